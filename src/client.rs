@@ -1,0 +1,158 @@
+//! The address that asked, in one form however it was written.
+//!
+//! Strict where the platform's parsers were once lax: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses.
+//! Nothing here resolves names.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Client<'a> {
+    /// An IPv4 address.
+    V4(u32),
+    /// An IPv6 address that is no mapped IPv4 one.
+    V6(u128),
+    /// A host name, `-`, or whatever else stood there.
+    Text(&'a [u8]),
+}
+
+impl<'a> Client<'a> {
+    /// Reads a client field: an address, perhaps in brackets, with a port (`1.2.3.4:80`, `[::1]:80`) or a zone
+    /// (`fe80::1%eth0`), which are dropped; else the text itself.
+    #[must_use]
+    pub fn parse(field: &'a [u8]) -> Self {
+        if let Some(address) = parse_v4(field) {
+            return Self::V4(address);
+        }
+        Self::parse_rare(field).unwrap_or(Self::Text(field))
+    }
+
+    /// The address, where it is one.
+    #[must_use]
+    pub fn address(self) -> Option<IpAddr> {
+        match self {
+            Self::V4(bits) => Some(IpAddr::V4(Ipv4Addr::from_bits(bits))),
+            Self::V6(bits) => Some(IpAddr::V6(Ipv6Addr::from_bits(bits))),
+            Self::Text(_) => None,
+        }
+    }
+
+    #[cold]
+    fn parse_rare(field: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(field).ok()?;
+        let bare = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (inside, behind) = rest.split_once(']')?;
+                if !behind.is_empty() {
+                    port(behind.strip_prefix(':')?)?;
+                }
+                inside
+            }
+            None => match text.rsplit_once(':') {
+                Some((v4, digits)) if !v4.contains(':') => {
+                    port(digits)?;
+                    return parse_v4(v4.as_bytes()).map(Self::V4);
+                }
+                _ => text,
+            },
+        };
+        let (address, zone) = bare.split_once('%').unwrap_or((bare, "-"));
+        if zone.is_empty() {
+            return None;
+        }
+        let v6: Ipv6Addr = address.parse().ok()?;
+        Some(v6.to_ipv4_mapped().map_or(Self::V6(v6.to_bits()), |v4| Self::V4(v4.to_bits())))
+    }
+}
+
+/// A port number, or `None`.
+fn port(digits: &str) -> Option<u16> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// Four decimal numbers of at most 255 without leading zeros. Every line comes through here.
+fn parse_v4(field: &[u8]) -> Option<u32> {
+    if field.len() < 7 || field.len() > 15 {
+        return None;
+    }
+    let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0, 0);
+    for &b in field {
+        if b.is_ascii_digit() {
+            if digits > 0 && part == 0 {
+                return None;
+            }
+            part = part * 10 + u32::from(b - b'0');
+            digits += 1;
+            if part > 255 {
+                return None;
+            }
+        } else if b == b'.' && digits > 0 {
+            address = address << 8 | part;
+            (part, digits) = (0, 0);
+            dots += 1;
+        } else {
+            return None;
+        }
+    }
+    (dots == 3 && digits > 0).then_some(address << 8 | part)
+}
+
+impl fmt::Display for Client<'_> {
+    /// The canonical text of an address (RFC 5952); of other text its bytes, invalid UTF-8 replaced. Not fit for an
+    /// output as it is: `report` escapes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => String::from_utf8_lossy(text).fmt(f),
+            _ => self.address().map_or(Ok(()), |address| address.fmt(f)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_key_for_one_address() {
+        let cases = [
+            ("1.2.3.4", "1.2.3.4"),
+            ("::ffff:1.2.3.4", "1.2.3.4"),
+            ("1.2.3.4:8080", "1.2.3.4"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("fe80::1%eth0", "fe80::1"),
+            ("2001:0DB8:0:0::1", "2001:db8::1"),
+        ];
+        for (written, shown) in cases {
+            let client = Client::parse(written.as_bytes());
+            assert!(client.address().is_some(), "{written}");
+            assert_eq!(client.to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_an_address_stays_text() {
+        for text in ["0127.0.0.1", "127.0.0.01", "0x7f.0.0.1", "1.2.3", "2130706433", "1.2.3.4.5", "1.2.3.256", "-", "unix:", "host.example", "[::1", "[::1]x", "[::1]:", "1.2.3.4:99999", "fe80::1%", "", ":::", "1.2.3.4:+80"] {
+            assert_eq!(Client::parse(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_standard_library(text in "[0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9a-f:.]{2,40}") {
+            let ours = Client::parse(text.as_bytes()).address();
+            if let Ok(theirs) = text.parse::<IpAddr>() {
+                prop_assert_eq!(ours, Some(theirs.to_canonical()));
+            } else if !text.contains(':') {
+                prop_assert_eq!(ours, None);
+            }
+        }
+
+        #[test]
+        fn never_panics(field in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = Client::parse(&field);
+        }
+    }
+}

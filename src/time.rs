@@ -1,0 +1,201 @@
+//! The time of a log line: read fast, compared exactly, printed as RFC 3339.
+//!
+//! Time is the log's time, never the machine's: nothing here asks a clock or knows a time zone's name.
+
+use jiff::{Timestamp, tz::Offset};
+
+/// A point in time as a log wrote it: an instant and the offset it was written in.
+///
+/// Ordered by the instant; the offset only breaks ties, so that the order is total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogTime {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub utc: i64,
+    /// Minutes east of UTC.
+    pub offset: i16,
+}
+
+/// Length in bytes of a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
+pub const CLF_TIME_LEN: usize = 26;
+
+impl LogTime {
+    /// Reads a Common Log Format time, `02/Nov/2026:08:01:00 +0000`.
+    ///
+    /// The format is that of Apache's `%t` and nginx's `$time_local`, without the brackets. A leap second counts as
+    /// the first second of the next minute. `None` for anything else: a wrong month, a day 32, a missing offset.
+    #[must_use]
+    pub fn parse_clf(text: &[u8]) -> Option<Self> {
+        let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
+        let punctuation = [t[2], t[6], t[11], t[14], t[17], t[20]];
+        if punctuation != *b"//::: " {
+            return None;
+        }
+        let day = digits(&t[0..2])?;
+        let month = month(&t[3..6])?;
+        let year = digits(&t[7..11])?;
+        let (hour, minute, second) = (digits(&t[12..14])?, digits(&t[15..17])?, digits(&t[18..20])?);
+        let sign = match t[21] {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return None,
+        };
+        let (zone_hour, zone_minute) = (digits(&t[22..24])?, digits(&t[24..26])?);
+        if !(1..=days_in(year, month)).contains(&day) || hour > 23 || minute > 59 || second > 60 || zone_hour > 23 || zone_minute > 59 {
+            return None;
+        }
+        let offset = sign * (zone_hour * 60 + zone_minute);
+        let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+        Some(Self { utc: local - offset * 60, offset: offset as i16 })
+    }
+
+    /// Seconds since 1970-01-01T00:00:00 on the wall clock of the line's own offset.
+    #[must_use]
+    pub fn local_seconds(self) -> i64 {
+        self.utc + i64::from(self.offset) * 60
+    }
+
+    /// RFC 3339 with the line's own offset, `2026-11-02T08:01:00+00:00`.
+    #[must_use]
+    pub fn rfc3339(self) -> String {
+        let offset = Offset::from_seconds(i32::from(self.offset) * 60).unwrap_or(Offset::UTC);
+        match Timestamp::from_second(self.utc) {
+            Ok(instant) => instant.display_with_offset(offset).to_string(),
+            Err(_) => format!("@{}", self.utc),
+        }
+    }
+}
+
+/// One end of `--since` or `--until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// A wall-clock time in whatever offset a line has, in seconds like [`LogTime::local_seconds`].
+    Local(i64),
+    /// An instant, in seconds since 1970-01-01T00:00:00Z.
+    Instant(i64),
+}
+
+impl Bound {
+    /// Whether `time` lies before this bound.
+    #[must_use]
+    pub fn is_after(self, time: LogTime) -> bool {
+        match self {
+            Self::Local(seconds) => time.local_seconds() < seconds,
+            Self::Instant(seconds) => time.utc < seconds,
+        }
+    }
+}
+
+/// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ.
+#[derive(Debug, Default, Clone)]
+pub struct ClfClock {
+    minute: [u8; 17],
+    zone: [u8; 6],
+    at: Option<LogTime>,
+}
+
+impl ClfClock {
+    /// The same answer as [`LogTime::parse_clf`], sooner.
+    #[must_use]
+    pub fn parse(&mut self, text: &[u8]) -> Option<LogTime> {
+        let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
+        if let Some(at) = self.at
+            && t[..17] == self.minute
+            && t[20..] == self.zone
+            && t[17] == b':'
+            && let Some(second) = digits(&t[18..20])
+            && second <= 60
+        {
+            return Some(LogTime { utc: at.utc + second, ..at });
+        }
+        let time = LogTime::parse_clf(text)?;
+        self.minute.copy_from_slice(&t[..17]);
+        self.zone.copy_from_slice(&t[20..]);
+        self.at = Some(LogTime { utc: time.utc - digits(&t[18..20])?, ..time });
+        Some(time)
+    }
+}
+
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
+}
+
+fn month(name: &[u8]) -> Option<i64> {
+    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    NAMES.chunks_exact(3).position(|n| n == name).map(|i| i as i64 + 1)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since 1970-01-01 in the proleptic Gregorian calendar, counted in years that begin in March so that the leap
+/// day is the last one.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let y = if month <= 2 { year - 1 } else { year };
+    let era = y.div_euclid(400);
+    let year_of_era = y.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text_of(utc: i64, offset: i64) -> String {
+        let zone = Offset::from_seconds((offset * 60) as i32).unwrap();
+        zone.to_datetime(Timestamp::from_second(utc).unwrap()).strftime("%d/%b/%Y:%H:%M:%S").to_string()
+            + &format!(" {}{:02}{:02}", if offset < 0 { '-' } else { '+' }, offset.abs() / 60, offset.abs() % 60)
+    }
+
+    #[test]
+    fn prints_what_it_read() {
+        let time = LogTime::parse_clf(b"29/Feb/2024:23:59:59 -0330").unwrap();
+        assert_eq!(time.rfc3339(), "2024-02-29T23:59:59-03:30");
+        assert_eq!(LogTime::parse_clf(b"01/Jan/1970:00:00:00 +0000").unwrap().rfc3339(), "1970-01-01T00:00:00+00:00");
+        assert_eq!(LogTime::parse_clf(b"31/Dec/9999:23:59:59 +0000").unwrap().rfc3339(), "9999-12-31T23:59:59+00:00");
+        assert_eq!(LogTime::parse_clf(b"31/Dec/2016:23:59:60 +0000").unwrap().rfc3339(), "2017-01-01T00:00:00+00:00");
+    }
+
+    #[test]
+    fn refuses_what_is_no_time() {
+        for text in ["30/Feb/2024:00:00:00 +0000", "29/Feb/2023:00:00:00 +0000", "01/Foo/2024:00:00:00 +0000", "01/Jan/2024:24:00:00 +0000", "1/Jan/2024:00:00:00 +0000", "01/Jan/2024:00:00:00 00000", ""] {
+            assert_eq!(LogTime::parse_clf(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_begins_at_midnight_of_the_line() {
+        let time = LogTime::parse_clf(b"02/Nov/2026:00:30:00 +0200").unwrap();
+        let midnight = Bound::Local(days_from_civil(2026, 11, 2) * 86_400);
+        assert!(!midnight.is_after(time));
+        assert!(Bound::Instant(days_from_civil(2026, 11, 2) * 86_400).is_after(time));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_jiff(utc in -50_000_000_000_i64..250_000_000_000, offset in -840_i64..=840) {
+            let text = text_of(utc, offset);
+            prop_assume!(text.len() == CLF_TIME_LEN);
+            prop_assert_eq!(LogTime::parse_clf(text.as_bytes()), Some(LogTime { utc, offset: offset as i16 }));
+        }
+
+        #[test]
+        fn the_clock_agrees_with_the_parser(seconds in prop::collection::vec(0_i64..4_000, 1..40), junk in "[0-9/:A-Za-z +-]{26}") {
+            let mut clock = ClfClock::default();
+            for s in seconds {
+                let text = text_of(1_790_000_000 + s, 60);
+                prop_assert_eq!(clock.parse(text.as_bytes()), LogTime::parse_clf(text.as_bytes()));
+                prop_assert_eq!(clock.parse(junk.as_bytes()), LogTime::parse_clf(junk.as_bytes()));
+            }
+        }
+    }
+}
