@@ -88,16 +88,8 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order reports print them.
-    pub const ALL: [Self; 8] = [
-        Self::Answered,
-        Self::Redirected,
-        Self::AuthRequired,
-        Self::Denied,
-        Self::NotFound,
-        Self::Rejected,
-        Self::Error,
-        Self::Unknown,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Answered, Self::Redirected, Self::AuthRequired, Self::Denied, Self::NotFound, Self::Rejected, Self::Error, Self::Unknown];
 
     /// The outcome a status code stands for.
     #[must_use]
@@ -166,17 +158,35 @@ mod tests {
         ];
         for (line, [method, target, protocol]) in cases {
             let parsed = RequestLine::parse(line.as_bytes());
-            assert_eq!(parsed, RequestLine { method: method.as_bytes(), target: target.as_bytes(), protocol: protocol.as_bytes() }, "{line}");
+            assert_eq!(
+                parsed,
+                RequestLine { method: method.as_bytes(), target: target.as_bytes(), protocol: protocol.as_bytes() },
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn every_status_has_its_outcome() {
         let words = |s| Outcome::of(Some(s)).as_str();
-        assert_eq!([200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99].map(words), [
-            "answered", "answered", "answered", "redirected", "auth_required", "denied", "not_found", "not_found",
-            "rejected", "rejected", "error", "unknown", "unknown"
-        ]);
+        assert_eq!(
+            [200, 206, 304, 301, 401, 403, 404, 410, 400, 499, 500, 100, 99].map(words),
+            [
+                "answered",
+                "answered",
+                "answered",
+                "redirected",
+                "auth_required",
+                "denied",
+                "not_found",
+                "not_found",
+                "rejected",
+                "rejected",
+                "error",
+                "unknown",
+                "unknown"
+            ]
+        );
         assert_eq!(Outcome::of(None), Outcome::Unknown);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Time is the log's time, never the machine's: nothing here asks a clock or knows a time zone's name.
 
-use jiff::{Timestamp, tz::Offset};
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
 
 /// A point in time as a log wrote it: an instant and the offset it was written in.
 ///
@@ -57,11 +58,12 @@ impl LogTime {
     /// RFC 3339 with the line's own offset, `2026-11-02T08:01:00+00:00`.
     #[must_use]
     pub fn rfc3339(self) -> String {
-        let offset = Offset::from_seconds(i32::from(self.offset) * 60).unwrap_or(Offset::UTC);
-        match Timestamp::from_second(self.utc) {
-            Ok(instant) => instant.display_with_offset(offset).to_string(),
-            Err(_) => format!("@{}", self.utc),
-        }
+        let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+        let Ok(local) = epoch.checked_add(SignedDuration::from_secs(self.local_seconds())) else {
+            return format!("@{}", self.utc);
+        };
+        let (sign, minutes) = if self.offset < 0 { ('-', -self.offset) } else { ('+', self.offset) };
+        format!("{local}{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }
 
@@ -148,6 +150,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::{Timestamp, tz::Offset};
     use proptest::prelude::*;
 
     fn text_of(utc: i64, offset: i64) -> String {
@@ -167,7 +170,15 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_time() {
-        for text in ["30/Feb/2024:00:00:00 +0000", "29/Feb/2023:00:00:00 +0000", "01/Foo/2024:00:00:00 +0000", "01/Jan/2024:24:00:00 +0000", "1/Jan/2024:00:00:00 +0000", "01/Jan/2024:00:00:00 00000", ""] {
+        for text in [
+            "30/Feb/2024:00:00:00 +0000",
+            "29/Feb/2023:00:00:00 +0000",
+            "01/Foo/2024:00:00:00 +0000",
+            "01/Jan/2024:24:00:00 +0000",
+            "1/Jan/2024:00:00:00 +0000",
+            "01/Jan/2024:00:00:00 00000",
+            "",
+        ] {
             assert_eq!(LogTime::parse_clf(text.as_bytes()), None, "{text}");
         }
     }

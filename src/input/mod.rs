@@ -1,0 +1,18 @@
+//! Turns files, folders, globs, archives and pipes into runs of whole lines.
+//!
+//! Knows nothing of log formats, rules or reports: bytes in, line-aligned [`chunk::Chunk`]s out, each believed only
+//! after it was checked that the file did not change under the reader.
+
+pub mod chunk;
+
+/// When to map files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mmap {
+    /// Regular files of 1 MiB and more on local file systems.
+    #[default]
+    Auto,
+    /// Every regular file; a refused map is read all the same.
+    Always,
+    /// Never.
+    Never,
+}

@@ -1,0 +1,3 @@
+//! The probewatch command.
+
+fn main() {}

@@ -1,0 +1,224 @@
+//! What a report holds, before any format is chosen.
+//!
+//! Plain data, complete and in its final order; text is as logged. Renderers may cut (`--top`), escape and lay out; they
+//! count and sort nothing.
+
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::finding::{RuleId, Severity};
+use crate::record::Outcome;
+use crate::rules::RuleSet;
+use crate::time::LogTime;
+
+/// A whole report. Vectors that the chosen format does not print are empty.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The rules that [`RuleId`]s point into.
+    pub rule_set: &'a RuleSet,
+    /// Every input, in the order it was named or found.
+    pub inputs: Vec<Input>,
+    /// Sums over all inputs.
+    pub totals: Totals,
+    /// Pair rows that got an answer that means something: [`Row::answered`] > 0.
+    pub answered: Vec<Row<'a>>,
+    /// A row a client, path and outcome.
+    pub pairs: Vec<Row<'a>>,
+    /// A row a client.
+    pub clients: Vec<Row<'a>>,
+    /// A row a path.
+    pub paths: Vec<Row<'a>>,
+    /// A row a rule.
+    pub rules: Vec<Row<'a>>,
+    /// Sites that say the same to everything.
+    pub catch_all: Vec<CatchAll<'a>>,
+    /// How long it took, for the table only: programs get the same bytes for the same input.
+    pub elapsed: Duration,
+}
+
+/// One input and where each of its lines went: `lines = parsed + unparsed + oversized + skipped + pending`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Input {
+    /// The path as named or found; `-` is standard input. May hold any byte.
+    pub path: Vec<u8>,
+    /// The format most of its lines have, `combined`; `None` where no line parses.
+    pub format: Option<&'static str>,
+    /// Bytes of log text, after decompression.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u64,
+    /// Lines that a format explains.
+    pub parsed: u64,
+    /// Lines that none does; matched as raw text all the same.
+    pub unparsed: u64,
+    /// Lines over the length limit.
+    pub oversized: u64,
+    /// Lines passed over on purpose.
+    pub skipped: u64,
+    /// A last line that still waits for its end.
+    pub pending: u64,
+    /// Requests within `--since` and `--until`.
+    pub requests: u64,
+    /// Requests that matched.
+    pub hits: u64,
+    /// The earliest time of a line.
+    pub first_time: Option<LogTime>,
+    /// The latest time of a line.
+    pub last_time: Option<LogTime>,
+    /// What was wrong with it: damaged, unreadable, not a log. `None` where all is well.
+    pub problem: Option<String>,
+}
+
+/// Sums over all inputs, and distinct counts over all hits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// The sum of every number of the inputs; `path`, `format` and `problem` stay empty.
+    pub sum: Input,
+    /// Hits by outcome, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; 8],
+    /// Distinct clients that hit.
+    pub clients: u64,
+    /// Distinct paths that were hit.
+    pub paths: u64,
+    /// Distinct rules that matched.
+    pub rules: u64,
+    /// Hits whose answer means something.
+    pub answered: u64,
+    /// Hits marked `catch_all`.
+    pub catch_all: u64,
+    /// Lines without a time that could be read, where `--since` or `--until` asked for one.
+    pub without_time: u64,
+    /// The worst severity of all.
+    pub severity: Option<Severity>,
+}
+
+/// What a row is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key<'a> {
+    /// A client, a path and what was said.
+    Pair(Client<'a>, &'a [u8], Outcome),
+    /// A client.
+    Client(Client<'a>),
+    /// A path.
+    Path(&'a [u8]),
+    /// A rule.
+    Rule(RuleId),
+}
+
+/// One row of a report.
+#[derive(Debug, Clone)]
+pub struct Row<'a> {
+    /// What it is about.
+    pub key: Key<'a>,
+    /// The worst of its hits, raised where one was answered.
+    pub severity: Severity,
+    /// The rules that matched, sorted by their ids' text.
+    pub rules: Vec<RuleId>,
+    /// Requests that matched.
+    pub hits: u64,
+    /// Hits by outcome, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; 8],
+    /// Hits whose answer means something: 2xx, the rule exposes, not a catch-all.
+    pub answered: u64,
+    /// Hits marked `catch_all`.
+    pub catch_all: u64,
+    /// Distinct clients among the hits.
+    pub clients: u64,
+    /// Distinct paths among the hits.
+    pub paths: u64,
+    /// For a client: all its requests.
+    pub requests: u64,
+    /// For a client: its requests that matched nothing.
+    pub other_requests: u64,
+    /// The commonest status, the lowest of equals.
+    pub status: Option<u16>,
+    /// The earliest hit.
+    pub first_time: Option<LogTime>,
+    /// The latest hit.
+    pub last_time: Option<LogTime>,
+    /// Of the most severe hits the earliest.
+    pub sample: Sample<'a>,
+}
+
+/// One hit, to prove a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// With `offset` the identity of the request.
+    pub generation: u64,
+    /// Bytes from the start of the input's text.
+    pub offset: u64,
+    /// The input's path.
+    pub source: &'a [u8],
+    /// The line's number, from 1.
+    pub line: u64,
+    /// The request target as logged.
+    pub target: &'a [u8],
+    /// The status code.
+    pub status: Option<u16>,
+    /// The virtual host, where one was logged.
+    pub host: Option<&'a [u8]>,
+    /// The `User-Agent` header as logged.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+/// A site that gives many unlike probes one and the same answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatchAll<'a> {
+    /// The host, or the input where hosts are not logged.
+    pub site: &'a [u8],
+    /// The status of the answer.
+    pub status: u16,
+    /// Its size.
+    pub bytes: Option<u64>,
+    /// Distinct probe paths it was given to.
+    pub paths: u64,
+    /// Hits marked.
+    pub hits: u64,
+}
+
+/// One hit as NDJSON tells it.
+#[derive(Debug, Clone, Copy)]
+pub struct Hit<'a> {
+    /// With `offset` the identity of the request.
+    pub generation: u64,
+    /// Bytes from the start of the input's text.
+    pub offset: u64,
+    /// The input's path.
+    pub source: &'a [u8],
+    /// The line's number, from 1.
+    pub line: u64,
+    /// When.
+    pub time: Option<LogTime>,
+    /// The client; an empty text where the line has none.
+    pub client: Client<'a>,
+    /// The method; empty where there is none.
+    pub method: &'a [u8],
+    /// The request target as logged.
+    pub target: &'a [u8],
+    /// The normalised path, its case kept.
+    pub path: &'a [u8],
+    /// The target percent-decoded, where that differs.
+    pub decoded: Option<&'a [u8]>,
+    /// The protocol; empty where there is none.
+    pub protocol: &'a [u8],
+    /// The status code.
+    pub status: Option<u16>,
+    /// Bytes sent.
+    pub bytes: Option<u64>,
+    /// What the server said.
+    pub outcome: Outcome,
+    /// Whether a catch-all answered; `None` while that is not known.
+    pub catch_all: Option<bool>,
+    /// The highest severity of its rules, raised where an answer means something.
+    pub severity: Severity,
+    /// The rules that matched, sorted by their ids' text.
+    pub rules: &'a [RuleId],
+    /// The virtual host, where one was logged.
+    pub host: Option<&'a [u8]>,
+    /// The `Referer` header as logged.
+    pub referer: Option<&'a [u8]>,
+    /// The `User-Agent` header as logged.
+    pub user_agent: Option<&'a [u8]>,
+    /// What made it a finding besides the line.
+    pub context: Option<&'static str>,
+}
