@@ -5,6 +5,7 @@ pub mod config;
 pub mod finding;
 pub mod format;
 pub mod input;
+pub mod normalize;
 pub mod record;
 pub mod report;
 pub mod rules;
