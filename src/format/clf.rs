@@ -173,10 +173,16 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     if first.is_empty() {
         return None;
     }
-    if memchr(b':', first).is_none() {
-        return Some((None, first));
+    let rest = &prefix[end + 1..];
+    if memchr(b':', first).is_some()
+        && let Some((host, client)) = split_host(first, rest)
+    {
+        return Some((Some(host), client));
     }
-    Some(split_host(first, &prefix[end + 1..]).map_or((None, first), |(host, client)| (Some(host), client)))
+    // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
+    // prefix of another writer.
+    let usual = rest == b"- - " || memchr_iter(b' ', rest).count() <= 2;
+    (usual || Client::parse(first).address().is_some()).then_some((None, first))
 }
 
 /// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
@@ -318,6 +324,7 @@ mod tests {
             "hello",
             r#"2026/11/02 08:01:00 [error] 12#12: *1 open() "/srv/x" failed (2: No such file), client: 192.0.2.7, request: "GET /x HTTP/1.1", host: "h""#,
             "[Mon Nov 02 08:01:00.1 2026] [core:error] [pid 1] [client 192.0.2.7:1] AH00126: Invalid URI in request GET /../ HTTP/1.1",
+            r#"Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#,
             r#"{"client":"192.0.2.7","request":"GET / HTTP/1.1","status":200}"#,
             r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTT"#,
         ] {

@@ -27,6 +27,18 @@ pub struct Views<'a> {
     pub round_limit: bool,
 }
 
+impl<'a> Views<'a> {
+    /// The views of a target in which there is nothing to undo; `None` where there is.
+    #[must_use]
+    pub fn of_plain(target: &'a [u8]) -> Option<Self> {
+        if !is_plain(target) {
+            return None;
+        }
+        let (path, query) = split(target);
+        Some(Self { target, path, resolved: path, query, round_limit: false })
+    }
+}
+
 /// The buffers of [`Normalizer::views`], kept between lines.
 #[derive(Debug, Default)]
 pub struct Normalizer {
@@ -42,9 +54,8 @@ impl Normalizer {
     /// The views of a target as logged.
     #[must_use]
     pub fn views<'a>(&'a mut self, target: &'a [u8]) -> Views<'a> {
-        if is_plain(target) {
-            let (path, query) = split(target);
-            return Views { target, path, resolved: path, query, round_limit: false };
+        if let Some(views) = Views::of_plain(target) {
+            return views;
         }
         unescape(target, &mut self.sent);
         let (path, query) = split(without_authority(&self.sent));
