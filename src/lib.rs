@@ -13,5 +13,6 @@ pub mod normalize;
 pub mod record;
 pub mod report;
 pub mod rules;
+pub mod source;
 pub mod tally;
 pub mod time;

@@ -44,9 +44,10 @@ impl<K: Copy + Eq + Hash> CatchAlls<K> {
         self.answers.contains_key(answer)
     }
 
-    /// The answers, each with the number of unlike probe paths it was given to, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (K, usize)> {
-        self.answers.iter().map(|(k, n)| (*k, *n))
+    /// The number of unlike probe paths this answer was given to; 0 where it is none of them.
+    #[must_use]
+    pub fn paths(&self, answer: &K) -> usize {
+        self.answers.get(answer).copied().unwrap_or(0)
     }
 }
 

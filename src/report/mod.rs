@@ -2,7 +2,10 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
+pub mod build;
+pub mod hit;
 pub mod model;
+mod rows;
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

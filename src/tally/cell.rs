@@ -16,17 +16,34 @@ pub(super) struct CellKey {
 }
 
 /// What answered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Site {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The input's number.
+    pub input: u32,
+    /// The virtual host in lower case, where the log names one.
+    pub host: Option<Box<[u8]>>,
+}
+
+/// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope<'a> {
     /// A virtual host.
-    Host(Box<[u8]>),
-    /// An input whose lines name no host.
+    Host(&'a [u8]),
+    /// An input.
     Input(u32),
 }
 
 impl Site {
-    pub(super) fn of(host: Option<&[u8]>, input: u32) -> Self {
-        host.map_or(Self::Input(input), |host| Self::Host(host.to_ascii_lowercase().into()))
+    /// The site of a line.
+    #[must_use]
+    pub fn of(host: Option<&[u8]>, input: u32) -> Self {
+        Self { input, host: host.map(|h| h.to_ascii_lowercase().into()) }
+    }
+
+    /// What the site counts as.
+    #[must_use]
+    pub fn scope(&self) -> Scope<'_> {
+        self.host.as_deref().map_or(Scope::Input(self.input), Scope::Host)
     }
 }
 
@@ -105,7 +122,8 @@ impl Cell {
 }
 
 /// The span of two spans.
-pub(super) fn span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+#[must_use]
+pub fn span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
     match (a, b) {
         (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
         (one, None) | (None, one) => one,

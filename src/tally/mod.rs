@@ -6,7 +6,7 @@
 
 mod cell;
 
-pub use cell::{Cell, Place, Sample, Site};
+pub use cell::{Cell, Place, Sample, Scope, Site, span};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
