@@ -101,7 +101,7 @@ pub struct LineCounts {
     pub unparsed: u64,
     /// Lines over the length limit.
     pub oversized: u64,
-    /// NUL bytes before lines, which a hole in the file left there.
+    /// NUL bytes before lines and in lines that do not parse: no log writer writes them, a hole in the file leaves them.
     pub nul_bytes: u64,
 }
 
@@ -164,6 +164,13 @@ pub struct NewHit<'a> {
 }
 
 impl Findings {
+    /// What there is to say of a line that was too long to be looked at.
+    #[must_use]
+    pub fn of_oversized_line() -> Self {
+        let lines = LineCounts { lines: 1, oversized: 1, ..LineCounts::default() };
+        Self { lines, ..Self::default() }
+    }
+
     /// Copies what a hit says; `hit`'s own ranges are set here.
     pub fn push(&mut self, hit: Hit, new: NewHit<'_>) {
         let text = keep(&mut self.text, new.text);

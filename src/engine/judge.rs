@@ -3,7 +3,7 @@
 //! Every line is parsed, unparsed or oversized, and matched in the first two cases. Only a line that matches has its
 //! text copied.
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 
 use super::{Matcher, Probe, Scratch};
 use crate::client::Client;
@@ -77,6 +77,7 @@ impl<'a> Judge<'a> {
         findings.lines.lines += 1;
         if text.len() > self.scope.max_line {
             findings.lines.oversized += 1;
+            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
             return;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -121,6 +122,7 @@ impl<'a> Judge<'a> {
 
     fn unparsed(&self, text: &[u8], hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
         findings.lines.unparsed += 1;
+        findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         if !self.in_window(None, findings) {
             return;
         }

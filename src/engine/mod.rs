@@ -5,6 +5,8 @@
 mod judge;
 mod matcher;
 mod scratch;
+#[cfg(test)]
+mod tests;
 
 pub use judge::{Judge, Scope};
 pub use matcher::{Matcher, Probe};

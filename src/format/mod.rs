@@ -5,11 +5,13 @@
 //! has no frame, and a field that cannot be read is `None`.
 
 mod clf;
+mod foreign;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use clf::{Frame, Tail};
+pub use foreign::{is_error_log, recognise};
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
