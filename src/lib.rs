@@ -1,6 +1,8 @@
 //! Who is probing my site, for what, and what answered?
 
+pub mod cli;
 pub mod client;
+pub mod command;
 pub mod config;
 pub mod finding;
 pub mod format;
