@@ -53,3 +53,15 @@ Examples:
   probewatch rules list --class webshell
   probewatch rules show dotfiles/env
   probewatch rules test my.toml";
+
+/// After `completions --help`.
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  probewatch completions bash > ~/.local/share/bash-completion/completions/probewatch
+  probewatch completions fish > ~/.config/fish/completions/probewatch.fish";
+
+/// After `man --help`.
+pub(super) const MAN: &str = "\
+Examples:
+  probewatch man | man -l -
+  probewatch man > /usr/local/share/man/man1/probewatch.1";

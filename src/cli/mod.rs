@@ -12,6 +12,7 @@ pub mod stdout;
 pub mod words;
 
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 
 pub use self::exit::Exit;
 use self::rules::RulesCommand;
@@ -41,6 +42,20 @@ pub enum Command {
     /// List, show and test rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
+    /// Print the completions of a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions {
+        /// Shell to print them for
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual as a man page
+    #[command(after_help = help::MAN)]
+    Man {
+        /// Print the page of this subcommand only
+        #[arg(value_name = "SUBCOMMAND")]
+        only: Option<String>,
+    },
 }
 
 /// Does what the command line asks for.
@@ -78,6 +93,8 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
         Command::Rules(asked) => rules(asked, here),
+        Command::Completions { shell } => command::completions::run(self::command(), shell),
+        Command::Man { only } => command::man::run(self::command(), only.as_deref()),
     }
 }
 
