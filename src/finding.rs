@@ -171,13 +171,19 @@ impl Findings {
         Self { lines, ..Self::default() }
     }
 
-    /// Copies what a hit says; `hit`'s own ranges are set here.
-    pub fn push(&mut self, hit: Hit, new: NewHit<'_>) {
+    /// Copies what a hit says, with those of its rules that are asked for; with none of them there is no hit. `hit`'s own
+    /// ranges are set here.
+    pub fn push(&mut self, hit: Hit, new: NewHit<'_>, rules: impl Iterator<Item = RuleId>) {
+        let start = self.rules.len();
+        self.rules.extend(rules);
+        let rules = start..self.rules.len();
+        if rules.is_empty() {
+            return;
+        }
         let text = keep(&mut self.text, new.text);
         let path = keep(&mut self.text, new.path);
         let client = keep(&mut self.text, new.client);
         let host = new.host.map(|h| keep(&mut self.text, h));
-        let rules = keep(&mut self.rules, new.rules);
         self.hits.push(Hit { text, path, client, host, rules, ..hit });
     }
 
@@ -234,7 +240,7 @@ impl Hit {
     }
 }
 
-fn keep<T: Copy>(store: &mut Vec<T>, items: &[T]) -> Range<usize> {
+fn keep(store: &mut Vec<u8>, items: &[u8]) -> Range<usize> {
     let start = store.len();
     store.extend_from_slice(items);
     start..store.len()

@@ -42,7 +42,7 @@ pub fn test(choice: &RuleChoice) -> Exit {
         for (number, rule) in rules.rules().iter().enumerate() {
             for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
                 cases += 1;
-                let found = matcher.matches(&Probe::of_record(&case.record()), &mut scratch);
+                let found = &matcher.verdict(&Probe::of_record(&case.record()), &mut scratch).rules;
                 if found.iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(complaint(rule, case, expected));
                 }
@@ -71,7 +71,11 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
 
 fn complaint(rule: &Rule, case: &Case, expected: bool) -> String {
     let request = text(case.request.as_bytes());
-    let mut what = if expected { format!("{}: does not match its hit '{request}'", rule.id) } else { format!("{}: matches its miss '{request}'", rule.id) };
+    let mut what = if expected {
+        format!("{}: does not match its hit '{request}'", rule.id)
+    } else {
+        format!("{}: matches its miss '{request}'", rule.id)
+    };
     for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
         if let Some(header) = header {
             let _ = write!(what, ", {name} '{}'", text(header.as_bytes()));

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
-use crate::command::message::shown;
 use crate::cli::scan::ScanArgs;
+use crate::command::message::shown;
 
 /// What the names of all variables begin with.
 pub const PREFIX: &str = "PROBEWATCH_";

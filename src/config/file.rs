@@ -10,9 +10,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{Error, environment};
-use crate::command::message::{shown, shown_lines};
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
+use crate::command::message::{shown, shown_lines};
 
 /// What the file at `path` says. Relative paths in it start at its folder.
 ///

@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::command::message::shown;
 use crate::cli::words;
+use crate::command::message::shown;
 use crate::finding::Severity;
 
 /// A number of threads or rows: one at least.

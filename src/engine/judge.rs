@@ -9,7 +9,6 @@ use super::{Matcher, Probe, Scratch};
 use crate::client::Client;
 use crate::finding::{Findings, Hit, NewHit, RuleId, Severity};
 use crate::format::{Frame, LogFormat};
-use crate::normalize::Views;
 use crate::record::{Outcome, Record};
 use crate::rules::{Answer, RuleSet};
 use crate::time::{Bound, LogTime};
@@ -111,13 +110,14 @@ impl<'a> Judge<'a> {
             user_agent: tail.user_agent,
         };
         let probe = Probe::of_record(&record);
-        if self.matcher.matches(&probe, scratch).is_empty() {
+        let verdict = self.matcher.verdict(&probe, scratch);
+        if verdict.rules.is_empty() {
             return;
         }
         findings.clients.count_mut(client).matched += 1;
         hit.parsed = true;
         (hit.status, hit.bytes) = (tail.status, tail.bytes);
-        self.keep(hit, text, frame.client, frame.host, &probe, scratch, findings);
+        self.keep(hit, NewHit { text, path: &verdict.path, client: frame.client, host: frame.host, rules: &verdict.rules }, findings);
     }
 
     fn unparsed(&self, text: &[u8], hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
@@ -127,8 +127,9 @@ impl<'a> Judge<'a> {
             return;
         }
         let probe = Probe::of_raw(text);
-        if !self.matcher.matches(&probe, scratch).is_empty() {
-            self.keep(hit, text, b"", None, &probe, scratch, findings);
+        let verdict = self.matcher.verdict(&probe, scratch);
+        if !verdict.rules.is_empty() {
+            self.keep(hit, NewHit { text, path: &verdict.path, client: b"", host: None, rules: &verdict.rules }, findings);
         }
     }
 
@@ -145,33 +146,16 @@ impl<'a> Judge<'a> {
         !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
     }
 
-    /// Keeps a line whose rules are in `scratch`, where some of them are asked for.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one line, together only here")]
-    fn keep(
-        &self,
-        mut hit: Hit,
-        text: &[u8],
-        client: &[u8],
-        host: Option<&[u8]>,
-        probe: &Probe<'_>,
-        scratch: &mut Scratch,
-        findings: &mut Findings,
-    ) {
+    /// Keeps a line, where some of the rules it matched are asked for.
+    fn keep(&self, mut hit: Hit, new: NewHit<'_>, findings: &mut Findings) {
         let outcome = Outcome::of(hit.status);
         if !self.scope.outcomes.is_empty() && !self.scope.outcomes.contains(&outcome) {
             return;
         }
         let answered = outcome == Outcome::Answered;
-        scratch.matched.retain(|&rule| self.severity(rule, answered) >= self.scope.min_severity);
-        if scratch.matched.is_empty() {
-            return;
-        }
-        hit.exposes = scratch.matched.iter().any(|&rule| self.rules.rule(rule).answer == Answer::Exposes);
-        let path = match Views::of_plain(probe.line.target) {
-            Some(views) => views.resolved,
-            None => scratch.target.views(probe.line.target).resolved,
-        };
-        findings.push(hit, NewHit { text, path, client, host, rules: &scratch.matched });
+        let rules = || new.rules.iter().copied().filter(|&rule| self.severity(rule, answered) >= self.scope.min_severity);
+        hit.exposes = rules().any(|rule| self.rules.rule(rule).answer == Answer::Exposes);
+        findings.push(hit, new, rules());
     }
 
     /// How bad a match is: one level more where an answer means something.

@@ -3,8 +3,8 @@
 //! First the literals, in one pass over bytes that need no decoding; then, only for rules whose literals occurred, the
 //! rest of their conditions. It sees one request and nothing else.
 
-use super::Scratch;
-use super::scratch::CleanTexts;
+use super::memo::Memo;
+use super::scratch::{Memory, Scratch, Verdict};
 use crate::finding::RuleId;
 use crate::normalize::{Normalizer, Views, unescape};
 use crate::record::{Record, RequestLine};
@@ -25,6 +25,8 @@ pub struct Probe<'a> {
     pub referer: Option<&'a [u8]>,
     /// The user agent as logged.
     pub user_agent: Option<&'a [u8]>,
+    /// It comes from a record, not from a line that no format explains.
+    pub is_record: bool,
 }
 
 impl<'a> Probe<'a> {
@@ -39,6 +41,7 @@ impl<'a> Probe<'a> {
             status: record.status,
             referer: record.referer,
             user_agent: record.user_agent,
+            is_record: true,
         }
     }
 
@@ -48,7 +51,7 @@ impl<'a> Probe<'a> {
     pub fn of_raw(text: &'a [u8]) -> Self {
         let nothing = RequestLine { method: b"", target: text, protocol: b"" };
         let (line, request) = embedded(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
-        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+        Self { line, request, shape: None, status: None, referer: None, user_agent: None, is_record: false }
     }
 }
 
@@ -103,19 +106,48 @@ impl<'r> Matcher<'r> {
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// The rules that a request matches, sorted by id.
+    /// What the rules say of a request.
     #[must_use]
-    pub fn matches<'s>(&self, probe: &Probe<'_>, scratch: &'s mut Scratch) -> &'s [RuleId] {
-        let Scratch { target, referer, agent, raw, marks, matched, clean, .. } = scratch;
-        matched.clear();
+    pub fn verdict<'s>(&self, probe: &Probe<'_>, scratch: &'s mut Scratch) -> &'s Verdict {
+        let referer = probe.referer.unwrap_or_default();
+        let agent = probe.user_agent.unwrap_or_default();
+        let Memory { clean_requests, clean_headers, .. } = &scratch.memory;
+        let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get([header]).is_some();
+        let request = clean_requests.get([probe.request]).is_some() && probe.is_record;
+        if request && is_clean(referer) && is_clean(agent) {
+            return nothing(&mut scratch.verdict);
+        }
+        // The shape of a record is in its request; a raw line is another thing with the same text.
+        let status = probe.status.unwrap_or(0).to_le_bytes();
+        let kind = [u8::from(probe.is_record), u8::from(probe.referer.is_some()), u8::from(probe.user_agent.is_some())];
+        let lengths = [probe.request.len(), referer.len()].map(usize::to_le_bytes);
+        let key = [probe.request, referer, agent, lengths[0].as_slice(), lengths[1].as_slice(), &status, &kind];
+        if scratch.memory.verdicts.get(key).is_none() {
+            if !self.judge(probe, scratch) {
+                return nothing(&mut scratch.verdict);
+            }
+            let verdict = &scratch.verdict;
+            scratch.memory.verdicts.put(key, |slot| slot.clone_from(verdict));
+        }
+        let Scratch { memory, verdict, .. } = scratch;
+        memory.verdicts.get(key).unwrap_or(verdict)
+    }
+
+    /// Works the verdict out; whether any literal stood in the request at all.
+    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> bool {
+        let Scratch { target, referer, agent, raw, marks, verdict, memory, .. } = scratch;
+        verdict.rules.clear();
         marks.clear(self.rules.rules().len());
         let (views, raw) = mark_request(self.rules.request_literals(), probe, target, raw, marks);
-        let headers = self.rules.header_literals();
-        let referer = mark_header(headers, Field::Referer, probe.referer, referer, clean, marks);
-        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, clean, marks);
         self.mark_unanchored(probe, marks);
+        if marks.touched().is_empty() && probe.is_record {
+            memory.clean_requests.put([probe.request], |()| ());
+        }
+        let headers = self.rules.header_literals();
+        let referer = mark_header(headers, Field::Referer, probe.referer, referer, &mut memory.clean_headers, marks);
+        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, &mut memory.clean_headers, marks);
         if marks.touched().is_empty() {
-            return matched;
+            return false;
         }
         let request = Request { method: probe.line.method, resolved: views.resolved, status: probe.status, shape: probe.shape };
         let field = |field| match field {
@@ -127,11 +159,14 @@ impl<'r> Matcher<'r> {
             Field::Method => probe.line.method,
             Field::Raw => raw,
         };
-        matched.extend(
-            marks.touched().iter().filter(|&&rule| self.rules.condition(rule).holds(marks.of(rule), &request, field)).map(|&r| RuleId(r)),
-        );
-        matched.sort_unstable();
-        matched
+        let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
+        verdict.rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
+        verdict.rules.sort_unstable();
+        verdict.path.clear();
+        if !verdict.rules.is_empty() {
+            verdict.path.extend_from_slice(views.resolved);
+        }
+        true
     }
 
     fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
@@ -141,6 +176,12 @@ impl<'r> Matcher<'r> {
             }
         }
     }
+}
+
+/// The verdict on a request in which no literal stands.
+fn nothing(verdict: &mut Verdict) -> &Verdict {
+    verdict.rules.clear();
+    verdict
 }
 
 /// Marks what stands in the request, and gives its views and the request as it was sent.
@@ -197,16 +238,16 @@ fn mark_header<'a>(
     field: Field,
     text: Option<&'a [u8]>,
     normalizer: &'a mut Normalizer,
-    clean: &mut CleanTexts,
+    clean: &mut Memo<()>,
     marks: &mut Marks,
 ) -> &'a [u8] {
     let Some(text) = text else { return b"" };
-    if clean.knows(text) {
+    if clean.get([text]).is_some() {
         return text;
     }
     let decoded = normalizer.header(text);
     if !literals.mark(decoded, &Regions::only(field, decoded.len()), marks) {
-        clean.remember(text);
+        clean.put([text], |()| ());
     }
     decoded
 }

@@ -4,10 +4,11 @@
 
 mod judge;
 mod matcher;
+mod memo;
 mod scratch;
 #[cfg(test)]
 mod tests;
 
 pub use judge::{Judge, Scope};
 pub use matcher::{Matcher, Probe};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, Verdict};

@@ -64,7 +64,14 @@ struct Judged {
 const FIRST_LINE: usize = 200;
 
 impl<'a> OneInput<'a> {
-    pub(super) fn new(number: usize, source: &'a Source, job: &'a Job<'a>, judge: Judge<'a>, workers: &'a Workers, spool: Option<&'a Spool>) -> Self {
+    pub(super) fn new(
+        number: usize,
+        source: &'a Source,
+        job: &'a Job<'a>,
+        judge: Judge<'a>,
+        workers: &'a Workers,
+        spool: Option<&'a Spool>,
+    ) -> Self {
         let state = State { is_log: source.named, ..State::default() };
         Self { number, source, job, judge, workers, spool, state: Mutex::new(state) }
     }
@@ -83,9 +90,7 @@ impl<'a> OneInput<'a> {
                 let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
                 (self.judge.judge(lines, &mut self.workers.scratch()), first)
             }
-            Body::Oversized { .. } => {
-                (Findings::of_oversized_line(), &b""[..])
-            }
+            Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..]),
         };
         Judged { offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec() }
     }
@@ -121,7 +126,8 @@ impl<'a> OneInput<'a> {
         let text = SourceText::new(path.clone(), reading.generation, state.runs.clone());
         let mut notices = reading.notes.clone();
         let (stopped, without_time) = (reading.stopped, state.without_time);
-        let foreign = unread.is_none() && !state.is_log && (state.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
+        let foreign =
+            unread.is_none() && !state.is_log && (state.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
         if foreign && state.lines.lines > 0 {
             let what = recognise(&state.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
             notices.push(format!("passed over: {what}; name it to have it read"));

@@ -1,9 +1,4 @@
 //! Turns definitions into a compiled set, or says what is wrong with them.
-//!
-//! A rule's regexes are held to a size: linear time is the regex crate's promise, and a limit on the program keeps the
-//! constant small.
-
-use regex::bytes::{Regex, RegexBuilder};
 
 use super::Field;
 use super::condition::{Condition, Text};
@@ -12,14 +7,9 @@ use super::error::{RuleError, nearest};
 use super::glob;
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
+use super::pattern::Pattern;
 use super::set::{Rule, RuleSet};
 
-/// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
-const REGEX_SIZE: usize = 1 << 19;
-/// Length of a regex as written, in bytes.
-const REGEX_LENGTH: usize = 16 * 1024;
-/// Parentheses within parentheses.
-const REGEX_NESTING: u32 = 64;
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 const MOST_RULES: usize = u16::MAX as usize;
 
@@ -31,7 +21,7 @@ pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
     let mut compiler = Compiler::default();
     let mut errors = Vec::new();
     for located in definitions {
-        let result = compiler.add(&located.definition);
+        let result = compiler.add(&located);
         errors.extend(result.err().map(|message| located.error(message)));
     }
     match errors.len() {
@@ -52,10 +42,14 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn add(&mut self, definition: &Definition) -> Result<(), String> {
+    fn add(&mut self, located: &Located) -> Result<(), String> {
+        let definition = &located.definition;
         check(definition)?;
         let rule = self.rules.len() as u16;
-        let condition = self.condition(definition)?;
+        let condition = Self::condition(definition);
+        if !located.is_builtin {
+            self.check_patterns(definition, &condition)?;
+        }
         self.literals(definition, rule)?;
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
@@ -76,7 +70,7 @@ impl Compiler {
         })
     }
 
-    fn condition(&mut self, d: &Definition) -> Result<Condition, String> {
+    fn condition(d: &Definition) -> Condition {
         let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
         let needs = present(&d.paths, bit::PATHS)
             | present(&d.suffixes, bit::SUFFIX)
@@ -84,16 +78,11 @@ impl Compiler {
             | present(&d.agents, bit::AGENT)
             | present(&d.raw_prefixes, bit::PREFIX);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
-        let pattern = d.regex.as_deref().map(regex).transpose()?;
-        if pattern.as_ref().is_some_and(|r| r.is_match(b"")) {
-            self.warnings
-                .push(format!("rule '{}': its regex matches the empty text, so it says nothing; drop it or tighten it", d.id.get_ref()));
-        }
+        let pattern = d.regex.clone().map(Pattern::later);
         let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
         let unless = d.unless.clone().unwrap_or_default();
-        let words = any_of(&unless.words)?;
-        let globs = d.path_glob.0.iter().map(|g| regex(&glob::to_regex(g, d.at == Some(At::Root)))).collect::<Result<_, _>>()?;
-        Ok(Condition {
+        let globs = d.path_glob.0.iter().map(|g| Pattern::later(glob::to_regex(g, d.at == Some(At::Root)))).collect();
+        Condition {
             needs,
             text,
             globs,
@@ -101,9 +90,19 @@ impl Compiler {
             statuses: d.statuses.clone(),
             shape: d.shape,
             unless_fields: fields,
-            unless_text: words.into_iter().chain(unless.regex.as_deref().map(regex).transpose()?).collect(),
-            unless_agent: any_of(&unless.agents)?,
-        })
+            unless_text: Pattern::any_of(&unless.words).into_iter().chain(unless.regex.map(Pattern::later)).collect(),
+            unless_agent: Pattern::any_of(&unless.agents),
+        }
+    }
+
+    /// Compiles the patterns of a rule that our tests have not seen.
+    fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
+        condition.patterns().try_for_each(Pattern::check)?;
+        if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
+            let id = d.id.get_ref();
+            self.warnings.push(format!("rule '{id}': its regex matches the empty text, so it says nothing; drop it or tighten it"));
+        }
+        Ok(())
     }
 
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
@@ -203,30 +202,6 @@ fn check_words_of(d: &Definition) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-fn regex(pattern: &str) -> Result<Regex, String> {
-    if pattern.len() > REGEX_LENGTH {
-        return Err(format!("a regex of {} bytes is too long; {REGEX_LENGTH} is the most", pattern.len()));
-    }
-    RegexBuilder::new(pattern)
-        .case_insensitive(true)
-        .unicode(false)
-        .dot_matches_new_line(true)
-        .size_limit(REGEX_SIZE)
-        .dfa_size_limit(REGEX_SIZE)
-        .nest_limit(REGEX_NESTING)
-        .build()
-        .map_err(|error| format!("regex: {error}"))
-}
-
-/// A regex that finds any of these texts; none for none.
-fn any_of(texts: &[String]) -> Result<Option<Regex>, String> {
-    if texts.is_empty() {
-        return Ok(None);
-    }
-    let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(t)).collect();
-    regex(&alternatives.join("|")).map(Some)
 }
 
 /// A text with `\xNN` for bytes that cannot be typed, and `\\` for a backslash.

@@ -2,11 +2,11 @@
 //!
 //! The cheap questions come first; a regex is tried last and only on a field where a word of the rule stands.
 
-use regex::bytes::Regex;
 use serde::Deserialize;
 
 use super::definition::Field;
 use super::literals::bit;
+use super::pattern::Pattern;
 
 /// Everything a rule asks for beyond its literals.
 #[derive(Debug, Default)]
@@ -15,15 +15,15 @@ pub struct Condition {
     pub(super) needs: u16,
     /// Words and regex, where the rule has them.
     pub(super) text: Option<Text>,
-    pub(super) globs: Vec<Regex>,
+    pub(super) globs: Vec<Pattern>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
     pub(super) shape: Option<Shape>,
     /// None of these may match one of the fields ...
     pub(super) unless_fields: u16,
-    pub(super) unless_text: Vec<Regex>,
+    pub(super) unless_text: Vec<Pattern>,
     /// ... nor this the user agent.
-    pub(super) unless_agent: Option<Regex>,
+    pub(super) unless_agent: Option<Pattern>,
 }
 
 /// The `words`, `regex` and `fields` of a rule.
@@ -31,7 +31,7 @@ pub struct Condition {
 pub(super) struct Text {
     pub(super) fields: u16,
     pub(super) has_words: bool,
-    pub(super) regex: Option<Regex>,
+    pub(super) regex: Option<Pattern>,
 }
 
 /// What a request looks like as a whole.
@@ -74,8 +74,14 @@ impl Condition {
         self.shape.is_none() && (self.methods.is_empty() || self.methods.iter().any(common))
     }
 
+    /// All its patterns.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        let regex = self.text.as_ref().and_then(|text| text.regex.as_ref());
+        regex.into_iter().chain(&self.globs).chain(&self.unless_text).chain(&self.unless_agent)
+    }
+
     fn is_excused<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        let in_fields = |regex: &Regex| fields(self.unless_fields).any(|f| regex.is_match(field(f)));
+        let in_fields = |regex: &Pattern| fields(self.unless_fields).any(|f| regex.is_match(field(f)));
         self.unless_text.iter().any(in_fields) || self.unless_agent.as_ref().is_some_and(|agent| agent.is_match(field(Field::UserAgent)))
     }
 }

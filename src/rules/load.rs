@@ -38,6 +38,8 @@ pub struct RuleChoice {
 pub(super) struct Located {
     pub(super) file: String,
     pub(super) line: usize,
+    /// It came with the binary, so the tests have seen it.
+    pub(super) is_builtin: bool,
     pub(super) definition: Definition,
 }
 
@@ -60,13 +62,13 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
         for (name, text) in BUILTIN {
-            insert(&mut rules, parse(&format!("built-in {name}"), text)?)?;
+            insert(&mut rules, parse(&format!("built-in {name}"), text, true)?)?;
         }
     }
     let mut own = BTreeMap::new();
     for path in &choice.paths {
         for file in files(path)? {
-            insert(&mut own, parse(&file.display().to_string(), &read(&file)?)?)?;
+            insert(&mut own, parse(&file.display().to_string(), &read(&file)?, false)?)?;
         }
     }
     rules.extend(own);
@@ -149,14 +151,14 @@ fn read(path: &Path) -> Result<String, RuleError> {
 }
 
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
-fn parse(file: &str, text: &str) -> Result<Vec<Located>, RuleError> {
+fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let family: Family = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
     let mut lines = LineNumbers::default();
     Ok(family
         .rule
         .into_iter()
-        .map(|definition| Located { file: file.to_owned(), line: lines.of(text, definition.id.span().start), definition })
+        .map(|definition| Located { file: file.to_owned(), line: lines.of(text, definition.id.span().start), is_builtin, definition })
         .collect())
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod glob;
 mod literals;
 mod load;
+mod pattern;
 mod set;
 
 pub use case::Case;

@@ -1,0 +1,68 @@
+//! One regex of a rule, held to a size: linear time is the regex crate's promise, and a limit on the program keeps the
+//! constant small.
+//!
+//! The patterns of built-in rules are compiled when they are first tried, because a scan tries few of them and three
+//! hundred cost more than a small log; the tests compile them all. Those of other rules are compiled at once, so that a
+//! mistake is told before the first line is read.
+
+use std::sync::OnceLock;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+/// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
+const SIZE: usize = 1 << 19;
+/// Length of a regex as written, in bytes.
+const LENGTH: usize = 16 * 1024;
+/// Parentheses within parentheses.
+const NESTING: u32 = 64;
+
+/// A regex, perhaps not compiled yet.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    source: String,
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    /// A pattern that will be compiled when it is first tried; one that cannot be matches nothing.
+    pub(super) fn later(source: String) -> Self {
+        Self { source, regex: OnceLock::new() }
+    }
+
+    /// Any of these texts.
+    pub(super) fn any_of(texts: &[String]) -> Option<Self> {
+        let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(t)).collect();
+        (!texts.is_empty()).then(|| Self::later(alternatives.join("|")))
+    }
+
+    /// Compiles it now.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let regex = compile(&self.source)?;
+        self.regex.get_or_init(|| Some(regex));
+        Ok(())
+    }
+
+    /// Whether it matches somewhere in `text`.
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+}
+
+fn compile(source: &str) -> Result<Regex, String> {
+    if source.len() > LENGTH {
+        return Err(format!("a regex of {} bytes is too long; {LENGTH} is the most", source.len()));
+    }
+    RegexBuilder::new(source)
+        .case_insensitive(true)
+        .unicode(false)
+        .dot_matches_new_line(true)
+        .size_limit(SIZE)
+        .dfa_size_limit(SIZE)
+        .nest_limit(NESTING)
+        .build()
+        .map_err(|error| format!("regex: {error}"))
+}
