@@ -7,6 +7,7 @@
 pub mod chunk;
 pub mod find;
 pub mod read;
+mod wildcard;
 
 /// When to map files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
