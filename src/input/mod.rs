@@ -5,8 +5,23 @@
 //! [`read::read`] reads one of it.
 
 pub mod chunk;
+mod filesystem;
 pub mod find;
+mod gzip;
+mod hole;
+mod lines;
+mod magic;
+mod map;
+mod mapped;
+mod pause;
+mod peek;
+mod pipe;
+mod range;
 pub mod read;
+mod regular;
+mod snapshot;
+mod stop;
+mod stream;
 mod wildcard;
 
 /// When to map files.
