@@ -22,6 +22,8 @@ mod regular;
 mod snapshot;
 mod stop;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod wildcard;
 
 /// When to map files.
