@@ -250,4 +250,23 @@ mod tests {
         drop(guard);
         assert_eq!(guarded_end(slot, 1 << 60), None);
     }
+
+    /// A fault that is not ours must end the process as ever, not hang it: seen from outside, in a process of its own.
+    #[test]
+    fn a_fault_elsewhere_is_as_deadly_as_before() {
+        use std::os::unix::process::ExitStatusExt;
+        const HERE: &str = "input::map::tests::a_fault_elsewhere_is_as_deadly_as_before";
+        let file = filled(100_000);
+        if std::env::var_os("FAULT_ELSEWHERE").is_some() {
+            let guarded = GuardedMap::new(&file, 100_000).unwrap().unwrap();
+            // SAFETY: Not safe at all: touching it is to raise the signal.
+            let unguarded = unsafe { MmapOptions::new().len(100_000).map(&file).unwrap() };
+            file.set_len(0).unwrap();
+            assert_eq!(guarded.bytes()[99_999], 0);
+            assert_eq!(unguarded[99_999], 0, "not reached");
+        }
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let died = child.args(["--exact", HERE]).env("FAULT_ELSEWHERE", "1").output().unwrap().status;
+        assert_eq!(died.signal(), Some(libc::SIGBUS));
+    }
 }

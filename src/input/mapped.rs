@@ -10,7 +10,7 @@ use memchr::{memchr, memrchr};
 use super::chunk::{Body, Chunk};
 use super::map::GuardedMap;
 
-/// The lines that start in a range of a mapped text.
+/// The lines that a range of a mapped text owns.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Owned {
     /// The bytes that they take.
@@ -30,7 +30,7 @@ impl Owned {
     }
 }
 
-/// The lines of `text` that start in `range`, a part of it that is not empty. `None` if `stopped` says so meanwhile.
+/// The lines of `text` that `range`, a part of it that is not empty, owns. `None` if `stopped` says so meanwhile.
 pub(super) fn owned_lines(
     map: &GuardedMap,
     text: &Range<usize>,
@@ -42,17 +42,15 @@ pub(super) fn owned_lines(
     let start = if range.start == text.start {
         range.start
     } else {
-        // A newline on the last byte starts a line of the next range.
-        let newline = memchr(b'\n', &bytes[range.start - 1..range.end - 1]);
-        newline.map_or(range.end, |at| range.start + at)
+        memchr(b'\n', &bytes[range.clone()]).map_or(text.end, |at| range.start + at + 1)
     };
-    if start == range.end {
-        return Some(Owned { span: start..start, oversized: None });
+    if start == text.end {
+        return Some(Owned { span: range.end..range.end, oversized: None });
     }
-    let newline = find_newline(map, range.end - 1..text.end, range.len(), stopped)?;
+    let newline = find_newline(map, range.end..text.end, range.len(), stopped)?;
     let end = newline.map_or(text.end, |at| at + 1);
-    let oversized = (end - range.end > max_line).then(|| {
-        let last = memrchr(b'\n', &bytes[start..range.end - 1]).map_or(start, |at| start + at + 1);
+    let oversized = (end - range.end > max_line + 1).then(|| {
+        let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
         (last, (newline.unwrap_or(end) - last) as u64)
     });
     Some(Owned { span: start..end, oversized })

@@ -1,7 +1,9 @@
-//! Shares a text out among workers: ranges of fixed size, each with the lines that start in it.
+//! Shares a text out among workers: ranges of fixed size, each owning the lines that start behind a newline in it, and
+//! the first one the first line too.
 //!
-//! Where a line starts and ends is found by whoever has the range, from the bytes alone, so nobody waits for anybody. A
-//! line longer than a range is its owner's to follow; the others look through their own range once and find nothing.
+//! So a line that starts on the first byte of a range is the one before's, and nobody looks back across a border. Where
+//! a line starts and ends is found from the bytes alone, so nobody waits for anybody. A line longer than a range is its
+//! owner's to follow; the others look through their own range once and find nothing.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

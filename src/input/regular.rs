@@ -29,6 +29,8 @@ use super::stop;
 
 /// Below this many bytes, mapping a file costs more than reading it.
 const WORTH_MAPPING: u64 = 1 << 20;
+/// How many ranges back nobody reads any more, as a rule.
+const LONG_DONE: usize = 32;
 /// Bytes read at first to find where a line starts: most lines are shorter.
 const GLANCE: usize = 4 << 10;
 
@@ -142,7 +144,7 @@ where
             judged.into_iter().flatten().for_each(keep);
             self.kept.fetch_add(owned.span.len() as u64, Ordering::Relaxed);
         }
-        map.release(mapped);
+        release_behind(map, mapped);
         believed
     }
 
@@ -159,7 +161,7 @@ where
     fn try_judge_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) -> io::Result<()> {
         let Some(start) = self.first_line(range, spare)? else { return Ok(()) };
         let limits = Limits { block: self.block(), ..self.caller.limits() };
-        let mut lines = Lines::of_range(self.source(start..self.span.end), start, range.end, limits);
+        let mut lines = Lines::of_range(self.source(start..self.span.end), start, range.end + 1, limits);
         lines.recycle(std::mem::take(spare));
         let mut judged = Vec::new();
         let end = loop {
@@ -181,13 +183,12 @@ where
         end
     }
 
-    /// Where the first line of `range` starts, if one does.
+    /// Where the first line that `range` owns starts, if there is one.
     fn first_line(&self, range: &Range<u64>, buffer: &mut Vec<u8>) -> io::Result<Option<u64>> {
         if range.start == self.span.start {
             return Ok(Some(range.start));
         }
-        // A newline on the last byte starts a line of the next range.
-        let mut source = self.source(range.start - 1..range.end - 1);
+        let mut source = self.source(range.clone());
         buffer.resize(buffer.len().max(self.block()), 0);
         let mut step = GLANCE.min(buffer.len());
         loop {
@@ -257,6 +258,14 @@ where
             (false, false) => (!complete).then_some("replaced"),
         }
     }
+}
+
+/// Gives back the memory of a range that is done, and of one long done: the last line of the range before it may have
+/// brought back its first pages.
+fn release_behind(map: &GuardedMap, range: Range<usize>) {
+    let long_done = range.start.saturating_sub(LONG_DONE * range.len());
+    map.release(long_done..range.start.min(long_done + range.len()));
+    map.release(range);
 }
 
 /// A part of a file, read without moving its position. The file must reach so far: it fails with

@@ -124,3 +124,16 @@ fn the_public_way_reads_and_counts() {
     assert_eq!(reading.generation, xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree"));
     assert_eq!((reading.damage, reading.notes.len(), reading.stopped), (None, 0, false));
 }
+
+/// Runs another test in a process of its own, where the pause is armed and already over.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_pause_is_reached_and_left() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pause.go"), "").unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "input::tests::the_public_way_reads_and_counts"]);
+    child.env("PROBEWATCH_PAUSE_AT", "chunk:1").env("PROBEWATCH_PAUSE_FILE", folder.path().join("pause"));
+    assert!(child.output().unwrap().status.success());
+    assert!(folder.path().join("pause.reached").exists());
+}
