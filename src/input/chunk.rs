@@ -26,14 +26,18 @@ pub enum Body<'a> {
 /// What reading one input came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Bytes of log text seen, after decompression, holes included.
+    /// Bytes of log text seen, after decompression, holes and a byte-order mark included.
     pub bytes: u64,
-    /// Hash of the first 1,024 bytes of the text, or of all where there are fewer: names the generation of a log.
+    /// XXH3 of the first 1,024 bytes of the text, or of all where there are fewer, with a byte-order mark where there is
+    /// one: names the generation of a log, whether plain, packed or piped.
     pub generation: u64,
-    /// Bytes of holes and NUL runs at the start of a chunk that the reader passed over; lines behind them are whole.
+    /// Bytes of holes and NUL runs at the start and at the end of the text that were passed over: what a writer leaves
+    /// that goes on at its old offset after `copytruncate`, and what is allocated ahead. The lines between are whole.
     pub hole_bytes: u64,
     /// What went wrong, in a sentence; the lines that were read count all the same.
     pub damage: Option<String>,
     /// What a reader may want to know though nothing is wrong (a fallback, trailing zeros), in a sentence.
     pub notes: Vec<String>,
+    /// The caller asked to stop before the end; the lines that were read count all the same.
+    pub stopped: bool,
 }

@@ -1,9 +1,30 @@
 //! Turns files, folders, globs, archives and pipes into runs of whole lines.
 //!
 //! Knows nothing of log formats, rules or reports: bytes in, line-aligned [`chunk::Chunk`]s out, each believed only
-//! after it was checked that the file did not change under the reader.
+//! after it was checked that the file did not change under the reader. [`find::find`] says what there is to read,
+//! [`read::read`] reads one of it.
 
 pub mod chunk;
+mod filesystem;
+pub mod find;
+mod gzip;
+mod hole;
+mod lines;
+mod magic;
+mod map;
+mod mapped;
+mod pause;
+mod peek;
+mod pipe;
+mod range;
+pub mod read;
+mod regular;
+mod snapshot;
+mod stop;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod wildcard;
 
 /// When to map files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

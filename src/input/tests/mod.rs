@@ -1,0 +1,139 @@
+//! The laws of the room: every way of reading delivers the same lines, and no way delivers what was not in the file.
+
+mod damage;
+mod same;
+mod truncation;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Mutex, OnceLock};
+
+use tempfile::NamedTempFile;
+
+use super::chunk::{Body, Chunk, Reading};
+use super::find::{Kind, Source};
+use super::read::{Caller, MAX_LINE, Options, Sizes, Unread, read_by};
+use super::{Mmap, read};
+
+/// A line as it was delivered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    offset: u64,
+    body: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// With its newline.
+    Held(Vec<u8>),
+    Oversized(u64),
+}
+
+/// How a test reads.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    mmap: Mmap,
+    max_line: usize,
+    sizes: Sizes,
+}
+
+impl How {
+    fn usual(mmap: Mmap) -> Self {
+        Self { mmap, max_line: MAX_LINE, sizes: Sizes { range: 4 << 20, block: 256 << 10 } }
+    }
+}
+
+fn pool() -> &'static rayon::ThreadPool {
+    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
+    POOL.get_or_init(|| rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap())
+}
+
+fn source(path: &Path) -> Source {
+    Source { path: path.to_owned(), named: true, kind: Kind::File, id: None }
+}
+
+fn temporary(content: &[u8]) -> NamedTempFile {
+    let mut file = NamedTempFile::new().unwrap();
+    file.write_all(content).unwrap();
+    file
+}
+
+/// The lines of a chunk.
+fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<Line> {
+    let mut offset = chunk.offset;
+    let Body::Lines(lines) = chunk.body else {
+        let Body::Oversized { bytes } = chunk.body else { unreachable!() };
+        return vec![Line { offset, body: What::Oversized(bytes) }];
+    };
+    assert!(!lines.is_empty());
+    let line = |line: &[u8]| {
+        let length = line.strip_suffix(b"\n").unwrap_or(line).len();
+        let body = if length > max_line { What::Oversized(length as u64) } else { What::Held(line.to_vec()) };
+        let at = offset;
+        offset += line.len() as u64;
+        Line { offset: at, body }
+    };
+    lines.split_inclusive(|&byte| byte == b'\n').map(line).collect()
+}
+
+/// Reads by way of `read` and gives what was kept, in order.
+fn collect(how: How, read: impl Fn(&Caller<'_, Judge<'_>, Keep<'_>>) -> Result<Reading, Unread> + Sync) -> (Vec<Line>, Reading) {
+    let kept = Mutex::new(Vec::new());
+    let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+    let options = Options { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
+    let judge: Judge<'_> = &|chunk| split(chunk, how.max_line);
+    let keep: Keep<'_> = &|lines| kept.lock().unwrap().extend(lines);
+    let caller = Caller { options: &options, sizes: how.sizes, judge: &judge, keep: &keep };
+    let reading = pool().install(|| read(&caller)).unwrap();
+    let mut lines = kept.into_inner().unwrap();
+    lines.sort();
+    (lines, reading)
+}
+
+type Judge<'a> = &'a (dyn Fn(Chunk<'_>) -> Vec<Line> + Sync);
+type Keep<'a> = &'a (dyn Fn(Vec<Line>) + Sync);
+
+fn read_path(path: &Path, how: How) -> (Vec<Line>, Reading) {
+    collect(how, |caller| read_by(&source(path), caller))
+}
+
+/// The lines of a text by the shortest way there is: what is between a mark or NULs before and NULs behind it.
+fn reference(text: &[u8], max_line: usize) -> Vec<Line> {
+    let bom = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let Some(start) = text[bom..].iter().position(|&byte| byte != 0) else { return Vec::new() };
+    let start = bom + start;
+    let end = text.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+    if start >= end {
+        return Vec::new();
+    }
+    split(Chunk { offset: start as u64, body: Body::Lines(&text[start..end]) }, max_line)
+}
+
+#[test]
+fn the_public_way_reads_and_counts() {
+    let file = temporary(b"one\ntwo\nthree");
+    let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let options = Options { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
+    let judge = |chunk: Chunk<'_>| split(chunk, MAX_LINE).len() as u64;
+    let keep = |count| {
+        lines.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+    };
+    let reading = read::read(&source(file.path()), &options, &judge, &keep).unwrap();
+    assert_eq!((reading.bytes, lines.into_inner(), progress.into_inner()), (13, 3, 13));
+    assert_eq!(reading.generation, xxhash_rust::xxh3::xxh3_64(b"one\ntwo\nthree"));
+    assert_eq!((reading.damage, reading.notes.len(), reading.stopped), (None, 0, false));
+}
+
+/// Runs another test in a process of its own, where the pause is armed and already over.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_pause_is_reached_and_left() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pause.go"), "").unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "input::tests::the_public_way_reads_and_counts"]);
+    child.env("PROBEWATCH_PAUSE_AT", "chunk:1").env("PROBEWATCH_PAUSE_FILE", folder.path().join("pause"));
+    assert!(child.output().unwrap().status.success());
+    assert!(folder.path().join("pause.reached").exists());
+}
