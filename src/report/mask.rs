@@ -195,7 +195,7 @@ mod tests {
         }
 
         #[test]
-        fn the_secret_is_gone(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&[a-z]{1,5}=[a-z]{0,5}){0,2}") {
+        fn the_secret_is_gone(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&x[0-9]{1,5}=[a-z]{0,5}){0,2}") {
             let masked = shown(format!("/{before}?session_key={secret}{after}").as_bytes()).into_owned();
             prop_assert_eq!(masked, format!("/{before}?session_key=***{after}"));
         }

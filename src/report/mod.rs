@@ -2,9 +2,16 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
+mod csv;
+mod facts;
+#[cfg(test)]
+mod fixture;
+mod json;
 pub mod mask;
 pub mod model;
+pub mod ndjson;
 pub mod sanitize;
+pub mod sink;
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

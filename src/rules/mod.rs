@@ -54,6 +54,12 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
+    /// A set that matches nothing, for tests of what reports print.
+    #[cfg(test)]
+    pub(crate) fn of(rules: Vec<Rule>) -> Self {
+        Self { rules }
+    }
+
     /// The rule with this id.
     #[must_use]
     pub fn rule(&self, id: RuleId) -> &Rule {
