@@ -257,7 +257,7 @@ struct CatchAllObject<'a> {
 }
 
 fn catch_all<'a>(site: &CatchAll<'a>) -> CatchAllObject<'a> {
-    CatchAllObject { site: text(site.site), status: site.status, bytes: site.bytes, paths: site.paths, hits: site.hits }
+    CatchAllObject { site: shown(site.site), status: site.status, bytes: site.bytes, paths: site.paths, hits: site.hits }
 }
 
 #[cfg(test)]

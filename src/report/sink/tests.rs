@@ -125,7 +125,7 @@ fn a_slow_reader_is_waited_for() {
 fn write_past_the_size_limit() {
     setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: Some(4096) }).unwrap();
     let mut sink = Sink::file(Path::new(&std::env::var_os("PROBEWATCH_TEST_SINK").unwrap())).unwrap();
-    let error = sink.write_all(&[b'x'; 200_000]).unwrap_err();
+    let error = sink.write_all(&vec![b'x'; 200_000]).unwrap_err();
     let message = sink.explain(error).to_string();
     assert!(message.contains("file too large; raise the file size limit (ulimit -f)"), "{message}");
 }
