@@ -17,6 +17,45 @@ pub enum Client<'a> {
     Text(&'a [u8]),
 }
 
+/// A [`Client`] that owns its text, to be kept in tables. Hashes like the client it was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ClientKey {
+    /// An IPv4 address.
+    V4(u32),
+    /// An IPv6 address.
+    V6(u128),
+    /// Other text.
+    Text(Box<[u8]>),
+}
+
+impl ClientKey {
+    /// The client, borrowed.
+    #[must_use]
+    pub fn client(&self) -> Client<'_> {
+        match self {
+            Self::V4(bits) => Client::V4(*bits),
+            Self::V6(bits) => Client::V6(*bits),
+            Self::Text(text) => Client::Text(text),
+        }
+    }
+}
+
+impl From<&Client<'_>> for ClientKey {
+    fn from(client: &Client<'_>) -> Self {
+        match *client {
+            Client::V4(bits) => Self::V4(bits),
+            Client::V6(bits) => Self::V6(bits),
+            Client::Text(text) => Self::Text(text.into()),
+        }
+    }
+}
+
+impl hashbrown::Equivalent<ClientKey> for Client<'_> {
+    fn equivalent(&self, key: &ClientKey) -> bool {
+        *self == key.client()
+    }
+}
+
 impl<'a> Client<'a> {
     /// Reads a client field: an address, perhaps in brackets, with a port (`1.2.3.4:80`, `[::1]:80`) or a zone
     /// (`fe80::1%eth0`), which are dropped; else the text itself.
@@ -166,6 +205,17 @@ mod tests {
                 prop_assert_eq!(ours, Some(theirs.to_canonical()));
             } else if !text.contains(':') {
                 prop_assert_eq!(ours, None);
+            }
+        }
+
+        #[test]
+        fn keys_hash_like_clients(field in prop::collection::vec(any::<u8>(), 0..20), bits: u32) {
+            use std::hash::BuildHasher;
+            let state = foldhash::fast::RandomState::default();
+            for client in [Client::parse(&field), Client::V4(bits), Client::V6(u128::from(bits))] {
+                let key = ClientKey::from(&client);
+                prop_assert_eq!(state.hash_one(client), state.hash_one(&key));
+                prop_assert_eq!(key.client(), client);
             }
         }
 

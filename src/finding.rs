@@ -1,11 +1,15 @@
-//! The words a verdict is made of: how bad, and which rules say so.
+//! What a verdict is made of: how bad, which rules say so, and where the line stands.
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::clients::Clients;
+use crate::time::LogTime;
 
 /// How bad a hit would be if the server gave what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,3 +70,172 @@ impl FromStr for Severity {
 /// A rule's place in the rule set it was compiled into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
+
+/// What the engine found in a run of lines. It owns all it says: the lines may be gone when it is read.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Where each line went.
+    pub lines: LineCounts,
+    /// Requests within the time window.
+    pub requests: u64,
+    /// Lines kept although no time could be read, where a window asked for one.
+    pub without_time: u64,
+    /// The earliest and the latest time of a parsed line.
+    pub times: Option<(LogTime, LogTime)>,
+    /// What each client asked for.
+    pub clients: Clients,
+    /// The lines that matched, in their order.
+    pub hits: Vec<Hit>,
+    text: Vec<u8>,
+    rules: Vec<RuleId>,
+}
+
+/// Where lines went: `lines = parsed + unparsed + oversized`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineCounts {
+    /// All lines.
+    pub lines: u64,
+    /// Lines that a format explains, by the format's place in its list.
+    pub parsed: [u64; 3],
+    /// Lines that none does.
+    pub unparsed: u64,
+    /// Lines over the length limit.
+    pub oversized: u64,
+    /// NUL bytes before lines and in lines that do not parse: no log writer writes them, a hole in the file leaves them.
+    pub nul_bytes: u64,
+}
+
+impl LineCounts {
+    /// Lines that a format explains.
+    #[must_use]
+    pub fn parsed(&self) -> u64 {
+        self.parsed.iter().sum()
+    }
+
+    /// Adds the counts of other lines.
+    pub fn add(&mut self, other: &Self) {
+        self.lines += other.lines;
+        for (sum, n) in self.parsed.iter_mut().zip(other.parsed) {
+            *sum += n;
+        }
+        self.unparsed += other.unparsed;
+        self.oversized += other.oversized;
+        self.nul_bytes += other.nul_bytes;
+    }
+}
+
+/// One line that matched. Ranges point into the text of its [`Findings`].
+#[derive(Debug, Clone)]
+pub struct Hit {
+    /// The line's number within the run, from 0.
+    pub line: u32,
+    /// Where the line begins, in bytes from the start of the run.
+    pub offset: u64,
+    /// When.
+    pub time: Option<LogTime>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// Bytes sent.
+    pub bytes: Option<u64>,
+    /// Whether a format explains the line.
+    pub parsed: bool,
+    /// Whether a 2xx means that what was asked for is there.
+    pub exposes: bool,
+    text: Range<usize>,
+    path: Range<usize>,
+    client: Range<usize>,
+    host: Option<Range<usize>>,
+    rules: Range<usize>,
+}
+
+/// A hit about to be kept, borrowed from the line.
+#[derive(Debug, Clone, Copy)]
+pub struct NewHit<'a> {
+    /// The line.
+    pub text: &'a [u8],
+    /// The normalised path.
+    pub path: &'a [u8],
+    /// The client as logged; empty where there is none.
+    pub client: &'a [u8],
+    /// The virtual host.
+    pub host: Option<&'a [u8]>,
+    /// The rules that matched, sorted.
+    pub rules: &'a [RuleId],
+}
+
+impl Findings {
+    /// What there is to say of a line that was too long to be looked at.
+    #[must_use]
+    pub fn of_oversized_line() -> Self {
+        let lines = LineCounts { lines: 1, oversized: 1, ..LineCounts::default() };
+        Self { lines, ..Self::default() }
+    }
+
+    /// Copies what a hit says; `hit`'s own ranges are set here.
+    pub fn push(&mut self, hit: Hit, new: NewHit<'_>) {
+        let text = keep(&mut self.text, new.text);
+        let path = keep(&mut self.text, new.path);
+        let client = keep(&mut self.text, new.client);
+        let host = new.host.map(|h| keep(&mut self.text, h));
+        let rules = keep(&mut self.rules, new.rules);
+        self.hits.push(Hit { text, path, client, host, rules, ..hit });
+    }
+
+    /// The line of a hit.
+    #[must_use]
+    pub fn text(&self, hit: &Hit) -> &[u8] {
+        &self.text[hit.text.clone()]
+    }
+
+    /// The normalised path of a hit.
+    #[must_use]
+    pub fn path(&self, hit: &Hit) -> &[u8] {
+        &self.text[hit.path.clone()]
+    }
+
+    /// The client of a hit, as logged.
+    #[must_use]
+    pub fn client(&self, hit: &Hit) -> &[u8] {
+        &self.text[hit.client.clone()]
+    }
+
+    /// The virtual host of a hit.
+    #[must_use]
+    pub fn host(&self, hit: &Hit) -> Option<&[u8]> {
+        hit.host.clone().map(|range| &self.text[range])
+    }
+
+    /// The rules a hit matched, sorted.
+    #[must_use]
+    pub fn rules(&self, hit: &Hit) -> &[RuleId] {
+        &self.rules[hit.rules.clone()]
+    }
+}
+
+impl Hit {
+    /// A hit that knows its place and nothing else yet.
+    #[must_use]
+    pub fn at(line: u32, offset: u64) -> Self {
+        let none = 0..0;
+        Self {
+            line,
+            offset,
+            time: None,
+            status: None,
+            bytes: None,
+            parsed: false,
+            exposes: false,
+            text: none.clone(),
+            path: none.clone(),
+            client: none.clone(),
+            host: None,
+            rules: none,
+        }
+    }
+}
+
+fn keep<T: Copy>(store: &mut Vec<T>, items: &[T]) -> Range<usize> {
+    let start = store.len();
+    store.extend_from_slice(items);
+    start..store.len()
+}

@@ -1,11 +1,37 @@
 //! Who is probing my site, for what, and what answered?
+//!
+//! The library behind the `probewatch` command. Its rooms stand on floors, and a room knows only rooms on lower floors
+//! (a test over the `use` lines keeps it so):
+//!
+//! | floor | rooms |
+//! | --- | --- |
+//! | door | [`cli`] · [`config`] |
+//! | 5 | [`command`] |
+//! | 4 | [`pipeline`] |
+//! | 3 | [`input`] · [`report`] |
+//! | 2 | [`engine`] |
+//! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
+//! | 0 | [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`intern`] · [`source`] |
+//!
+//! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
+//! finding → tally → report.
 
+pub mod cli;
 pub mod client;
+pub mod clients;
+pub mod command;
 pub mod config;
+pub mod context;
+pub mod engine;
 pub mod finding;
 pub mod format;
 pub mod input;
+pub mod intern;
+pub mod normalize;
+pub mod pipeline;
 pub mod record;
 pub mod report;
 pub mod rules;
+pub mod source;
+pub mod tally;
 pub mod time;

@@ -1,3 +1,7 @@
-//! The probewatch command.
+//! The probewatch command: hands over to the library and leaves with its exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    probewatch::cli::run().into()
+}

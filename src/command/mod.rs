@@ -1,1 +1,17 @@
-//! To come.
+//! What the subcommands do, one file each: wiring only. How a run ends and what it says on the way is here as well.
+
+pub mod completions;
+mod exit;
+pub mod man;
+pub mod message;
+mod progress;
+pub mod rules;
+pub mod scan;
+mod screen;
+mod settings;
+mod signals;
+mod statistics;
+pub mod stdout;
+
+pub use exit::Exit;
+pub use settings::Settings;

@@ -1,56 +1,147 @@
 //! What a scan was asked to do, in plain values: flags, environment and file are forgotten here.
 //!
-//! Reads no log and opens nothing but the configuration file.
+//! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
+//! configuration file.
 
-use std::path::PathBuf;
+pub mod bounds;
+pub mod environment;
+pub mod file;
+mod surroundings;
+pub mod value;
 
+use std::io;
+use std::path::Path;
+
+pub use self::surroundings::{Surroundings, stdin_is_given};
+use crate::cli::scan::{RuleArgs, ScanArgs};
+use crate::cli::words::{FailOn, LogFormatWord};
+use crate::command::Settings;
 use crate::finding::Severity;
-use crate::format::LogFormat;
-use crate::input::Mmap;
-use crate::record::Outcome;
-use crate::report::{By, Color, Format};
 use crate::rules::RuleChoice;
 use crate::time::Bound;
 
-/// Everything `scan` needs to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Files, folders, globs and `-`; empty for standard input.
-    pub paths: Vec<PathBuf>,
-    /// What to print.
-    pub format: Format,
-    /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
-    /// Where to print it; `None` is standard output.
-    pub output: Option<PathBuf>,
-    /// The format of the log; `None` finds out.
-    pub log_format: Option<LogFormat>,
-    /// Which rules.
-    pub rules: RuleChoice,
-    /// Report from this level on.
-    pub min_severity: Severity,
-    /// Keep only these outcomes; all where empty.
-    pub outcomes: Vec<Outcome>,
-    /// Lines before this are not looked at.
-    pub since: Option<Bound>,
-    /// Lines from this on are not looked at.
-    pub until: Option<Bound>,
-    /// Rows in each section; `None` is the format's own default.
-    pub top: Option<usize>,
-    /// Exit 1 when something at or above this was found.
-    pub fail_on: Option<Severity>,
-    /// Worker threads; `None` is one a core.
-    pub threads: Option<usize>,
-    /// When to map files.
-    pub mmap: Mmap,
-    /// When to colour.
-    pub color: Color,
-    /// Whether a progress bar may be shown.
-    pub progress: bool,
-    /// No notices on standard error; errors stay.
-    pub quiet: bool,
-    /// Print what each stage came to on standard error.
-    pub stats: bool,
-    /// The longest line that is looked at, in bytes.
-    pub max_line: usize,
+/// Report from this level on where nothing else is said.
+pub const MIN_SEVERITY: Severity = Severity::Low;
+
+/// The longest line that is looked at where nothing else is said: 1 MiB.
+pub const MAX_LINE: usize = 1 << 20;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No path, and nothing is piped in.
+    #[error("nothing to read: no path was given, and standard input is a terminal or a device")]
+    NothingToRead,
+    /// No line can lie between the two.
+    #[error("no line lies between --since {since} and --until {until}: the first is not before the second")]
+    NoTime {
+        /// `--since` as it was typed.
+        since: String,
+        /// `--until` as it was typed.
+        until: String,
+    },
+    /// The configuration file cannot be read.
+    #[error("cannot read the configuration file '{path}': {source}")]
+    Unreadable {
+        /// The file, escaped.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The configuration file is wrong.
+    #[error("{path}: {message}")]
+    File {
+        /// The file, escaped.
+        path: String,
+        /// What is wrong, with the line and a mark under the place.
+        message: String,
+    },
+    /// An environment variable is wrong.
+    #[error(transparent)]
+    Variable(clap::Error),
 }
+
+impl Error {
+    /// What to type instead, where the message does not say it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
+            Self::NoTime { .. } => Some("--until is excluded: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
+            Self::Unreadable { .. } => Some("name a file that exists with --config or PROBEWATCH_CONFIG, or neither"),
+            Self::File { .. } | Self::Variable(_) => None,
+        }
+    }
+}
+
+/// Lays the flags over the environment over the configuration file.
+///
+/// # Errors
+///
+/// Whatever is wrong with the environment or the file.
+pub fn layered(flags: ScanArgs, here: &Surroundings) -> Result<ScanArgs, Error> {
+    let asked = flags.or(environment::read(&here.variables).map_err(Error::Variable)?);
+    let file = asked.other.config.as_deref().map(file::read).transpose()?;
+    Ok(asked.or(file.unwrap_or_default()))
+}
+
+/// The settings of a scan: what was asked for, and the defaults where nothing was.
+///
+/// # Errors
+///
+/// [`Error::NothingToRead`], [`Error::NoTime`].
+pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
+    if asked.input.paths.is_empty() && !here.stdin_is_given {
+        return Err(Error::NothingToRead);
+    }
+    let (since, until) = bounds(&asked, here.now)?;
+    let quiet = asked.quiet();
+    let ScanArgs { input, rules, selection, output, performance, other: _ } = asked;
+    Ok(Settings {
+        paths: input.paths,
+        format: output.format.unwrap_or_default(),
+        by: output.by,
+        output: output.output.filter(|path| path != Path::new("-")),
+        log_format: input.log_format.and_then(LogFormatWord::format),
+        rules: rule_choice(rules),
+        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
+        outcomes: selection.outcome,
+        since,
+        until,
+        top: selection.top.map(value::Count::get),
+        fail_on: selection.fail_on.and_then(|FailOn(level)| level),
+        threads: performance.threads.map(value::Count::get),
+        mmap: performance.mmap.unwrap_or_default(),
+        color: output.color.unwrap_or_default(),
+        progress: !output.no_progress.unwrap_or(false),
+        quiet,
+        stats: output.stats.unwrap_or(false),
+        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+    })
+}
+
+/// The rules that were asked for.
+#[must_use]
+pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
+    RuleChoice {
+        paths: asked.rules,
+        no_builtin: asked.no_builtin.unwrap_or(false),
+        disable: asked.disable,
+        only: asked.only,
+        severity: asked.severity.into_iter().map(|o| (o.id, o.level)).collect(),
+    }
+}
+
+fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
+    let (from, to) = (asked.selection.since.as_ref(), asked.selection.until.as_ref());
+    let (since, until) = (from.map(|w| w.bound(now)), to.map(|w| w.bound(now)));
+    if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
+        && bounds::is_empty(since, until)
+    {
+        return Err(Error::NoTime { since: from.to_string(), until: to.to_string() });
+    }
+    Ok((since, until))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,13 @@
-//! To come.
+//! Judges lines: the same bytes get the same verdict, whoever reads them and in whatever pieces.
+//!
+//! Pure: no file, no clock, no screen, no failure. What depends on other lines is not decided here.
+
+mod judge;
+mod matcher;
+mod scratch;
+#[cfg(test)]
+mod tests;
+
+pub use judge::{Judge, Scope};
+pub use matcher::{Matcher, Probe};
+pub use scratch::Scratch;

@@ -1,6 +1,17 @@
 //! Log formats: which bytes of a line are which field.
 //!
-//! Nothing here fails or allocates: a line that no format explains is `None`.
+//! A line is looked at in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
+//! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
+//! has no frame, and a field that cannot be read is `None`.
+
+mod clf;
+mod foreign;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use clf::{Frame, Tail};
+pub use foreign::{is_error_log, recognise};
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,4 +23,36 @@ pub enum LogFormat {
     Common,
     /// Apache `vhost_combined`: host and port, then combined.
     VhostCombined,
+}
+
+impl LogFormat {
+    /// Every format.
+    pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
+
+    /// The name people and configurations use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Combined => "combined",
+            Self::Common => "common",
+            Self::VhostCombined => "vhost_combined",
+        }
+    }
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|f| f.as_str() == name)
+            .ok_or_else(|| format!("no log format is called '{name}'; there are combined, common, vhost_combined"))
+    }
 }

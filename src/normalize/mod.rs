@@ -1,1 +1,232 @@
-//! To come.
+//! Sees through disguises: turns a request as logged into the views that rules look at.
+//!
+//! Pure functions over bytes, with buffers that the caller keeps. A target with nothing to undo is handed back as it is
+//! and costs one look at its bytes. Nothing here knows a rule, and nothing here is for display: the views of hostile
+//! text are hostile.
+
+mod decode;
+mod path;
+mod query;
+mod unescape;
+
+pub use decode::{MAX_ROUNDS, Rounds, decode};
+pub use unescape::unescape;
+
+/// A request target in every form that rules look at. Fields that need no work borrow from the log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Views<'a> {
+    /// The target decoded and otherwise untouched.
+    pub target: &'a [u8],
+    /// The path decoded and tidied, `..` still in it.
+    pub path: &'a [u8],
+    /// The path with `..` resolved: what reports call the path.
+    pub resolved: &'a [u8],
+    /// The query decoded, `+` and comments as spaces.
+    pub query: &'a [u8],
+    /// More than [`MAX_ROUNDS`] rounds would have changed it still.
+    pub round_limit: bool,
+}
+
+impl<'a> Views<'a> {
+    /// The views of a target in which there is nothing to undo; `None` where there is.
+    #[must_use]
+    pub fn of_plain(target: &'a [u8]) -> Option<Self> {
+        if !is_plain(target) {
+            return None;
+        }
+        let (path, query) = split(target);
+        Some(Self { target, path, resolved: path, query, round_limit: false })
+    }
+}
+
+/// The buffers of [`Normalizer::views`], kept between lines.
+#[derive(Debug, Default)]
+pub struct Normalizer {
+    sent: Vec<u8>,
+    target: Vec<u8>,
+    path: Vec<u8>,
+    resolved: Vec<u8>,
+    query: Vec<u8>,
+    spare: Vec<u8>,
+}
+
+impl Normalizer {
+    /// The views of a target as logged.
+    #[must_use]
+    pub fn views<'a>(&'a mut self, target: &'a [u8]) -> Views<'a> {
+        if let Some(views) = Views::of_plain(target) {
+            return views;
+        }
+        unescape(target, &mut self.sent);
+        let (path, query) = split(without_authority(&self.sent));
+        let rounds = [
+            decode(&self.sent, &mut self.target, &mut self.spare),
+            decode(path, &mut self.path, &mut self.spare),
+            query::decode(query, &mut self.query, &mut self.spare),
+        ];
+        path::tidy(&mut self.path);
+        path::resolve(&self.path, &mut self.resolved);
+        query::tidy(&mut self.query, &mut self.spare);
+        Views {
+            target: &self.target,
+            path: &self.path,
+            resolved: &self.resolved,
+            query: &self.query,
+            round_limit: rounds.contains(&Rounds::Limit),
+        }
+    }
+
+    /// A header as logged, decoded like a target.
+    #[must_use]
+    pub fn header<'a>(&'a mut self, text: &'a [u8]) -> &'a [u8] {
+        if !text.iter().any(|&b| matches!(b, b'%' | b'\\' | b'&' | 0x80..)) {
+            return text;
+        }
+        unescape(text, &mut self.sent);
+        decode(&self.sent, &mut self.target, &mut self.spare);
+        &self.target
+    }
+}
+
+/// Path and query of a target.
+fn split(target: &[u8]) -> (&[u8], &[u8]) {
+    memchr::memchr(b'?', target).map_or((target, &[]), |q| (&target[..q], &target[q + 1..]))
+}
+
+/// A target without the `http://host` of the absolute form.
+fn without_authority(target: &[u8]) -> &[u8] {
+    let Some(scheme) = memchr::memmem::find(target, b"://") else { return target };
+    if scheme == 0 || !target[..scheme].iter().all(u8::is_ascii_alphabetic) {
+        return target;
+    }
+    let rest = &target[scheme + 3..];
+    rest.iter().position(|b| matches!(b, b'/' | b'?')).map_or(b"/", |at| &rest[at..])
+}
+
+/// Whether no view differs from the target: no byte of it has a meaning to undo, and it begins like a path.
+///
+/// Written without a way out of the loop, so that the compiler looks at many bytes at once.
+fn is_plain(target: &[u8]) -> bool {
+    if target.first() != Some(&b'/') {
+        return false;
+    }
+    let mut trigger = false;
+    for &b in target {
+        trigger |= (b == b'%') | (b == b'\\') | (b == b'+') | (b == b';') | (b == b'*') | (b < 0x20) | (b >= 0x7f);
+    }
+    for (&a, &b) in target.iter().zip(&target[1..]) {
+        trigger |= (a == b'/') & ((b == b'/') | (b == b'.'));
+        trigger |= (a == b'&') & (b == b'#');
+    }
+    !trigger
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seen(target: &str) -> [String; 4] {
+        let mut normalizer = Normalizer::default();
+        let views = normalizer.views(target.as_bytes());
+        [views.target, views.path, views.resolved, views.query].map(|v| String::from_utf8_lossy(v).into_owned())
+    }
+
+    #[test]
+    fn undoes_disguises_of_paths() {
+        for (target, path, resolved) in [
+            ("/.env", "/.env", "/.env"),
+            ("/%2e%65nv", "/.env", "/.env"),
+            ("/%252e%2565nv", "/.env", "/.env"),
+            ("/%u002eenv", "/.env", "/.env"),
+            ("/%c0%aeenv", "/.env", "/.env"),
+            ("/%e0%80%aeenv", "/.env", "/.env"),
+            ("/%ef%bc%8eenv", "/.env", "/.env"),
+            ("/%uff0eenv", "/.env", "/.env"),
+            ("//./a//.git/./config", "/a/.git/config", "/a/.git/config"),
+            ("/a/b/../../.env", "/a/b/../../.env", "/.env"),
+            (r"/a\x5C..\x5C.env", "/a/../.env", "/.env"),
+            (r"/a\\..\\.env", "/a/../.env", "/.env"),
+            ("/a/..;/manager/html", "/a/../manager/html", "/manager/html"),
+            ("/;x=1/actuator;jsessionid=1", "/actuator", "/actuator"),
+            ("/.env%00.jpg", "/.env/.jpg", "/.env/.jpg"),
+            ("/.e%09nv", "/.env", "/.env"),
+            ("http://example.org/wp-login.php?a=1", "/wp-login.php", "/wp-login.php"),
+            ("http://example.org", "/", "/"),
+            ("/cgi-bin/.%2e/.%2e/bin/sh", "/cgi-bin/../../bin/sh", "/bin/sh"),
+            ("/../../etc/passwd", "/../../etc/passwd", "/etc/passwd"),
+            ("/a/b/..", "/a/b/..", "/a/"),
+            ("*", "*", "*"),
+            ("", "", ""),
+        ] {
+            let views = seen(target);
+            assert_eq!([views[1].as_str(), views[2].as_str()], [path, resolved], "{target}");
+        }
+    }
+
+    #[test]
+    fn undoes_disguises_of_queries() {
+        for (target, query) in [
+            ("/?q=union+select", "q=union select"),
+            ("/?q=a%2Bb", "q=a+b"),
+            ("/?q=union/**/select/*x*/1", "q=union select 1"),
+            ("/?q=/*!50000union*/+select", "q= union  select"),
+            ("/?q=%26%23x3c%3bscript", "q=<script"),
+            ("/?q=&#60;script&gt;", "q=<script>"),
+            (r"/?q=\x5Cx3cscript\x5Cu003e", "q=<script>"),
+            ("/?q=1%0aor%a01", "q=1 or 1"),
+            ("/?q=%2527", "q='"),
+            ("/?a=b?c=d", "a=b?c=d"),
+            ("/?accept=*/*", "accept=*/*"),
+        ] {
+            assert_eq!(seen(target)[3], query, "{target}");
+        }
+    }
+
+    #[test]
+    fn the_target_keeps_what_the_other_views_tidy() {
+        assert_eq!(seen("//a/..;/b%0d%0aX:1?q=1+2")[0], "//a/..;/b\r\nX:1?q=1+2");
+    }
+
+    #[test]
+    fn says_when_rounds_were_not_enough() {
+        let mut normalizer = Normalizer::default();
+        assert!(!normalizer.views(b"/%25252e").round_limit);
+        assert!(normalizer.views(b"/%2525252525252e").round_limit);
+    }
+
+    proptest! {
+        #[test]
+        fn never_grows_and_a_second_pass_changes_nothing(target in "[/a.%\\\\+;?&#x02cefbu*0-9\u{ff0e}-]{0,60}") {
+            let mut normalizer = Normalizer::default();
+            let views = normalizer.views(target.as_bytes());
+            // An absolute form without a path has the path `/`.
+            let most = target.len().max(1);
+            prop_assert!([views.target, views.path, views.resolved, views.query].iter().all(|v| v.len() <= most));
+            if !views.round_limit {
+                let (mut again, mut spare) = (Vec::new(), Vec::new());
+                prop_assert_eq!(decode(views.target, &mut again, &mut spare), Rounds::Settled);
+                prop_assert_eq!(again.as_slice(), views.target);
+            }
+        }
+
+        #[test]
+        fn plain_targets_take_the_short_way_to_the_same_place(target in "/[a-z0-9/._?=&<>'()-]{0,60}") {
+            let mut normalizer = Normalizer::default();
+            let short = normalizer.views(target.as_bytes());
+            let short = [short.target, short.path, short.resolved, short.query].map(<[u8]>::to_vec);
+            // A needless escape in front sends it the long way.
+            let mut long = Normalizer::default();
+            let escaped = format!("\\x{:02x}{}", target.as_bytes()[0], &target[1..]);
+            let long = long.views(escaped.as_bytes());
+            prop_assert_eq!(short, [long.target, long.path, long.resolved, long.query].map(<[u8]>::to_vec));
+        }
+
+        #[test]
+        fn never_panics(target in prop::collection::vec(any::<u8>(), 0..100)) {
+            let mut normalizer = Normalizer::default();
+            let _ = normalizer.views(&target);
+            let _ = normalizer.header(&target);
+        }
+    }
+}

@@ -2,14 +2,17 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
+pub mod build;
 mod csv;
 mod facts;
 #[cfg(test)]
 mod fixture;
+pub mod hit;
 mod json;
 pub mod mask;
 pub mod model;
 pub mod ndjson;
+mod rows;
 pub mod sanitize;
 pub mod sink;
 mod table;

@@ -1,68 +1,22 @@
-//! Rule files and the set they compile to.
+//! Rule files, and the set they compile to.
 //!
-//! Rules are data: nothing here looks at a log.
+//! Rules are data (`rules/README.md` is their format): this room reads them, says what is wrong with them, and turns
+//! them into two automata and a list of conditions. It never looks at a log; that is `engine`'s part.
 
-use std::path::PathBuf;
+mod case;
+mod compile;
+mod condition;
+mod definition;
+mod error;
+mod glob;
+mod literals;
+mod load;
+mod set;
 
-use crate::finding::{RuleId, Severity};
-
-/// Which rules a run uses.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuleChoice {
-    /// Files and folders of further rules; one with the id of a built-in rule replaces it.
-    pub paths: Vec<PathBuf>,
-    /// Leave the built-in rules out.
-    pub no_builtin: bool,
-    /// Ids to leave out.
-    pub disable: Vec<String>,
-    /// Ids and classes to keep; all where empty.
-    pub only: Vec<String>,
-    /// Severities that replace those the rules give.
-    pub severity: Vec<(String, Severity)>,
-}
-
-/// What a 2xx to a probe tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// What was asked for is there.
-    Exposes,
-    /// Nothing.
-    Inconclusive,
-}
-
-/// What reports print of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
-    /// `family/name`.
-    pub id: String,
-    /// What it finds.
-    pub title: String,
-    /// Its class.
-    pub class: String,
-    /// How bad a hit would be.
-    pub severity: Severity,
-    /// What a 2xx tells.
-    pub answer: Answer,
-    /// CVE ids.
-    pub cve: Vec<String>,
-}
-
-/// A compiled set of rules, sorted by id.
-#[derive(Debug)]
-pub struct RuleSet {
-    rules: Vec<Rule>,
-}
-
-impl RuleSet {
-    /// A set that matches nothing, for tests of what reports print.
-    #[cfg(test)]
-    pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        Self { rules }
-    }
-
-    /// The rule with this id.
-    #[must_use]
-    pub fn rule(&self, id: RuleId) -> &Rule {
-        &self.rules[usize::from(id.0)]
-    }
-}
+pub use case::Case;
+pub use condition::{Condition, Request, Shape};
+pub use definition::{Answer, CLASSES, Field};
+pub use error::RuleError;
+pub use literals::{Literals, Marks, Regions, bit};
+pub use load::{RuleChoice, load};
+pub use set::{Rule, RuleSet};

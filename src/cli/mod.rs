@@ -1,0 +1,204 @@
+//! The command line: what can be typed, what the help says, and who is called.
+//!
+//! Nothing is done here. What was typed becomes plain values in `config`; a subcommand does the work and says how the
+//! run ends.
+
+mod help;
+mod refusal;
+pub mod rules;
+pub mod scan;
+pub mod words;
+
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::rules::RulesCommand;
+use self::scan::{OtherArgs, RuleArgs, ScanArgs};
+use crate::command::{self, Exit, message};
+use crate::config::{self, Surroundings, environment};
+use crate::rules::RuleChoice;
+
+/// Who is probing my site, for what, and what answered?
+///
+/// Reads the access logs of nginx and Apache and says who is probing, for what, and what answered.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "probewatch", bin_name = "probewatch", version, after_help = help::ROOT)]
+#[command(args_override_self = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// A subcommand.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Report the probes in access logs
+    #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
+    Scan(Box<ScanArgs>),
+    /// List, show and test rules
+    #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
+    Rules(RulesCommand),
+    /// Print the completions of a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions {
+        /// Shell to print them for
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual as a man page
+    #[command(after_help = help::MAN)]
+    Man {
+        /// Print the page of this subcommand only
+        #[arg(value_name = "SUBCOMMAND")]
+        only: Option<String>,
+    },
+}
+
+/// Does what the command line asks for.
+#[must_use]
+pub fn run() -> Exit {
+    let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => dispatch(cli.command, &Surroundings::here()),
+        Err(error) => refusal::clap(error),
+    }
+}
+
+/// The command line as clap knows it, with each flag's variable in the long help.
+#[must_use]
+pub fn command() -> clap::Command {
+    let documented = |command| help_last(environment::documented(command));
+    Cli::command().mut_subcommands(|command| match command.get_name() {
+        "scan" => documented(command),
+        "rules" => command.mut_subcommands(|command| match command.get_name() {
+            "list" | "show" => documented(command),
+            _ => command,
+        }),
+        _ => command,
+    })
+}
+
+/// Moves `--help` from the top, where clap puts flags without a heading, to the end.
+fn help_last(command: clap::Command) -> clap::Command {
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help);
+    let help = help.help("Print help: -h in short, --help in full").help_heading("Other");
+    command.disable_help_flag(true).arg(help)
+}
+
+fn dispatch(command: Command, here: &Surroundings) -> Exit {
+    match command {
+        Command::Scan(args) => scan(*args, here),
+        Command::Rules(asked) => rules(asked, here),
+        Command::Completions { shell } => command::completions::run(self::command(), shell),
+        Command::Man { only } => command::man::run(self::command(), only.as_deref()),
+    }
+}
+
+fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
+    let settings = layered(args, here).and_then(|asked| config::settings(asked, here));
+    match settings {
+        Ok(settings) => command::scan::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
+    let choice = |rules: RuleArgs, other: OtherArgs| {
+        let args = ScanArgs { rules, other, ..ScanArgs::default() };
+        layered(args, here).map(|asked| config::rule_choice(asked.rules))
+    };
+    let done = match asked {
+        RulesCommand::List { class, choice: rules, other } => choice(rules, other).map(|c| command::rules::list(&c, class.as_deref())),
+        RulesCommand::Show { id, choice: rules, other } => choice(rules, other).map(|c| command::rules::show(&c, &id)),
+        RulesCommand::Test { paths, only } => {
+            let no_builtin = !paths.is_empty();
+            Ok(command::rules::test(&RuleChoice { paths, no_builtin, only, ..RuleChoice::default() }))
+        }
+    };
+    done.unwrap_or_else(refused)
+}
+
+/// The flags over the environment over the file; says on the way which variables nobody reads.
+fn layered(args: ScanArgs, here: &Surroundings) -> Result<ScanArgs, config::Error> {
+    let args = args.as_given();
+    let quiet = args.quiet();
+    let asked = config::layered(args, here);
+    if !asked.as_ref().map_or(quiet, ScanArgs::quiet) {
+        for warning in environment::strangers(&here.variables) {
+            message::warning(&warning);
+        }
+    }
+    asked
+}
+
+fn refused(error: config::Error) -> Exit {
+    match error {
+        config::Error::Variable(error) => refusal::clap(error),
+        error => {
+            message::error(&error.to_string());
+            if let Some(hint) = error.hint() {
+                message::hint(hint);
+            }
+            Exit::Usage
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(args: &[&str]) -> String {
+        let all = std::iter::once(&"probewatch").chain(args);
+        command().try_get_matches_from(all).expect_err("a mistake").render().to_string()
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn a_mistake_is_answered_with_what_to_type() {
+        let cases: [(&[&str], &str); 8] = [
+            (&["scan", "--min-severty", "high"], "'--min-severity'"),
+            (&["scna"], "'scan'"),
+            (&["scan", "--min-severity", "hgih"], "'high'"),
+            (&["scan", "--threads", "0"], "type 1 or more"),
+            (&["scan", "--max-line", "1Q"], "type a number of bytes"),
+            (&["scan", "--since", "yesterday"], "24h"),
+            (&["scan", "--severity", "dotfiles/env"], "type ID=LEVEL"),
+            (&["scan", "--outcome", "answered,denid"], "'denied'"),
+        ];
+        for (args, expected) in cases {
+            let text = refusal(args);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_help_fits_a_terminal() {
+        let text = refusal(&["scan", "-h"]);
+        for heading in ["Arguments:", "Input:", "Rules:", "What to report:", "Output:", "Performance:", "Other:", "Examples:"] {
+            assert!(text.contains(heading), "{heading} in {text}");
+        }
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    }
+
+    #[test]
+    fn long_help_names_variables_precedence_and_exit_codes() {
+        let text = refusal(&["scan", "--help"]);
+        for part in ["[env: PROBEWATCH_MIN_SEVERITY]", "Precedence:", "Exit codes:"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_flag_wins() {
+        let matches = command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
+        let cli = Cli::from_arg_matches(&matches.expect("fine")).expect("fine");
+        let Command::Scan(args) = cli.command else { panic!("not a scan") };
+        assert_eq!(args.selection.top.map(config::value::Count::get), Some(4));
+    }
+}

@@ -1,0 +1,54 @@
+//! What a command was asked to do, in plain values: flags, environment and file are forgotten here.
+
+use std::path::PathBuf;
+
+use crate::finding::Severity;
+use crate::format::LogFormat;
+use crate::input::Mmap;
+use crate::record::Outcome;
+use crate::report::{By, Color, Format};
+use crate::rules::RuleChoice;
+use crate::time::Bound;
+
+/// Everything `scan` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Files, folders, globs and `-`; empty for standard input.
+    pub paths: Vec<PathBuf>,
+    /// What to print.
+    pub format: Format,
+    /// What a row of a CSV is; for a table the one section to print, all where `None`.
+    pub by: Option<By>,
+    /// Where to print it; `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// The format of the log; `None` finds out.
+    pub log_format: Option<LogFormat>,
+    /// Which rules.
+    pub rules: RuleChoice,
+    /// Report from this level on.
+    pub min_severity: Severity,
+    /// Keep only these outcomes; all where empty.
+    pub outcomes: Vec<Outcome>,
+    /// Lines before this are not looked at.
+    pub since: Option<Bound>,
+    /// Lines from this on are not looked at.
+    pub until: Option<Bound>,
+    /// Rows in each section; `None` is the format's own default.
+    pub top: Option<usize>,
+    /// Exit 1 when something at or above this was found.
+    pub fail_on: Option<Severity>,
+    /// Worker threads; `None` is one a core.
+    pub threads: Option<usize>,
+    /// When to map files.
+    pub mmap: Mmap,
+    /// When to colour.
+    pub color: Color,
+    /// Whether a progress bar may be shown.
+    pub progress: bool,
+    /// No notices on standard error; errors stay.
+    pub quiet: bool,
+    /// Print what each stage came to on standard error.
+    pub stats: bool,
+    /// The longest line that is looked at, in bytes.
+    pub max_line: usize,
+}

@@ -1,0 +1,45 @@
+//! Ends a run cleanly on SIGINT and SIGTERM: the work stops at the next chunk and nothing half-made is left. A second
+//! signal ends it at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::Exit;
+
+/// Whether a signal came, and which.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    came: Arc<AtomicBool>,
+    which: Arc<AtomicUsize>,
+}
+
+/// Listens from now on. Where the system will not let us, its own way of ending a process stays.
+pub(super) fn listen() -> Stop {
+    let stop = Stop::default();
+    for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
+        // The order matters: the second signal must find the flag that the first one set.
+        let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.came));
+        let _ = flag::register_usize(signal, Arc::clone(&stop.which), signal as usize);
+        let _ = flag::register(signal, Arc::clone(&stop.came));
+    }
+    stop
+}
+
+impl Stop {
+    /// Becomes true when a signal comes.
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.came
+    }
+
+    /// How to end, if a signal came.
+    pub(super) fn exit(&self) -> Option<Exit> {
+        match self.which.load(Ordering::SeqCst) as i32 {
+            SIGINT => Some(Exit::Interrupted),
+            SIGTERM => Some(Exit::Terminated),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `--since` and `--until`: how a time is typed, and the bound it comes to.
+//!
+//! Asks no clock and knows no time zone's name: the start of the run is passed in, and a time without an offset is meant
+//! in whatever offset a line was written in.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use serde::Deserialize;
+
+use super::value::Spelled;
+use crate::time::Bound;
+
+/// A time as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct When {
+    spelled: String,
+    point: Point,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    Fixed(Bound),
+    /// Seconds before the start of the run.
+    Ago(i64),
+}
+
+impl When {
+    /// The bound, for a run that started `now` seconds after 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn bound(&self, now: i64) -> Bound {
+        match self.point {
+            Point::Fixed(bound) => bound,
+            Point::Ago(seconds) => Bound::Instant(now.saturating_sub(seconds)),
+        }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spelled)
+    }
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let point = age(text).or_else(|| fixed(text)).ok_or(
+            "not a time; type an age (90s, 30m, 24h, 7d, 2w), a date (2026-11-01) \
+             or a time (2026-11-01T08:00, 2026-11-01T08:00:00+01:00)",
+        )?;
+        Ok(Self { spelled: text.to_owned(), point })
+    }
+}
+
+impl TryFrom<Spelled> for When {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.as_str().parse()
+    }
+}
+
+fn age(text: &str) -> Option<Point> {
+    let unit = match text.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    let digits = &text[..text.len() - 1];
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<i64>().ok()?.checked_mul(unit).map(Point::Ago)
+}
+
+/// Lines have whole seconds, so the first line from a fraction of a second on is one of the next second.
+fn fixed(text: &str) -> Option<Point> {
+    if let Ok(instant) = text.parse::<Timestamp>() {
+        let up = i64::from(instant.subsec_nanosecond() > 0);
+        return Some(Point::Fixed(Bound::Instant(instant.as_second() + up)));
+    }
+    // What follows the date must be a time and nothing else: jiff would pass over an offset or a zone here.
+    if text.get(10..).is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '['])) {
+        return None;
+    }
+    let since_epoch = text.parse::<DateTime>().ok()?.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0));
+    let up = i64::from(since_epoch.subsec_nanos() > 0);
+    Some(Point::Fixed(Bound::Local(since_epoch.as_secs() + up)))
+}
+
+/// Whether no line can lie between the two. A wall-clock time and an instant cannot be compared.
+#[must_use]
+pub fn is_empty(since: Bound, until: Bound) -> bool {
+    match (since, until) {
+        (Bound::Local(from), Bound::Local(to)) | (Bound::Instant(from), Bound::Instant(to)) => from >= to,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-02T12:00:00Z.
+    const NOW: i64 = 1_793_620_800;
+    /// 2026-11-01T00:00:00Z.
+    const FIRST: i64 = 1_793_491_200;
+
+    fn bound(text: &str) -> Option<Bound> {
+        text.parse::<When>().ok().map(|when| when.bound(NOW))
+    }
+
+    #[test]
+    fn dates_and_times_without_offset_are_local() {
+        assert_eq!(bound("2026-11-01"), Some(Bound::Local(FIRST)));
+        assert_eq!(bound("2026-11-01T08:00"), Some(Bound::Local(FIRST + 8 * 3_600)));
+        assert_eq!(bound("2026-11-01 08:00:30"), Some(Bound::Local(FIRST + 8 * 3_600 + 30)));
+        assert_eq!(bound("2026-11-01T08:00:30.5"), Some(Bound::Local(FIRST + 8 * 3_600 + 31)));
+        assert_eq!(bound("1969-12-31T23:59:59"), Some(Bound::Local(-1)));
+    }
+
+    #[test]
+    fn times_with_offset_are_instants() {
+        assert_eq!(bound("2026-11-01T08:00:00Z"), Some(Bound::Instant(FIRST + 8 * 3_600)));
+        assert_eq!(bound("2026-11-01T08:00:00+01:00"), Some(Bound::Instant(FIRST + 7 * 3_600)));
+        assert_eq!(bound("2026-11-01T08:00:00.001-00:30"), Some(Bound::Instant(FIRST + 8 * 3_600 + 1_801)));
+        assert_eq!(bound("1969-12-31T23:59:59.5Z"), Some(Bound::Instant(0)));
+    }
+
+    #[test]
+    fn ages_count_back_from_the_start_of_the_run() {
+        for (text, seconds) in [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("7d", 604_800), ("2w", 1_209_600), ("0s", 0)] {
+            assert_eq!(bound(text), Some(Bound::Instant(NOW - seconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let wrong = [
+            "",
+            "h",
+            "-1h",
+            "+1h",
+            "1h30m",
+            "1y",
+            "24H",
+            "2026",
+            "2026-11",
+            "2026-02-30",
+            "2026-11-01T25:00",
+            "2026-11-01T08:00+99:00",
+            "2026-11-01T08:00[Europe/Berlin]",
+            "2026-11-01T08:00 x",
+            "99999999999999999999s",
+            "9223372036854775807w",
+            "1é",
+            "yesterday",
+        ];
+        for text in wrong {
+            assert_eq!(bound(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_bounds_of_a_kind_are_compared() {
+        assert!(is_empty(Bound::Local(1), Bound::Local(1)));
+        assert!(is_empty(Bound::Instant(2), Bound::Instant(1)));
+        assert!(!is_empty(Bound::Instant(1), Bound::Instant(2)));
+        assert!(!is_empty(Bound::Local(2), Bound::Instant(1)));
+    }
+}

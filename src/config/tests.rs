@@ -1,0 +1,142 @@
+//! Precedence, and that no flag is forgotten on the way from what was typed to the settings.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, FromArgMatches};
+
+use super::*;
+
+/// 2026-11-02T12:00:00Z.
+const NOW: i64 = 1_793_620_800;
+
+fn flags(args: &[&str]) -> ScanArgs {
+    let all = std::iter::once(&"probewatch").chain(args);
+    let matches = environment::flags().try_get_matches_from(all).expect("flags");
+    ScanArgs::from_arg_matches(&matches).expect("flags").as_given()
+}
+
+fn here(variables: &[(&str, &str)]) -> Surroundings {
+    let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
+    Surroundings { variables, now: NOW, stdin_is_given: true }
+}
+
+fn asked(args: &[&str], variables: &[(&str, &str)], file: &str) -> Settings {
+    let here = here(variables);
+    let asked = flags(args).or(environment::read(&here.variables).expect("variables")).or(file::parse(file).expect("a file"));
+    settings(asked, &here).expect("settings")
+}
+
+#[test]
+fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
+    let variables =
+        [("PROBEWATCH_MIN_SEVERITY", "high"), ("PROBEWATCH_ONLY", "b,c"), ("PROBEWATCH_STATS", "0"), ("PROBEWATCH_FAIL_ON", "low")];
+    let file = "min-severity = 'medium'\nonly = ['d']\nstats = true\nfail-on = 'info'";
+    let all = ["--min-severity", "critical", "--only", "a", "--stats", "--fail-on", "never"];
+    let rows = [
+        (asked(&[], &[], ""), Severity::Low, vec![], false, None),
+        (asked(&[], &[], file), Severity::Medium, vec!["d"], true, Some(Severity::Info)),
+        (asked(&[], &variables, file), Severity::High, vec!["b", "c"], false, Some(Severity::Low)),
+        (asked(&all, &variables, file), Severity::Critical, vec!["a"], true, None),
+    ];
+    for (settings, min_severity, only, stats, fail_on) in rows {
+        assert_eq!((settings.min_severity, settings.stats, settings.fail_on), (min_severity, stats, fail_on));
+        assert_eq!(settings.rules.only, only);
+    }
+}
+
+/// Something to say with each flag that is not its default.
+fn sample(name: &str) -> &'static str {
+    match name {
+        "paths" | "rules" | "output" | "config" => "x",
+        "log-format" => "common",
+        "max-line" => "512K",
+        "disable" | "only" => "a/b",
+        "severity" => "a/b=high",
+        "min-severity" | "fail-on" => "critical",
+        "outcome" => "answered",
+        "since" => "24h",
+        "until" => "2026-11-01",
+        "top" | "threads" => "3",
+        "format" => "json",
+        "by" => "client",
+        "color" | "mmap" => "never",
+        "no-builtin" | "no-progress" | "quiet" | "stats" => "true",
+        other => panic!("a new flag, --{other}: add something to say with it"),
+    }
+}
+
+#[test]
+fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
+    let default = asked(&[], &[], "");
+    let mut keys = Vec::new();
+    for flag in environment::flags().get_arguments() {
+        let name = flag.get_long().unwrap_or(flag.get_id().as_str());
+        let value = sample(name);
+        let (argument, line) = match flag.get_action() {
+            ArgAction::SetTrue => (format!("--{name}"), format!("{name} = true")),
+            ArgAction::Append if flag.is_positional() => (value.to_owned(), format!("{name} = ['{value}']")),
+            ArgAction::Append => (format!("--{name}={value}"), format!("{name} = ['{value}']")),
+            _ => (format!("--{name}={value}"), format!("{name} = '{value}'")),
+        };
+        let typed = flags(&[&argument]);
+        assert_ne!(typed, ScanArgs::default(), "{name}");
+        assert_eq!(typed.clone().or(ScanArgs::default()), typed, "{name} is lost above another layer");
+        assert_eq!(ScanArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
+        if !flag.is_positional() {
+            let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
+            assert_eq!(environment::read(&here(&[(&variable, value)]).variables).expect("fine"), typed, "{variable}");
+            assert!(environment::strangers(&here(&[(&variable, value)]).variables).is_empty(), "{variable}");
+        }
+        if name != "config" {
+            assert_eq!(file::parse(&line).expect("fine"), typed, "{line}");
+            assert_ne!(settings(typed, &here(&[])).expect("fine"), default, "{name} changes nothing");
+            keys.push(name.to_owned());
+        }
+    }
+    assert_eq!(keys, file::keys());
+}
+
+#[test]
+fn defaults_are_those_the_help_tells() {
+    let settings = asked(&[], &[], "");
+    assert_eq!((settings.format, settings.by, settings.log_format), (Format::Table, None, None));
+    assert_eq!((settings.top, settings.threads, settings.mmap, settings.color), (None, None, Mmap::Auto, Color::Auto));
+    assert!(settings.progress && !settings.quiet && !settings.stats && !settings.rules.no_builtin);
+    assert_eq!(settings.max_line, 1_048_576);
+    assert_eq!(asked(&["--output", "-"], &[], "").output, None);
+}
+
+#[test]
+fn bounds_are_counted_from_the_start_of_the_run() {
+    let settings = asked(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
+    assert_eq!((settings.since, settings.until), (Some(Bound::Instant(NOW - 86_400)), Some(Bound::Instant(NOW))));
+    for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
+        let refused = settings_of(&["--since", since, "--until", until], true);
+        assert!(matches!(refused, Err(Error::NoTime { .. })), "{since} {until}");
+    }
+}
+
+fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<Settings, Error> {
+    settings(flags(args), &Surroundings { stdin_is_given, ..here(&[]) })
+}
+
+#[test]
+fn without_a_path_something_must_be_piped_in() {
+    assert!(matches!(settings_of(&[], false), Err(Error::NothingToRead)));
+    assert_eq!(settings_of(&[], true).expect("fine").paths, Vec::<PathBuf>::new());
+    assert_eq!(settings_of(&["-"], false).expect("fine").paths, [PathBuf::from("-")]);
+}
+
+#[test]
+fn the_file_is_named_by_flag_or_variable() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, two) = (folder.path().join("1.toml"), folder.path().join("2.toml"));
+    std::fs::write(&one, "top = 1").expect("written");
+    std::fs::write(&two, "top = 2").expect("written");
+    let named = here(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
+    let top = |args: ScanArgs| layered(args, &named).expect("fine").selection.top.map(value::Count::get);
+    assert_eq!(top(ScanArgs::default()), Some(1));
+    assert_eq!(top(flags(&["--config", two.to_str().expect("UTF-8")])), Some(2));
+    assert!(matches!(layered(flags(&["--config", "/nowhere.toml"]), &named), Err(Error::Unreadable { .. })));
+}

@@ -1,0 +1,183 @@
+//! Values that flags, variables and the configuration file spell alike, and what to type where they are misspelt.
+//!
+//! A message says what is wrong and what to type; who was told is added by whoever read it.
+
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::cli::words;
+use crate::command::message::shown;
+use crate::finding::Severity;
+
+/// A number of threads or rows: one at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct Count(NonZeroUsize);
+
+impl Count {
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0.get()
+    }
+}
+
+impl FromStr for Count {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse().map(Self).map_err(|_| match text {
+            "0" => "0 is too few; type 1 or more".to_owned(),
+            _ => "not a whole number; type 1 or more".to_owned(),
+        })
+    }
+}
+
+/// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct Size(usize);
+
+/// Longer lines than this are no lines, and would be held in memory.
+const LARGEST: usize = 1 << 30;
+
+impl Size {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        self.0
+    }
+}
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (digits, unit) = match text.chars().last() {
+            Some('k' | 'K') => (&text[..text.len() - 1], 1 << 10),
+            Some('m' | 'M') => (&text[..text.len() - 1], 1 << 20),
+            Some('g' | 'G') => (&text[..text.len() - 1], 1 << 30),
+            _ => (text, 1_usize),
+        };
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err("not a size; type a number of bytes, or one with K, M or G: 65536, 512K, 1M".to_owned());
+        }
+        let bytes = digits.parse().ok().and_then(|n: usize| n.checked_mul(unit));
+        match bytes {
+            Some(bytes @ 1..=LARGEST) => Ok(Self(bytes)),
+            Some(0) => Err("no line is that short; type a number of bytes, such as 1M".to_owned()),
+            _ => Err("too large; type 1G or less".to_owned()),
+        }
+    }
+}
+
+/// `ID=LEVEL`: a rule, and the severity it gets.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct SeverityOverride {
+    /// The rule's id.
+    pub id: String,
+    /// Its severity.
+    pub level: Severity,
+}
+
+impl FromStr for SeverityOverride {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, level) = text
+            .split_once('=')
+            .filter(|(id, _)| !id.is_empty())
+            .ok_or("not a rule and its level; type ID=LEVEL, such as dotfiles/env=critical")?;
+        let level = level.parse().map_err(|_: String| format!("no such level; after '=', type {}", words::listed::<Severity>()))?;
+        Ok(Self { id: id.to_owned(), level })
+    }
+}
+
+/// A value of a TOML file as a flag would spell it: a number and a date need no quotes there.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub struct Spelled(String);
+
+impl Spelled {
+    /// The spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<toml::Value> for Spelled {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        match value {
+            toml::Value::String(text) => Ok(Self(text)),
+            toml::Value::Integer(number) => Ok(Self(number.to_string())),
+            toml::Value::Datetime(time) => Ok(Self(time.to_string())),
+            other => Err(format!("found a TOML {}; type text in quotes, or a number", other.type_str())),
+        }
+    }
+}
+
+impl TryFrom<Spelled> for Count {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
+impl TryFrom<Spelled> for Size {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
+/// Its message quotes the text: the mark in a file is under the whole list.
+impl TryFrom<Spelled> for SeverityOverride {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let size = |text: &str| text.parse().map(Size::bytes);
+        assert_eq!(size("1048576"), Ok(1_048_576));
+        assert_eq!(size("512K"), Ok(524_288));
+        assert_eq!(size("1m"), Ok(1_048_576));
+        assert_eq!(size("1G"), Ok(LARGEST));
+        for wrong in ["", "K", "0", "0K", "1Q", "-1", "+1", "1.5M", "2G", "99999999999999999999", "18014398509481984K", "1é"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counts_start_at_one() {
+        assert_eq!("8".parse().map(Count::get), Ok(8));
+        for wrong in ["", "0", "00", "-1", "x", "1.0", "99999999999999999999"] {
+            let message = wrong.parse::<Count>().map(Count::get).expect_err("wrong");
+            assert!(message.ends_with("type 1 or more"), "{message}");
+        }
+    }
+
+    #[test]
+    fn overrides() {
+        let parsed = "a/b=high".parse();
+        assert_eq!(parsed, Ok(SeverityOverride { id: "a/b".to_owned(), level: Severity::High }));
+        for wrong in ["", "a/b", "=high", "a/b=", "a/b=High", "a/b=high=low"] {
+            assert!(wrong.parse::<SeverityOverride>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Asks the rules about one request.
+//!
+//! First the literals, in one pass over bytes that need no decoding; then, only for rules whose literals occurred, the
+//! rest of their conditions. It sees one request and nothing else.
+
+use super::Scratch;
+use super::scratch::CleanTexts;
+use crate::finding::RuleId;
+use crate::normalize::{Normalizer, Views, unescape};
+use crate::record::{Record, RequestLine};
+use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Shape};
+
+/// A request as the rules are asked about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe<'a> {
+    /// The request as logged, taken apart.
+    pub line: RequestLine<'a>,
+    /// The same in one piece.
+    pub request: &'a [u8],
+    /// Its shape, where it has one worth a word.
+    pub shape: Option<Shape>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The referer as logged.
+    pub referer: Option<&'a [u8]>,
+    /// The user agent as logged.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> Probe<'a> {
+    /// The request of a record.
+    #[must_use]
+    pub fn of_record(record: &Record<'a>) -> Self {
+        let line = RequestLine::parse(record.request);
+        Self {
+            line,
+            request: record.request,
+            shape: shape(&line),
+            status: record.status,
+            referer: record.referer,
+            user_agent: record.user_agent,
+        }
+    }
+
+    /// A line that no format explains: a request line that stands in it, or all of it. Such a line has no shape: every
+    /// error log would be full of requests without a method.
+    #[must_use]
+    pub fn of_raw(text: &'a [u8]) -> Self {
+        let nothing = RequestLine { method: b"", target: text, protocol: b"" };
+        let (line, request) = embedded(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
+        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+    }
+}
+
+/// The request line that stands in a line of some other format, `... "GET / HTTP/1.1" ...`.
+fn embedded(text: &[u8]) -> Option<&[u8]> {
+    let protocol = memchr::memmem::find(text, b" HTTP/")?;
+    let start = memchr::memrchr(b'"', &text[..protocol])? + 1;
+    let length = text[protocol + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.')).count();
+    Some(&text[start..protocol + 1 + length])
+}
+
+/// The shape of a request; `None` for ordinary ones and for empty ones, which a client that hangs up leaves.
+fn shape(line: &RequestLine<'_>) -> Option<Shape> {
+    if line.target.first() == Some(&b'/') && !line.method.is_empty() {
+        return None;
+    }
+    if line.method.is_empty() {
+        let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
+        return match line.target {
+            b"" | b"-" => None,
+            text if !printable(text) || holds_escape(text) => Some(Shape::Binary),
+            _ => Some(Shape::NoMethod),
+        };
+    }
+    let scheme = memchr::memmem::find(line.target, b"://")?;
+    let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    named.then_some(Shape::Absolute)
+}
+
+/// Whether the log writer had to escape a byte that cannot be printed: `\x16`, or `\n` as Apache has it.
+fn holds_escape(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'\\', text).any(|at| match &text[at + 1..] {
+        [b'x', high, low, ..] => matches!(high, b'0' | b'1' | b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F') || [*high, *low] == *b"7f",
+        [b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => true,
+        _ => false,
+    })
+}
+
+/// The rules, ready to be asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Matcher<'r> {
+    rules: &'r RuleSet,
+    /// Some rule asks for GET, POST or HEAD and for nothing else that the automata find.
+    unanchored_ordinary: bool,
+}
+
+impl<'r> Matcher<'r> {
+    /// Makes ready to ask `rules`.
+    #[must_use]
+    pub fn new(rules: &'r RuleSet) -> Self {
+        let ordinary = |&rule: &u16| rules.condition(rule).may_be_ordinary();
+        Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
+    }
+
+    /// The rules that a request matches, sorted by id.
+    #[must_use]
+    pub fn matches<'s>(&self, probe: &Probe<'_>, scratch: &'s mut Scratch) -> &'s [RuleId] {
+        let Scratch { target, referer, agent, raw, marks, matched, clean, .. } = scratch;
+        matched.clear();
+        marks.clear(self.rules.rules().len());
+        let (views, raw) = mark_request(self.rules.request_literals(), probe, target, raw, marks);
+        let headers = self.rules.header_literals();
+        let referer = mark_header(headers, Field::Referer, probe.referer, referer, clean, marks);
+        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, clean, marks);
+        self.mark_unanchored(probe, marks);
+        if marks.touched().is_empty() {
+            return matched;
+        }
+        let request = Request { method: probe.line.method, resolved: views.resolved, status: probe.status, shape: probe.shape };
+        let field = |field| match field {
+            Field::Path => views.path,
+            Field::Query => views.query,
+            Field::Target => views.target,
+            Field::Referer => referer,
+            Field::UserAgent => agent,
+            Field::Method => probe.line.method,
+            Field::Raw => raw,
+        };
+        matched.extend(
+            marks.touched().iter().filter(|&&rule| self.rules.condition(rule).holds(marks.of(rule), &request, field)).map(|&r| RuleId(r)),
+        );
+        matched.sort_unstable();
+        matched
+    }
+
+    fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
+        if self.unanchored_ordinary || probe.shape.is_some() || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"") {
+            for &rule in self.rules.unanchored() {
+                marks.add(rule, 0);
+            }
+        }
+    }
+}
+
+/// Marks what stands in the request, and gives its views and the request as it was sent.
+fn mark_request<'a>(
+    literals: &Literals,
+    probe: &Probe<'a>,
+    normalizer: &'a mut Normalizer,
+    raw: &'a mut Vec<u8>,
+    marks: &mut Marks,
+) -> (Views<'a>, &'a [u8]) {
+    let line = &probe.line;
+    if !line.method.is_empty()
+        && memchr::memchr(b'\\', line.protocol).is_none()
+        && let Some(views) = Views::of_plain(line.target)
+    {
+        literals.mark(probe.request, &plain_regions(probe, &views), marks);
+        return (views, probe.request);
+    }
+    let views = normalizer.views(line.target);
+    unescape(probe.request, raw);
+    for (field, text) in [
+        (Field::Path, views.path),
+        (Field::Query, views.query),
+        (Field::Target, views.target),
+        (Field::Method, line.method),
+        (Field::Raw, raw.as_slice()),
+    ] {
+        if literals.look_at(field) && !text.is_empty() {
+            literals.mark(text, &Regions::only(field, text.len()), marks);
+        }
+    }
+    let resolved = Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() };
+    literals.mark(views.resolved, &resolved, marks);
+    (views, raw)
+}
+
+/// Where the fields lie in a request that needs no decoding: all of them in one piece of bytes.
+fn plain_regions(probe: &Probe<'_>, views: &Views<'_>) -> Regions {
+    let (method, target) = (probe.line.method.len(), probe.line.method.len() + 1);
+    let path = target..target + views.path.len();
+    let end = target + views.target.len();
+    let mut regions = Regions { resolved: Some(path.clone()), ..Regions::default() };
+    regions.fields[Field::Method as usize] = Some(0..method);
+    regions.fields[Field::Target as usize] = Some(target..end);
+    regions.fields[Field::Query as usize] = Some((path.end + 1).min(end)..end);
+    regions.fields[Field::Path as usize] = Some(path);
+    regions.fields[Field::Raw as usize] = Some(0..probe.request.len());
+    regions
+}
+
+/// Marks what stands in a header, and gives it decoded.
+fn mark_header<'a>(
+    literals: &Literals,
+    field: Field,
+    text: Option<&'a [u8]>,
+    normalizer: &'a mut Normalizer,
+    clean: &mut CleanTexts,
+    marks: &mut Marks,
+) -> &'a [u8] {
+    let Some(text) = text else { return b"" };
+    if clean.knows(text) {
+        return text;
+    }
+    let decoded = normalizer.header(text);
+    if !literals.mark(decoded, &Regions::only(field, decoded.len()), marks) {
+        clean.remember(text);
+    }
+    decoded
+}

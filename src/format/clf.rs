@@ -1,0 +1,369 @@
+//! The Common Log Format and its two children, told apart line by line:
+//!
+//! ```text
+//! common                     client ident user [time] "request" status bytes
+//! combined                   client ident user [time] "request" status bytes "referer" "user agent"
+//! vhost_combined   host:port client ident user [time] "request" status bytes "referer" "user agent"
+//! ```
+//!
+//! More fields may follow. Sources: Apache `mod_log_config` (`common`, `combined`, `vhost_combined` of Debian), nginx
+//! `ngx_http_log_module` (`combined`). This file decodes nothing and believes little: an attacker writes the request, the
+//! referer and the agent, and with `escape=none` even bare quotes in them; the client and the time stand to their left.
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::LogFormat;
+use crate::client::Client;
+use crate::record::Record;
+use crate::time::{CLF_TIME_LEN, LogTime};
+
+/// Where the fields of a line lie that every line is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The client, as logged.
+    pub client: &'a [u8],
+    /// The virtual host without its port.
+    pub host: Option<&'a [u8]>,
+    /// What stands between the brackets.
+    pub time: &'a [u8],
+    /// What stands between the first quotes.
+    pub request: &'a [u8],
+    /// What follows the request: status, bytes and the headers.
+    rest: &'a [u8],
+}
+
+/// What follows the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tail<'a> {
+    /// The status code, where it has three digits.
+    pub status: Option<u16>,
+    /// Bytes sent.
+    pub bytes: Option<u64>,
+    /// The referer; `None` for `-`.
+    pub referer: Option<&'a [u8]>,
+    /// The user agent; `None` for `-`.
+    pub user_agent: Option<&'a [u8]>,
+    /// Whether the two headers were there at all.
+    pub combined: bool,
+}
+
+impl<'a> Frame<'a> {
+    /// Finds the frame of a line, which comes without its newline. With `only`, lines of other formats have none.
+    #[must_use]
+    pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
+        let (bracket, open) = request_start(line)?;
+        let close = open + request_end(&line[open..])?;
+        let (host, client) = split_client(&line[..bracket])?;
+        let frame = Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
+        match only {
+            None => Some(frame),
+            Some(format) => frame.is(format).then_some(frame),
+        }
+    }
+
+    /// Reads what follows the request.
+    #[must_use]
+    pub fn tail(&self) -> Tail<'a> {
+        let (status, rest) = word(self.rest);
+        let (bytes, rest) = word(rest);
+        let headers = rest.strip_prefix(b"\"").and_then(|r| {
+            let end = quoted_end(r)?;
+            let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
+            Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
+        });
+        let (referer, user_agent) = headers.unzip();
+        Tail {
+            status: status_code(status),
+            bytes: number(bytes),
+            referer: referer.filter(|r| *r != b"-"),
+            user_agent: user_agent.filter(|a| *a != b"-"),
+            combined: headers.is_some(),
+        }
+    }
+
+    /// The whole record.
+    #[must_use]
+    pub fn record(&self) -> Record<'a> {
+        let tail = self.tail();
+        Record {
+            client: self.client,
+            host: self.host,
+            time: LogTime::parse_clf(self.time),
+            request: self.request,
+            status: tail.status,
+            bytes: tail.bytes,
+            referer: tail.referer,
+            user_agent: tail.user_agent,
+        }
+    }
+
+    /// The format of this line, given its tail.
+    #[must_use]
+    pub fn format(&self, tail: &Tail<'_>) -> LogFormat {
+        match (self.host, tail.combined) {
+            (Some(_), _) => LogFormat::VhostCombined,
+            (None, true) => LogFormat::Combined,
+            (None, false) => LogFormat::Common,
+        }
+    }
+
+    /// Whether the line may be read as `format`; a combined line is a common one with something behind.
+    fn is(&self, format: LogFormat) -> bool {
+        match format {
+            LogFormat::VhostCombined => self.host.is_some(),
+            LogFormat::Combined => self.host.is_none() && self.tail().combined,
+            LogFormat::Common => self.host.is_none(),
+        }
+    }
+}
+
+/// Where `[` of the time stands, and where the request begins.
+fn request_start(line: &[u8]) -> Option<(usize, usize)> {
+    let quote = memchr(b'"', line)?;
+    let bracket = quote.wrapping_sub(CLF_TIME_LEN + 3);
+    if line.get(bracket) == Some(&b'[') && line[..quote].ends_with(b"] ") {
+        return Some((bracket, quote + 1));
+    }
+    request_start_behind_quotes(line)
+}
+
+/// The rare case: a user name with a quote in it, or a time of another length.
+#[cold]
+fn request_start_behind_quotes(line: &[u8]) -> Option<(usize, usize)> {
+    let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
+    let bracket = memrchr(b'[', &line[..quote])?;
+    Some((bracket, quote + 1))
+}
+
+/// Length of the request: up to the first bare quote with a status behind it. Where a writer that escapes nothing let
+/// a backslash stand before the closing quote, an escaped one will do.
+fn request_end(text: &[u8]) -> Option<usize> {
+    let mut second_choice = None;
+    for quote in memchr_iter(b'"', text) {
+        if !starts_like_status(&text[quote + 1..]) {
+            continue;
+        }
+        if !is_escaped(text, quote) {
+            return Some(quote);
+        }
+        second_choice = second_choice.or(Some(quote));
+    }
+    second_choice
+}
+
+/// ` 200`, ` 200 ...`, ` -`, and malformed numbers too.
+fn starts_like_status(text: &[u8]) -> bool {
+    matches!(text, [b' ', b'0'..=b'9' | b'-', ..])
+}
+
+/// Whether the byte at `at` has an odd number of backslashes before it.
+fn is_escaped(text: &[u8], at: usize) -> bool {
+    text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
+}
+
+/// Length of a quoted header: up to the first bare quote that a space or the end of the line follows.
+fn quoted_end(text: &[u8]) -> Option<usize> {
+    memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
+}
+
+/// The virtual host, where there is one, and the client, out of what stands before the time.
+fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let end = memchr(b' ', prefix)?;
+    let first = &prefix[..end];
+    if first.is_empty() {
+        return None;
+    }
+    let rest = &prefix[end + 1..];
+    if memchr(b':', first).is_some()
+        && let Some((host, client)) = split_host(first, rest)
+    {
+        return Some((Some(host), client));
+    }
+    // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
+    // prefix of another writer.
+    let usual = rest == b"- - " || memchr_iter(b' ', rest).count() <= 2;
+    (usual || Client::parse(first).address().is_some()).then_some((None, first))
+}
+
+/// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
+/// come only two fields, behind a host three.
+#[cold]
+fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let colon = memrchr(b':', first)?;
+    let digits = &first[colon + 1..];
+    let is_port = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let fields = rest.split(|&b| b == b' ').filter(|f| !f.is_empty()).count();
+    let bare_address = !first.starts_with(b"[") && matches!(Client::parse(first), Client::V6(_));
+    if !is_port || fields < 3 || bare_address {
+        return None;
+    }
+    let client = &rest[..memchr(b' ', rest)?];
+    (!client.is_empty()).then_some((&first[..colon], client))
+}
+
+/// A word and what follows the space behind it.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    // A status and a size are short: a plain loop beats a search here.
+    text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
+}
+
+fn status_code(text: &[u8]) -> Option<u16> {
+    match text {
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+            Some(u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0'))
+        }
+        _ => None,
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |n, b| {
+        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+        n.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TIME: &str = "[02/Nov/2026:08:01:00 +0000]";
+
+    fn frame(line: &str) -> Option<Frame<'_>> {
+        Frame::locate(line.as_bytes(), None)
+    }
+
+    fn text(bytes: Option<&[u8]>) -> &str {
+        bytes.map_or("", |b| std::str::from_utf8(b).unwrap())
+    }
+
+    #[test]
+    fn reads_the_three_formats() {
+        let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 612 "https://example.org/" "curl/8""#);
+        for (prefix, suffix, format) in
+            [("", "", "combined"), ("www.example.org:443 ", "", "vhost_combined"), ("", " \"-\" 0.004", "combined")]
+        {
+            let line = format!("{prefix}{line}{suffix}");
+            let frame = frame(&line).unwrap();
+            let record = frame.record();
+            assert_eq!(record.client, b"192.0.2.7", "{line}");
+            assert_eq!(record.host.is_some(), !prefix.is_empty());
+            assert_eq!((record.status, record.bytes), (Some(200), Some(612)));
+            assert_eq!(text(record.referer), "https://example.org/");
+            assert_eq!(text(record.user_agent), "curl/8");
+            assert_eq!(record.time.unwrap().rfc3339(), "2026-11-02T08:01:00+00:00");
+            assert_eq!(frame.format(&frame.tail()).as_str(), format);
+        }
+        let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
+        let frame = frame(&common).unwrap();
+        assert_eq!(frame.format(&frame.tail()), LogFormat::Common);
+        assert_eq!((frame.record().status, frame.record().bytes), (Some(304), None));
+    }
+
+    #[test]
+    fn tells_hosts_from_clients() {
+        for (prefix, host, client) in [
+            ("2001:db8::80 - -", "", "2001:db8::80"),
+            ("[2001:db8::80]:8080 - -", "", "[2001:db8::80]:8080"),
+            ("192.0.2.1:1234 - -", "", "192.0.2.1:1234"),
+            ("192.0.2.1:443 192.0.2.9 - -", "192.0.2.1", "192.0.2.9"),
+            ("[2001:db8::1]:443 2001:db8::2 - -", "[2001:db8::1]", "2001:db8::2"),
+            ("example.org:80 host.example - jo", "example.org", "host.example"),
+            ("192.0.2.1 - Jo Doe", "", "192.0.2.1"),
+        ] {
+            let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
+            let frame = frame(&line).unwrap();
+            assert_eq!((text(frame.host), text(Some(frame.client))), (host, client), "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_end_of_hostile_requests() {
+        for (request, expected) in [
+            (r#"GET /?q=\"x\" HTTP/1.1"#, r#"GET /?q=\"x\" HTTP/1.1"#),
+            (r#"GET /?q="x" HTTP/1.1"#, r#"GET /?q="x" HTTP/1.1"#),
+            (r"GET /a\", r"GET /a\"),
+            (r"GET /a\\", r"GET /a\\"),
+            ("", ""),
+            ("-", "-"),
+            (r"\x16\x03\x01", r"\x16\x03\x01"),
+        ] {
+            let line = format!(r#"192.0.2.7 - - {TIME} "{request}" 404 0 "-" "x""#);
+            assert_eq!(text(frame(&line).map(|f| f.request)), expected, "{line}");
+        }
+        let forged = format!(r#"192.0.2.7 - - {TIME} "GET /a" 404 0 "-" "x" 200 0 "-" "y" HTTP/1.1" 500 0"#);
+        assert_eq!(frame(&forged).unwrap().record().status, Some(404));
+        let named = format!(r#"192.0.2.7 - a\"b {TIME} "GET / HTTP/1.1" 401 0"#);
+        assert_eq!(text(frame(&named).map(|f| f.request)), "GET / HTTP/1.1");
+    }
+
+    #[test]
+    fn bad_numbers_are_no_numbers() {
+        for (numbers, status, bytes) in [
+            ("99999 1", None, Some(1)),
+            ("-1 1", None, Some(1)),
+            ("200 18446744073709551616", Some(200), None),
+            ("- -", None, None),
+            ("000 0", None, Some(0)),
+        ] {
+            let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" {numbers} "-" "-""#);
+            let record = frame(&line).unwrap().record();
+            assert_eq!((record.status, record.bytes), (status, bytes), "{line}");
+            assert_eq!((record.referer, record.user_agent), (None, None));
+        }
+    }
+
+    #[test]
+    fn other_logs_have_no_frame() {
+        for line in [
+            "",
+            "hello",
+            r#"2026/11/02 08:01:00 [error] 12#12: *1 open() "/srv/x" failed (2: No such file), client: 192.0.2.7, request: "GET /x HTTP/1.1", host: "h""#,
+            "[Mon Nov 02 08:01:00.1 2026] [core:error] [pid 1] [client 192.0.2.7:1] AH00126: Invalid URI in request GET /../ HTTP/1.1",
+            r#"Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#,
+            r#"{"client":"192.0.2.7","request":"GET / HTTP/1.1","status":200}"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTT"#,
+        ] {
+            assert_eq!(frame(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_named_format_is_the_only_one() {
+        let common = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 1"#);
+        let combined = format!(r#"{common} "-" "-""#);
+        let vhost = format!("h:80 {combined}");
+        let fits = |line: &str, format| Frame::locate(line.as_bytes(), Some(format)).is_some();
+        assert_eq!(
+            [&common, &combined, &vhost].map(|l| LogFormat::ALL.map(|f| fits(l, f))),
+            [[false, true, false], [true, true, false], [false, false, true]]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_frame_or_none(line in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..120) {
+            let mut whole = format!(r#"h:80 192.0.2.7 - - {TIME} "GET /a HTTP/1.1" 200 1 "-" "x""#).into_bytes();
+            whole.truncate(cut);
+            whole.extend(&line);
+            for only in [None, Some(LogFormat::Common), Some(LogFormat::Combined), Some(LogFormat::VhostCombined)] {
+                if let Some(frame) = Frame::locate(&whole, only) {
+                    let _ = frame.record();
+                }
+            }
+        }
+
+        #[test]
+        fn what_was_written_is_read(request in "[ !#-\\[\\]-~]{0,60}", agent in "[!#-\\[\\]-~]{1,40}", status in 100_u16..600, bytes: u64) {
+            let line = format!(r#"192.0.2.7 - - {TIME} "{request}" {status} {bytes} "-" "{agent}""#);
+            let record = frame(&line).unwrap().record();
+            prop_assert_eq!(record.request, request.as_bytes());
+            prop_assert_eq!((record.status, record.bytes), (Some(status), Some(bytes)));
+            prop_assert_eq!(record.user_agent, Some(agent.as_bytes()).filter(|a| *a != b"-"));
+        }
+    }
+}

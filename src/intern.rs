@@ -1,0 +1,75 @@
+//! Numbers distinct keys in the order they are first seen, so that tables hold numbers and each text is held once.
+//!
+//! Hashes are seeded at random: a client cannot choose addresses that all fall into one place.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::RandomState;
+use hashbrown::{Equivalent, HashTable};
+
+/// Distinct keys, by number.
+#[derive(Debug)]
+pub struct Interner<K> {
+    keys: Vec<K>,
+    table: HashTable<u32>,
+    state: RandomState,
+}
+
+impl<K> Default for Interner<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), table: HashTable::new(), state: RandomState::default() }
+    }
+}
+
+impl<K: Hash + Eq> Interner<K> {
+    /// The number of a key; a key not seen before is copied by `own` and gets the next one.
+    pub fn number<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> usize
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let hash = self.state.hash_one(key);
+        if let Some(&number) = self.table.find(hash, |&n| key.equivalent(&self.keys[n as usize])) {
+            return number as usize;
+        }
+        let number = self.keys.len();
+        self.keys.push(own(key));
+        self.table.insert_unique(hash, number as u32, |&n| self.state.hash_one(&self.keys[n as usize]));
+        number
+    }
+
+    /// The key with a number.
+    #[must_use]
+    pub fn key(&self, number: usize) -> &K {
+        &self.keys[number]
+    }
+
+    /// All keys, by number.
+    #[must_use]
+    pub fn keys(&self) -> &[K] {
+        &self.keys
+    }
+
+    /// All keys, to be moved elsewhere.
+    #[must_use]
+    pub fn into_keys(self) -> Vec<K> {
+        self.keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn equal_keys_have_equal_numbers(texts in prop::collection::vec("[ab]{0,3}", 0..60)) {
+            let mut interner: Interner<Box<str>> = Interner::default();
+            let numbers: Vec<_> = texts.iter().map(|t| interner.number(t.as_str(), Box::from)).collect();
+            for (text, number) in texts.iter().zip(numbers) {
+                prop_assert_eq!(&**interner.key(number), text.as_str());
+                prop_assert_eq!(interner.number(text.as_str(), Box::from), number);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Decodes text until nothing changes: percent, `%u`, HTML entities, JavaScript escapes, overlong UTF-8, full-width forms.
+//!
+//! Every step makes the text shorter or leaves it, so it ends; [`MAX_ROUNDS`] bounds the work all the same. Broken
+//! escapes stay as they are: an attacker's `%zz` is evidence, not an error.
+
+use super::unescape::hex_pair;
+
+/// Rounds of decoding at the most. Servers decode once or twice; an attacker who needs a third round has a chain of
+/// proxies before him.
+pub const MAX_ROUNDS: usize = 4;
+
+/// How decoding ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounds {
+    /// Another round would change nothing.
+    Settled,
+    /// Another round would have changed it still.
+    Limit,
+}
+
+/// Decodes `text` into `out` until nothing changes, with `spare` as a second buffer.
+pub fn decode(text: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+    out.clear();
+    out.extend_from_slice(text);
+    settle(out, spare)
+}
+
+/// The same in place.
+pub(super) fn settle(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+    for _ in 0..MAX_ROUNDS {
+        if !round(text, spare) {
+            return Rounds::Settled;
+        }
+        std::mem::swap(text, spare);
+    }
+    if round(text, spare) { Rounds::Limit } else { Rounds::Settled }
+}
+
+/// One round; whether it changed anything.
+fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|&b| matches!(b, b'%' | b'\\' | b'&' | 0xc0..)) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let (decoded, length) = escape(rest).unwrap_or((Decoded::Byte(rest[0]), 1));
+        decoded.push_to(out);
+        rest = &rest[length..];
+    }
+    out.extend_from_slice(rest);
+    out.len() != text.len()
+}
+
+/// What one escape stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decoded {
+    Byte(u8),
+    Char(char),
+}
+
+impl Decoded {
+    fn push_to(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Byte(byte) => out.push(byte),
+            Self::Char(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+
+    /// A code point: full-width forms (U+FF01 to U+FF5E) are the ASCII they look like.
+    fn code_point(value: u32) -> Option<Self> {
+        match value {
+            0..=0x7f => Some(Self::Byte(value as u8)),
+            0xff01..=0xff5e => Some(Self::Byte((value - 0xfee0) as u8)),
+            _ => char::from_u32(value).map(Self::Char),
+        }
+    }
+}
+
+/// The escape at the start of `text` and its length, which is more than what it decodes to.
+fn escape(text: &[u8]) -> Option<(Decoded, usize)> {
+    match text[0] {
+        b'%' => percent(text),
+        b'\\' => javascript(text),
+        b'&' => entity(text),
+        _ => odd_utf8(text),
+    }
+}
+
+/// `%2e`, and `%u002e` as IIS has it.
+fn percent(text: &[u8]) -> Option<(Decoded, usize)> {
+    match text {
+        [_, b'u' | b'U', a, b, c, d, ..] => four_hex(*a, *b, *c, *d),
+        [_, high, low, ..] => Some((Decoded::Byte(hex_pair(*high, *low)?), 3)),
+        _ => None,
+    }
+}
+
+/// `\x3c` and `\u003c`.
+fn javascript(text: &[u8]) -> Option<(Decoded, usize)> {
+    match text {
+        [_, b'u', a, b, c, d, ..] => four_hex(*a, *b, *c, *d),
+        [_, b'x', high, low, ..] => Some((Decoded::Byte(hex_pair(*high, *low)?), 4)),
+        _ => None,
+    }
+}
+
+fn four_hex(a: u8, b: u8, c: u8, d: u8) -> Option<(Decoded, usize)> {
+    let value = u32::from(hex_pair(a, b)?) << 8 | u32::from(hex_pair(c, d)?);
+    Some((Decoded::code_point(value)?, 6))
+}
+
+/// The named entities that attacks are written with (HTML standard, "Named character references").
+const NAMED: [(&[u8], u8); 17] = [
+    (b"lt;", b'<'),
+    (b"gt;", b'>'),
+    (b"amp;", b'&'),
+    (b"quot;", b'"'),
+    (b"apos;", b'\''),
+    (b"tab;", b'\t'),
+    (b"newline;", b'\n'),
+    (b"colon;", b':'),
+    (b"lpar;", b'('),
+    (b"rpar;", b')'),
+    (b"sol;", b'/'),
+    (b"bsol;", b'\\'),
+    (b"period;", b'.'),
+    (b"comma;", b','),
+    (b"equals;", b'='),
+    (b"dollar;", b'$'),
+    (b"grave;", b'`'),
+];
+
+/// `&lt;`, `&#60;` and `&#x3c;`; the numeric ones also without `;`, as browsers have it.
+fn entity(text: &[u8]) -> Option<(Decoded, usize)> {
+    let body = &text[1..];
+    let Some(number) = body.strip_prefix(b"#") else {
+        return NAMED
+            .iter()
+            .find(|(name, _)| body.get(..name.len()).is_some_and(|b| b.eq_ignore_ascii_case(name)))
+            .map(|(name, byte)| (Decoded::Byte(*byte), name.len() + 1));
+    };
+    let (digits, radix, before) = match number {
+        [b'x' | b'X', hex @ ..] => (hex, 16, 3),
+        _ => (number, 10, 2),
+    };
+    let length = digits.iter().take(8).take_while(|b| char::from(**b).is_digit(radix)).count();
+    let value = u32::from_str_radix(std::str::from_utf8(&digits[..length]).ok()?, radix).ok()?;
+    let end = before + length + usize::from(digits.get(length) == Some(&b';'));
+    Decoded::code_point(value).map(|decoded| (decoded, end))
+}
+
+/// UTF-8 that is longer than it needs to be, which strict decoders refuse and lax servers take; and full-width forms.
+fn odd_utf8(text: &[u8]) -> Option<(Decoded, usize)> {
+    let tail = |byte: u8| (byte & 0xc0 == 0x80).then_some(u32::from(byte & 0x3f));
+    match text {
+        [lead @ (0xc0 | 0xc1), a, ..] => ascii(u32::from(lead & 0x1f) << 6 | tail(*a)?, 2),
+        [0xe0, a @ 0x80..=0x9f, b, ..] => ascii(tail(*a)? << 6 | tail(*b)?, 3),
+        [0xf0, 0x80, a @ 0x80..=0x9f, b, ..] => ascii(tail(*a)? << 6 | tail(*b)?, 4),
+        [0xef, a, b, ..] => {
+            let value = 0xf000 | tail(*a)? << 6 | tail(*b)?;
+            (0xff01..=0xff5e).contains(&value).then(|| (Decoded::Byte((value - 0xfee0) as u8), 3))
+        }
+        _ => None,
+    }
+}
+
+fn ascii(value: u32, length: usize) -> Option<(Decoded, usize)> {
+    u8::try_from(value).ok().filter(u8::is_ascii).map(|byte| (Decoded::Byte(byte), length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoded(text: &[u8]) -> (String, Rounds) {
+        let (mut out, mut spare) = (Vec::new(), Vec::new());
+        let rounds = decode(text, &mut out, &mut spare);
+        (String::from_utf8_lossy(&out).into_owned(), rounds)
+    }
+
+    #[test]
+    fn decodes_each_disguise() {
+        for (text, plain) in [
+            ("%41%4a%4A", "AJJ"),
+            ("%2541", "A"),
+            ("%u0041%uFF21", "AA"),
+            ("&lt;&LT;&#60;&#x3C;&#60", "<<<<<"),
+            ("&#x3", "\u{3}"),
+            ("\\x41\\u0041", "AA"),
+            ("%e4%bd%a0", "你"),
+            ("%u4f60", "你"),
+            ("%zz%4", "%zz%4"),
+            ("&lt", "&lt"),
+            ("a&b=c&d=e", "a&b=c&d=e"),
+        ] {
+            assert_eq!(decoded(text.as_bytes()), (plain.to_owned(), Rounds::Settled), "{text}");
+        }
+    }
+
+    #[test]
+    fn overlong_forms_are_ascii() {
+        for text in [&b"\xc0\xae"[..], b"\xe0\x80\xae", b"\xf0\x80\x80\xae", b"\xef\xbc\x8e", b"%c0%ae"] {
+            assert_eq!(decoded(text).0, ".", "{text:?}");
+        }
+        assert_eq!(decoded(b"\xc0").0, "\u{fffd}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Reads one input through the engine into the tallies, and accounts for its lines.
+
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
+
+use super::Job;
+use super::spool::Spool;
+use super::worker::{Workers, own};
+use crate::engine::Judge;
+use crate::finding::{Findings, LineCounts};
+use crate::format::{LogFormat, is_error_log, recognise};
+use crate::input::chunk::{Body, Chunk, Reading};
+use crate::input::find::Source;
+use crate::input::read::{self, Unread};
+use crate::report::model::Input;
+use crate::source::SourceText;
+use crate::tally::{Place, span};
+use crate::time::LogTime;
+
+/// One input and everybody who has to do with it.
+pub(super) struct OneInput<'a> {
+    number: usize,
+    source: &'a Source,
+    job: &'a Job<'a>,
+    judge: Judge<'a>,
+    workers: &'a Workers,
+    spool: Option<&'a Spool>,
+    state: Mutex<State>,
+}
+
+/// What came of one input.
+pub(super) struct Done {
+    pub(super) text: SourceText,
+    pub(super) input: Option<Input>,
+    pub(super) notices: Vec<String>,
+    pub(super) without_time: u64,
+    pub(super) stopped: bool,
+}
+
+/// What is known of an input so far.
+#[derive(Default)]
+struct State {
+    lines: LineCounts,
+    requests: u64,
+    hits: u64,
+    without_time: u64,
+    times: Option<(LogTime, LogTime)>,
+    /// Where each run of lines begins, and how many lines it has.
+    runs: Vec<(u64, u64)>,
+    first_line: Vec<u8>,
+    /// Findings of a file that was not asked for by name, until a line of it parses: it may be no log at all.
+    held: Vec<Judged>,
+    is_log: bool,
+}
+
+/// What was found in one chunk.
+struct Judged {
+    offset: u64,
+    findings: Findings,
+    first_line: Vec<u8>,
+}
+
+/// Bytes of the first line that are kept for a message.
+const FIRST_LINE: usize = 200;
+
+impl<'a> OneInput<'a> {
+    pub(super) fn new(
+        number: usize,
+        source: &'a Source,
+        job: &'a Job<'a>,
+        judge: Judge<'a>,
+        workers: &'a Workers,
+        spool: Option<&'a Spool>,
+    ) -> Self {
+        let state = State { is_log: source.named, ..State::default() };
+        Self { number, source, job, judge, workers, spool, state: Mutex::new(state) }
+    }
+
+    /// Reads it to the end.
+    pub(super) fn read(self) -> Done {
+        let Job { mmap, stop, progress, scope, .. } = *self.job;
+        let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
+        let reading = read::read(self.source, &options, &|chunk| self.judge(chunk), &|judged| self.keep(judged));
+        self.done(reading)
+    }
+
+    fn judge(&self, chunk: Chunk<'_>) -> Judged {
+        let (findings, first) = match chunk.body {
+            Body::Lines(lines) => {
+                let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
+                (self.judge.judge(lines, &mut self.workers.scratch()), first)
+            }
+            Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..]),
+        };
+        Judged { offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec() }
+    }
+
+    fn keep(&self, judged: Judged) {
+        let mut ready = Vec::new();
+        {
+            let mut state = own(&self.state);
+            state.account(&judged);
+            if state.is_log {
+                ready = std::mem::take(&mut state.held);
+                ready.push(judged);
+            } else {
+                state.held.push(judged);
+            }
+        }
+        for Judged { offset, findings, .. } in ready {
+            let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            self.workers.tally().absorb(&findings, place);
+            if let Some(spool) = self.spool {
+                spool.push(&findings, place);
+            }
+        }
+    }
+
+    fn done(self, reading: Result<Reading, Unread>) -> Done {
+        let state = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let path = self.source.path.as_os_str().as_bytes().to_vec();
+        let (reading, unread) = match reading {
+            Ok(reading) => (reading, None),
+            Err(unread) => (Reading::default(), Some(unread.to_string())),
+        };
+        let text = SourceText::new(path.clone(), reading.generation, state.runs.clone());
+        let mut notices = reading.notes.clone();
+        let (stopped, without_time) = (reading.stopped, state.without_time);
+        let foreign =
+            unread.is_none() && !state.is_log && (state.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
+        if foreign && state.lines.lines > 0 {
+            let what = recognise(&state.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
+            notices.push(format!("passed over: {what}; name it to have it read"));
+        }
+        let input = (!foreign || state.lines.lines == 0).then(|| state.input(path, &reading, unread));
+        Done { text, input, notices, without_time, stopped }
+    }
+}
+
+/// Whether a file of a folder is meant to be a log, going by its name.
+fn has_log_name(path: &[u8]) -> bool {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
+    [&b"log"[..], b"access"].iter().any(|word| memchr::memmem::find(&name, word).is_some())
+}
+
+impl State {
+    fn account(&mut self, judged: &Judged) {
+        let findings = &judged.findings;
+        self.lines.add(&findings.lines);
+        self.requests += findings.requests;
+        self.hits += findings.hits.len() as u64;
+        self.without_time += findings.without_time;
+        self.times = span(self.times, findings.times);
+        self.runs.push((judged.offset, findings.lines.lines));
+        self.is_log |= findings.lines.parsed() > 0;
+        if judged.offset == 0 {
+            self.first_line.clone_from(&judged.first_line);
+        }
+    }
+
+    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>) -> Input {
+        let (first_time, last_time) = self.times.unzip();
+        Input {
+            path,
+            format: self.format().map(LogFormat::as_str),
+            bytes: reading.bytes,
+            lines: self.lines.lines,
+            parsed: self.lines.parsed(),
+            unparsed: self.lines.unparsed,
+            oversized: self.lines.oversized,
+            requests: self.requests,
+            hits: self.hits,
+            first_time,
+            last_time,
+            problem: unread.or_else(|| self.problem(reading)),
+            ..Input::default()
+        }
+    }
+
+    /// The format that most lines have.
+    fn format(&self) -> Option<LogFormat> {
+        let most = self.lines.parsed.into_iter().max().filter(|&n| n > 0)?;
+        LogFormat::ALL.into_iter().zip(self.lines.parsed).find(|(_, n)| *n == most).map(|(format, _)| format)
+    }
+
+    fn problem(&self, reading: &Reading) -> Option<String> {
+        let LineCounts { lines, nul_bytes, .. } = self.lines;
+        if let Some(damage) = &reading.damage {
+            return Some(damage.clone());
+        }
+        if lines == 0 && reading.hole_bytes > 0 {
+            return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
+        }
+        if lines > 0 && self.lines.parsed() == 0 {
+            let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+            return Some(format!(
+                "none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined. First line: {}",
+                String::from_utf8_lossy(&self.first_line)
+            ));
+        }
+        (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
+    }
+}

@@ -1,0 +1,147 @@
+//! Groups cells into rows and puts rows in order.
+//!
+//! Cells are sorted by what a row is about and walked once; a row is a sum. The order of the cells does not matter.
+
+use std::cmp::Reverse;
+
+use super::build::{Material, severity};
+use super::model::{Key, Row, Sample};
+use crate::engine::Probe;
+use crate::finding::{RuleId, Severity};
+use crate::format::Frame;
+use crate::record::{Outcome, Record};
+use crate::rules::Answer;
+use crate::tally::{self, CellView, span};
+
+/// A cell and what was decided about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Item<'a> {
+    pub(super) view: CellView<'a>,
+    pub(super) rules: &'a [RuleId],
+    pub(super) outcome: Outcome,
+    pub(super) severity: Severity,
+    /// The answer means something.
+    pub(super) answered: bool,
+    pub(super) catch_all: bool,
+}
+
+pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+    grouped(
+        material,
+        items.to_vec(),
+        |i| (i.view.client, i.view.path, i.outcome),
+        |i| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome),
+    )
+}
+
+pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+    grouped(material, items.to_vec(), |i| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
+}
+
+pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+    grouped(material, items.to_vec(), |i| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
+}
+
+/// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
+pub(super) fn by_rule<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+    let of_rule = |item: &Item<'a>, rules: &'a [RuleId]| {
+        let answered = item.answered && material.rules.rule(rules[0]).answer == Answer::Exposes;
+        Item { rules, answered, severity: severity(material.rules, rules, answered), ..*item }
+    };
+    let each = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();
+    grouped(material, each, |i| i.rules[0], |i| Key::Rule(i.rules[0]))
+}
+
+fn grouped<'a, G: Ord>(
+    material: &Material<'a>,
+    mut items: Vec<Item<'a>>,
+    group: impl Fn(&Item<'a>) -> G,
+    key: impl Fn(&Item<'a>) -> Key<'a>,
+) -> Vec<Row<'a>> {
+    items.sort_unstable_by_key(&group);
+    let mut rows: Vec<_> = items.chunk_by(|a, b| group(a) == group(b)).map(|items| row(material, items, key(&items[0]))).collect();
+    rows.sort_unstable_by_key(|row| (Reverse((row.severity, row.answered, row.hits)), row.key));
+    rows
+}
+
+/// One row out of the cells that belong to it, of which there is at least one.
+fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a> {
+    let mut row = Row {
+        key,
+        severity: Severity::Info,
+        rules: distinct(items.iter().flat_map(|i| i.rules.iter().copied())),
+        hits: 0,
+        outcomes: [0; 8],
+        answered: 0,
+        catch_all: 0,
+        clients: distinct(items.iter().map(|i| i.view.client)).len() as u64,
+        paths: distinct(items.iter().map(|i| i.view.path)).len() as u64,
+        requests: 0,
+        other_requests: 0,
+        status: commonest_status(items),
+        first_time: None,
+        last_time: None,
+        sample: sample(material, proof(items)),
+    };
+    for item in items {
+        let hits = item.view.cell.hits;
+        row.severity = row.severity.max(item.severity);
+        row.hits += hits;
+        row.outcomes[item.outcome as usize] += hits;
+        row.answered += if item.answered { hits } else { 0 };
+        row.catch_all += if item.catch_all { hits } else { 0 };
+        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
+    }
+    if let Key::Client(_) = key {
+        let count = material.tally.client_count(items[0].view.client);
+        (row.requests, row.other_requests) = (count.requests, count.requests - count.matched);
+    }
+    row
+}
+
+/// Distinct values, sorted.
+pub(super) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// The commonest status, the lowest of equals; a line without one counts as none.
+fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
+    let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
+    statuses.sort_unstable();
+    let sums = statuses.chunk_by(|a, b| a.0 == b.0).map(|same| (same.iter().map(|s| s.1).sum::<u64>(), Reverse(same[0].0)));
+    sums.max().map(|(_, Reverse(status))| status)
+}
+
+/// Of the most severe cells the one with the earliest line.
+fn proof<'a>(items: &[Item<'a>]) -> &'a tally::Sample {
+    let best = items[1..].iter().fold(&items[0], |best, item| {
+        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.cell.sample.order(&best.view.cell.sample));
+        if order.is_lt() { item } else { best }
+    });
+    &best.view.cell.sample
+}
+
+fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {
+    let (record, probe) = reread(&sample.text, sample.parsed);
+    let text = &material.texts[sample.place.input as usize];
+    Sample {
+        generation: text.generation,
+        offset: sample.place.chunk + sample.place.offset,
+        source: &text.path,
+        line: text.line_number(sample.place.chunk, sample.place.line),
+        target: probe.line.target,
+        status: record.status,
+        host: record.host,
+        user_agent: record.user_agent,
+    }
+}
+
+/// The record of a line that was kept, and what the rules were asked about it.
+pub(super) fn reread(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+    let record = if parsed { Frame::locate(text, None).map(|frame| frame.record()) } else { None };
+    let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+    (record.unwrap_or_default(), probe)
+}

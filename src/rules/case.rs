@@ -1,0 +1,87 @@
+//! A rule's own test cases: requests that it must match, or must not.
+//!
+//! A case is data; the engine runs it like a line of a log.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+use crate::record::Record;
+
+/// A request as a log would tell it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// The quoted request of the log line, with the log writer's escapes.
+    pub request: String,
+    /// The status code.
+    pub status: u16,
+    /// The `User-Agent` header.
+    pub user_agent: Option<String>,
+    /// The `Referer` header.
+    pub referer: Option<String>,
+}
+
+impl Case {
+    /// The case as a record.
+    #[must_use]
+    pub fn record(&self) -> Record<'_> {
+        Record {
+            client: b"192.0.2.1",
+            request: self.request.as_bytes(),
+            status: Some(self.status),
+            user_agent: self.user_agent.as_deref().map(str::as_bytes),
+            referer: self.referer.as_deref().map(str::as_bytes),
+            ..Record::default()
+        }
+    }
+
+    fn of_request(line: &str) -> Self {
+        let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
+        Self::of_raw(format!("{line}{protocol}"))
+    }
+
+    fn of_raw(request: String) -> Self {
+        Self { request, status: 404, user_agent: None, referer: None }
+    }
+}
+
+impl<'de> Deserialize<'de> for Case {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CaseVisitor)
+    }
+}
+
+struct CaseVisitor;
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    request: Option<String>,
+    raw: Option<String>,
+    status: Option<u16>,
+    user_agent: Option<String>,
+    referer: Option<String>,
+}
+
+impl<'de> Visitor<'de> for CaseVisitor {
+    type Value = Case;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(r#"a request line like "GET /.env", or a table { request = "..", status = 200, user_agent = "..", referer = ".." } or { raw = '..' }"#)
+    }
+
+    fn visit_str<E: Error>(self, line: &str) -> Result<Case, E> {
+        Ok(Case::of_request(line))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Case, A::Error> {
+        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let case = match (table.request, table.raw) {
+            (Some(line), None) => Case::of_request(&line),
+            (None, Some(raw)) => Case::of_raw(raw),
+            _ => return Err(A::Error::custom("a case has either `request` or `raw`")),
+        };
+        Ok(Case { status: table.status.unwrap_or(case.status), user_agent: table.user_agent, referer: table.referer, ..case })
+    }
+}

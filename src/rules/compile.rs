@@ -1,0 +1,254 @@
+//! Turns definitions into a compiled set, or says what is wrong with them.
+//!
+//! A rule's regexes are held to a size: linear time is the regex crate's promise, and a limit on the program keeps the
+//! constant small.
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::Field;
+use super::condition::{Condition, Text};
+use super::definition::{At, CLASSES, Definition};
+use super::error::{RuleError, nearest};
+use super::glob;
+use super::literals::{Collector, Kind, bit};
+use super::load::Located;
+use super::set::{Rule, RuleSet};
+
+/// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
+const REGEX_SIZE: usize = 1 << 19;
+/// Length of a regex as written, in bytes.
+const REGEX_LENGTH: usize = 16 * 1024;
+/// Parentheses within parentheses.
+const REGEX_NESTING: u32 = 64;
+/// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
+const MOST_RULES: usize = u16::MAX as usize;
+
+/// Compiles located definitions, which come sorted by id and without duplicates.
+pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
+    if definitions.len() > MOST_RULES {
+        return Err(RuleError::TooMany { found: definitions.len(), most: MOST_RULES });
+    }
+    let mut compiler = Compiler::default();
+    let mut errors = Vec::new();
+    for located in definitions {
+        let result = compiler.add(&located.definition);
+        errors.extend(result.err().map(|message| located.error(message)));
+    }
+    match errors.len() {
+        0 => compiler.finish(),
+        1 => Err(errors.remove(0)),
+        _ => Err(RuleError::Several(errors)),
+    }
+}
+
+#[derive(Default)]
+struct Compiler {
+    rules: Vec<Rule>,
+    conditions: Vec<Condition>,
+    request: Collector,
+    headers: Collector,
+    unanchored: Vec<u16>,
+    warnings: Vec<String>,
+}
+
+impl Compiler {
+    fn add(&mut self, definition: &Definition) -> Result<(), String> {
+        check(definition)?;
+        let rule = self.rules.len() as u16;
+        let condition = self.condition(definition)?;
+        self.literals(definition, rule)?;
+        if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
+            self.unanchored.push(rule);
+        }
+        self.conditions.push(condition);
+        self.rules.push(Rule::from(definition));
+        Ok(())
+    }
+
+    fn finish(self) -> Result<RuleSet, RuleError> {
+        Ok(RuleSet {
+            rules: self.rules,
+            conditions: self.conditions,
+            request: self.request.build()?,
+            headers: self.headers.build()?,
+            unanchored: self.unanchored,
+            warnings: self.warnings,
+        })
+    }
+
+    fn condition(&mut self, d: &Definition) -> Result<Condition, String> {
+        let present = |list: &[String], bit: u16| if list.is_empty() { 0 } else { bit };
+        let needs = present(&d.paths, bit::PATHS)
+            | present(&d.suffixes, bit::SUFFIX)
+            | present(&d.path_glob.0, bit::GLOB)
+            | present(&d.agents, bit::AGENT)
+            | present(&d.raw_prefixes, bit::PREFIX);
+        let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
+        let pattern = d.regex.as_deref().map(regex).transpose()?;
+        if pattern.as_ref().is_some_and(|r| r.is_match(b"")) {
+            self.warnings
+                .push(format!("rule '{}': its regex matches the empty text, so it says nothing; drop it or tighten it", d.id.get_ref()));
+        }
+        let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
+        let unless = d.unless.clone().unwrap_or_default();
+        let words = any_of(&unless.words)?;
+        let globs = d.path_glob.0.iter().map(|g| regex(&glob::to_regex(g, d.at == Some(At::Root)))).collect::<Result<_, _>>()?;
+        Ok(Condition {
+            needs,
+            text,
+            globs,
+            methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
+            statuses: d.statuses.clone(),
+            shape: d.shape,
+            unless_fields: fields,
+            unless_text: words.into_iter().chain(unless.regex.as_deref().map(regex).transpose()?).collect(),
+            unless_agent: any_of(&unless.agents)?,
+        })
+    }
+
+    fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
+        let root = d.at == Some(At::Root);
+        for path in &d.paths {
+            self.request.add(path.as_bytes(), rule, Kind::Path { root });
+        }
+        for suffix in &d.suffixes {
+            self.request.add(suffix.as_bytes(), rule, Kind::Suffix { root });
+        }
+        for pattern in &d.path_glob.0 {
+            self.request.add(glob::anchor(pattern).as_bytes(), rule, Kind::Glob);
+        }
+        for agent in &d.agents {
+            self.headers.add(agent.as_bytes(), rule, Kind::Agent);
+        }
+        for prefix in &d.raw_prefixes {
+            self.request.add(&bytes_of(prefix)?, rule, Kind::Prefix);
+        }
+        let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
+        let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
+        for word in &d.words {
+            for (collector, fields) in [(&mut self.request, fields & !in_headers), (&mut self.headers, fields & in_headers)] {
+                if fields != 0 {
+                    collector.add(word.as_bytes(), rule, Kind::Word(fields));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<&Definition> for Rule {
+    fn from(d: &Definition) -> Self {
+        Self {
+            id: d.id.get_ref().clone(),
+            title: d.title.clone(),
+            class: d.class.clone(),
+            severity: d.severity,
+            answer: d.answer(),
+            cve: d.cve.clone(),
+            attack: d.attack.clone(),
+            cwe: d.cwe.clone(),
+            references: d.references.clone(),
+            false_positives: d.false_positives.clone(),
+            hits: d.hits.clone(),
+            misses: d.misses.clone(),
+        }
+    }
+}
+
+/// What can be said of a definition without compiling anything.
+fn check(d: &Definition) -> Result<(), String> {
+    check_words_of(d)?;
+    let literals = [&d.paths, &d.suffixes, &d.path_glob.0, &d.words, &d.agents, &d.raw_prefixes];
+    if literals.iter().all(|l| l.is_empty()) && d.methods.is_empty() && d.shape.is_none() {
+        return Err("it holds nothing that one pass over a line can find; give it paths, suffixes, path_glob, words, agents, raw_prefixes, methods or a shape (a regex alone would have to be tried on every line)".into());
+    }
+    for (name, list) in [("paths", &d.paths), ("path_glob", &d.path_glob.0)] {
+        if let Some(path) = list.iter().find(|p| !p.starts_with('/')) {
+            return Err(format!("{name}: '{path}' must begin with '/'"));
+        }
+    }
+    if d.paths.iter().any(|p| p == "/") {
+        return Err("paths: '/' stands in every path; name a file or folder".into());
+    }
+    if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
+        return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
+    }
+    if d.fields.as_ref().is_some_and(Vec::is_empty) {
+        return Err("fields: the list is empty; leave it out for path and query".into());
+    }
+    Ok(())
+}
+
+/// Ids, classes and empty texts.
+fn check_words_of(d: &Definition) -> Result<(), String> {
+    let id = d.id.get_ref();
+    let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
+        return Err("an id is family/name, of lower-case letters, digits and '-'".into());
+    }
+    if !CLASSES.contains(&d.class.as_str()) {
+        let meant = nearest(&d.class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+        return Err(format!("no class is called '{}'{meant}; there are {}", d.class, CLASSES.join(", ")));
+    }
+    for (name, list) in [
+        ("paths", &d.paths),
+        ("suffixes", &d.suffixes),
+        ("words", &d.words),
+        ("agents", &d.agents),
+        ("raw_prefixes", &d.raw_prefixes),
+        ("methods", &d.methods),
+    ] {
+        if list.iter().any(String::is_empty) {
+            return Err(format!("{name}: an empty text would match every request"));
+        }
+    }
+    Ok(())
+}
+
+fn regex(pattern: &str) -> Result<Regex, String> {
+    if pattern.len() > REGEX_LENGTH {
+        return Err(format!("a regex of {} bytes is too long; {REGEX_LENGTH} is the most", pattern.len()));
+    }
+    RegexBuilder::new(pattern)
+        .case_insensitive(true)
+        .unicode(false)
+        .dot_matches_new_line(true)
+        .size_limit(REGEX_SIZE)
+        .dfa_size_limit(REGEX_SIZE)
+        .nest_limit(REGEX_NESTING)
+        .build()
+        .map_err(|error| format!("regex: {error}"))
+}
+
+/// A regex that finds any of these texts; none for none.
+fn any_of(texts: &[String]) -> Result<Option<Regex>, String> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(t)).collect();
+    regex(&alternatives.join("|")).map(Some)
+}
+
+/// A text with `\xNN` for bytes that cannot be typed, and `\\` for a backslash.
+fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let escape = &rest[at..];
+        let length = match escape.as_bytes() {
+            [_, b'\\', ..] => {
+                bytes.push(b'\\');
+                2
+            }
+            [_, b'x', a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => {
+                bytes.push(u8::from_str_radix(&escape[2..4], 16).map_err(|e| e.to_string())?);
+                4
+            }
+            _ => return Err(format!(r"raw_prefixes: '{text}': after a backslash comes xNN or another backslash")),
+        };
+        rest = &escape[length..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(bytes)
+}

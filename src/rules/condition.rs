@@ -1,0 +1,106 @@
+//! What must hold for a rule to match, once the automata have said which of its literals occurred.
+//!
+//! The cheap questions come first; a regex is tried last and only on a field where a word of the rule stands.
+
+use regex::bytes::Regex;
+use serde::Deserialize;
+
+use super::definition::Field;
+use super::literals::bit;
+
+/// Everything a rule asks for beyond its literals.
+#[derive(Debug, Default)]
+pub struct Condition {
+    /// Literals of these kinds must all have occurred; bits of [`bit`].
+    pub(super) needs: u16,
+    /// Words and regex, where the rule has them.
+    pub(super) text: Option<Text>,
+    pub(super) globs: Vec<Regex>,
+    pub(super) methods: Vec<Vec<u8>>,
+    pub(super) statuses: Vec<u16>,
+    pub(super) shape: Option<Shape>,
+    /// None of these may match one of the fields ...
+    pub(super) unless_fields: u16,
+    pub(super) unless_text: Vec<Regex>,
+    /// ... nor this the user agent.
+    pub(super) unless_agent: Option<Regex>,
+}
+
+/// The `words`, `regex` and `fields` of a rule.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    pub(super) fields: u16,
+    pub(super) has_words: bool,
+    pub(super) regex: Option<Regex>,
+}
+
+/// What a request looks like as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// The target names a scheme and a host.
+    Absolute,
+    /// It does not begin with a method.
+    NoMethod,
+    /// The same, with bytes that are no printable ASCII.
+    Binary,
+}
+
+impl Shape {
+    /// Whether a request of shape `seen` has this one.
+    fn includes(self, seen: Option<Self>) -> bool {
+        seen == Some(self) || (self == Self::NoMethod && seen == Some(Self::Binary))
+    }
+}
+
+impl Condition {
+    /// Whether a request meets this condition: `marks` says which of the rule's literals occurred, `field` gives the
+    /// text of a view.
+    #[must_use]
+    pub fn holds<'a>(&self, marks: u16, request: &Request<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
+        marks & self.needs == self.needs
+            && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
+            && (self.statuses.is_empty() || request.status.is_some_and(|s| self.statuses.contains(&s)))
+            && self.shape.is_none_or(|shape| shape.includes(request.shape))
+            && (self.globs.is_empty() || self.globs.iter().any(|g| g.is_match(request.resolved)))
+            && self.text.as_ref().is_none_or(|text| text.holds(marks, &field))
+            && !self.is_excused(&field)
+    }
+
+    /// Whether a request with a common method and no odd shape may meet it.
+    #[must_use]
+    pub fn may_be_ordinary(&self) -> bool {
+        let common = |m: &Vec<u8>| matches!(m.as_slice(), b"GET" | b"POST" | b"HEAD");
+        self.shape.is_none() && (self.methods.is_empty() || self.methods.iter().any(common))
+    }
+
+    fn is_excused<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+        let in_fields = |regex: &Regex| fields(self.unless_fields).any(|f| regex.is_match(field(f)));
+        self.unless_text.iter().any(in_fields) || self.unless_agent.as_ref().is_some_and(|agent| agent.is_match(field(Field::UserAgent)))
+    }
+}
+
+impl Text {
+    fn holds<'a>(&self, marks: u16, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+        let seen = if self.has_words { self.fields & marks } else { self.fields };
+        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| regex.is_match(field(f))))
+    }
+}
+
+/// The fields of a mask.
+fn fields(mask: u16) -> impl Iterator<Item = Field> {
+    Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
+}
+
+/// What a condition asks of the request as a whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The method as sent.
+    pub method: &'a [u8],
+    /// The path with `..` resolved.
+    pub resolved: &'a [u8],
+    /// The status code.
+    pub status: Option<u16>,
+    /// Its shape, where it has one worth a word.
+    pub shape: Option<Shape>,
+}

@@ -1,0 +1,201 @@
+//! What a rule file says, field by field, as `rules/README.md` documents it.
+//!
+//! Only the shape is checked here; whether a rule makes sense is `compile`'s question.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::case::Case;
+use crate::finding::Severity;
+
+/// The classes a rule may have.
+pub const CLASSES: [&str; 37] = [
+    "auth-bypass",
+    "backup",
+    "cloud",
+    "cms",
+    "config-exposure",
+    "crlf",
+    "cve",
+    "db-admin",
+    "debug",
+    "default-login",
+    "exposure",
+    "iot",
+    "java",
+    "ldap",
+    "lfi",
+    "log-exposure",
+    "log4shell",
+    "method",
+    "misconfig",
+    "non-http",
+    "nosqli",
+    "panel",
+    "php-eval",
+    "phpinfo",
+    "proxy",
+    "rce",
+    "redirect",
+    "scanner-agent",
+    "sqli",
+    "ssrf",
+    "ssti",
+    "vcs-exposure",
+    "vpn",
+    "webshell",
+    "wordpress",
+    "xss",
+    "xxe",
+];
+
+/// A rule file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Family {
+    #[serde(default)]
+    #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
+    pub(super) family: String,
+    #[serde(default)]
+    #[expect(dead_code, reason = "as above")]
+    pub(super) title: String,
+    #[serde(default)]
+    pub(super) rule: Vec<Definition>,
+}
+
+/// One rule as written.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Definition {
+    pub(super) id: Spanned<String>,
+    pub(super) title: String,
+    pub(super) class: String,
+    pub(super) severity: Severity,
+    pub(super) answer: Option<Answer>,
+    #[serde(default)]
+    pub(super) cve: Vec<String>,
+    #[serde(default)]
+    pub(super) attack: Vec<String>,
+    #[serde(default)]
+    pub(super) cwe: Vec<u32>,
+    #[serde(default)]
+    pub(super) references: Vec<String>,
+    #[serde(default)]
+    pub(super) false_positives: Vec<String>,
+    #[serde(default)]
+    pub(super) paths: Vec<String>,
+    #[serde(default)]
+    pub(super) suffixes: Vec<String>,
+    #[serde(default)]
+    pub(super) path_glob: OneOrMany,
+    pub(super) at: Option<At>,
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+    pub(super) regex: Option<String>,
+    pub(super) fields: Option<Vec<Field>>,
+    #[serde(default)]
+    pub(super) agents: Vec<String>,
+    #[serde(default)]
+    pub(super) raw_prefixes: Vec<String>,
+    #[serde(default)]
+    pub(super) methods: Vec<String>,
+    #[serde(default)]
+    pub(super) statuses: Vec<u16>,
+    pub(super) shape: Option<super::Shape>,
+    pub(super) unless: Option<Unless>,
+    #[serde(default)]
+    pub(super) hits: Vec<Case>,
+    #[serde(default)]
+    pub(super) misses: Vec<Case>,
+}
+
+impl Definition {
+    /// The fields `words` and `regex` look at.
+    pub(super) fn fields(&self) -> &[Field] {
+        self.fields.as_deref().unwrap_or(&[Field::Path, Field::Query])
+    }
+
+    /// What a 2xx tells, where the rule does not say.
+    pub(super) fn answer(&self) -> Answer {
+        let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
+        let no_text = self.words.is_empty() && self.regex.is_none();
+        let default = if on_path && (no_text || self.fields() == [Field::Path]) { Answer::Exposes } else { Answer::Inconclusive };
+        self.answer.unwrap_or(default)
+    }
+}
+
+/// What a rule must not meet.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Unless {
+    #[serde(default)]
+    pub(super) words: Vec<String>,
+    pub(super) regex: Option<String>,
+    #[serde(default)]
+    pub(super) agents: Vec<String>,
+}
+
+/// A text or a list of texts.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(from = "OneOrManyText")]
+pub(super) struct OneOrMany(pub(super) Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrManyText {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl From<OneOrManyText> for OneOrMany {
+    fn from(text: OneOrManyText) -> Self {
+        match text {
+            OneOrManyText::One(one) => Self(vec![one]),
+            OneOrManyText::Many(many) => Self(many),
+        }
+    }
+}
+
+/// Where in a path `paths`, `suffixes` and `path_glob` look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum At {
+    /// Only at its start.
+    Root,
+}
+
+/// What a 2xx to a probe tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// What was asked for is there.
+    Exposes,
+    /// Nothing.
+    Inconclusive,
+}
+
+/// A view of a request that `words` and `regex` look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Field {
+    /// The decoded path, `..` unresolved.
+    Path,
+    /// The decoded query.
+    Query,
+    /// The decoded target, untidied.
+    Target,
+    /// The `Referer` header.
+    Referer,
+    /// The `User-Agent` header.
+    UserAgent,
+    /// The method.
+    Method,
+    /// The request as it was sent.
+    Raw,
+}
+
+impl Field {
+    /// Every field.
+    pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
+}

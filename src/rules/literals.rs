@@ -1,0 +1,212 @@
+//! One automaton over all literals of all rules that look at the same bytes, and what each literal means to which rule.
+//!
+//! A pass over the bytes leaves a mark for each kind of literal a rule has seen; whether the rule matches is then a
+//! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
+
+use super::definition::Field;
+
+/// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
+pub mod bit {
+    use super::Field;
+
+    /// One of `paths` stands in the path.
+    pub const PATHS: u16 = 1 << 7;
+    /// The path ends in one of `suffixes`.
+    pub const SUFFIX: u16 = 1 << 8;
+    /// The fixed part of a `path_glob` stands in the path.
+    pub const GLOB: u16 = 1 << 9;
+    /// One of `agents` stands in the user agent.
+    pub const AGENT: u16 = 1 << 10;
+    /// The request begins with one of `raw_prefixes`.
+    pub const PREFIX: u16 = 1 << 11;
+
+    /// The bit of a field.
+    #[must_use]
+    pub const fn of_field(field: Field) -> u16 {
+        1 << field as u16
+    }
+}
+
+/// What a literal means to one rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A word, in any of these fields.
+    Word(u16),
+    /// Whole segments of the path.
+    Path { root: bool },
+    /// The end of the path.
+    Suffix { root: bool },
+    /// The fixed part of a glob.
+    Glob,
+    /// Text of the user agent.
+    Agent,
+    /// The start of the request.
+    Prefix,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Use {
+    rule: u16,
+    kind: Kind,
+}
+
+/// Where in the bytes that are searched the fields lie. An absent field is `None`: nothing is marked for it.
+#[derive(Debug, Clone, Default)]
+pub struct Regions {
+    /// Fields for words, by [`Field`].
+    pub fields: [Option<Range<usize>>; 7],
+    /// The resolved path.
+    pub resolved: Option<Range<usize>>,
+}
+
+impl Regions {
+    /// The bytes are one field and nothing else.
+    #[must_use]
+    pub fn only(field: Field, length: usize) -> Self {
+        let mut regions = Self::default();
+        regions.fields[field as usize] = Some(0..length);
+        regions
+    }
+
+    fn word_bits(&self, wanted: u16, start: usize, end: usize) -> u16 {
+        let mut seen = 0;
+        for (i, region) in self.fields.iter().enumerate() {
+            if wanted & 1 << i != 0 && region.as_ref().is_some_and(|r| r.start <= start && end <= r.end) {
+                seen |= 1 << i;
+            }
+        }
+        seen
+    }
+}
+
+/// Marks that literals left, by rule. Kept between lines; clearing costs what was marked.
+#[derive(Debug, Default)]
+pub struct Marks {
+    by_rule: Vec<u16>,
+    touched: Vec<u16>,
+}
+
+impl Marks {
+    /// Forgets all marks and makes room for so many rules.
+    pub fn clear(&mut self, rules: usize) {
+        for rule in self.touched.drain(..) {
+            self.by_rule[usize::from(rule)] = 0;
+        }
+        self.by_rule.resize(rules, 0);
+    }
+
+    /// Marks a rule; with no bits it becomes a candidate all the same.
+    pub fn add(&mut self, rule: u16, bits: u16) {
+        // The highest bit keeps a rule from being listed twice.
+        let marks = &mut self.by_rule[usize::from(rule)];
+        if *marks == 0 {
+            self.touched.push(rule);
+        }
+        *marks |= bits | 1 << 15;
+    }
+
+    /// The rules that were marked, in no order.
+    #[must_use]
+    pub fn touched(&self) -> &[u16] {
+        &self.touched
+    }
+
+    /// The marks of a rule.
+    #[must_use]
+    pub fn of(&self, rule: u16) -> u16 {
+        self.by_rule[usize::from(rule)]
+    }
+}
+
+/// All literals that are searched together.
+#[derive(Debug)]
+pub struct Literals {
+    automaton: AhoCorasick,
+    /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
+    starts: Vec<u32>,
+    uses: Vec<Use>,
+    fields: u16,
+}
+
+impl Literals {
+    /// Whether some literal is looked for in this field.
+    #[must_use]
+    pub fn look_at(&self, field: Field) -> bool {
+        self.fields & bit::of_field(field) != 0
+    }
+
+    /// Searches `bytes` and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
+    pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut Marks) -> bool {
+        let mut any = false;
+        for found in self.automaton.find_overlapping_iter(bytes) {
+            any = true;
+            let i = found.pattern().as_usize();
+            let uses = &self.uses[self.starts[i] as usize..self.starts[i + 1] as usize];
+            for &Use { rule, kind } in uses {
+                let bits = bits(kind, bytes, found.start(), found.end(), regions);
+                if bits != 0 {
+                    marks.add(rule, bits);
+                }
+            }
+        }
+        any
+    }
+}
+
+/// The marks that a literal found at `start..end` leaves.
+fn bits(kind: Kind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
+    let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
+    let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
+    match kind {
+        Kind::Word(fields) => regions.word_bits(fields, start, end),
+        Kind::Path { root } => {
+            given(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
+        }
+        Kind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
+        Kind::Glob => given(in_path(false).is_some(), bit::GLOB),
+        Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
+        Kind::Prefix => given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX),
+    }
+}
+
+/// Collects literals; the same text of several rules is one pattern.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    patterns: HashMap<Vec<u8>, Vec<Use>>,
+    fields: u16,
+}
+
+impl Collector {
+    pub(super) fn add(&mut self, text: &[u8], rule: u16, kind: Kind) {
+        self.fields |= match kind {
+            Kind::Word(fields) => fields,
+            Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob => bit::of_field(Field::Path),
+            Kind::Agent => bit::of_field(Field::UserAgent),
+            Kind::Prefix => bit::of_field(Field::Raw),
+        };
+        self.patterns.entry(text.to_ascii_lowercase()).or_default().push(Use { rule, kind });
+    }
+
+    pub(super) fn build(self) -> Result<Literals, BuildError> {
+        let mut patterns: Vec<_> = self.patterns.into_iter().collect();
+        patterns.sort_by(|a, b| a.0.cmp(&b.0));
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .prefilter(false)
+            .build(patterns.iter().map(|(text, _)| text))?;
+        let mut starts = vec![0];
+        let mut uses = Vec::new();
+        for (_, of_pattern) in patterns {
+            uses.extend(of_pattern);
+            starts.push(uses.len() as u32);
+        }
+        Ok(Literals { automaton, starts, uses, fields: self.fields })
+    }
+}

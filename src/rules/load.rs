@@ -1,0 +1,176 @@
+//! Finds rule files, reads them, and makes the choice of rules a run was asked for.
+//!
+//! Rules come with the binary or from a path that was named; nothing is searched for and nothing fetched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::compile::compile;
+use super::definition::{CLASSES, Definition, Family};
+use super::error::{RuleError, nearest};
+use super::set::RuleSet;
+use crate::finding::Severity;
+
+/// The rule files that were in `rules/` when this was built: name and text.
+const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+
+/// Bytes a rule file may have; ours have a hundredth of it.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Which rules a run uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleChoice {
+    /// Files and folders of further rules; one with the id of a built-in rule replaces it.
+    pub paths: Vec<PathBuf>,
+    /// Leave the built-in rules out.
+    pub no_builtin: bool,
+    /// Ids to leave out.
+    pub disable: Vec<String>,
+    /// Ids and classes to keep; all where empty.
+    pub only: Vec<String>,
+    /// Severities that replace those the rules give.
+    pub severity: Vec<(String, Severity)>,
+}
+
+/// A definition and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Located {
+    pub(super) file: String,
+    pub(super) line: usize,
+    pub(super) definition: Definition,
+}
+
+impl Located {
+    pub(super) fn error(&self, message: String) -> RuleError {
+        RuleError::Rule { file: self.file.clone(), line: self.line, id: self.id().to_owned(), message }
+    }
+
+    fn id(&self) -> &str {
+        self.definition.id.get_ref()
+    }
+}
+
+/// Loads and compiles the chosen rules.
+///
+/// # Errors
+///
+/// A file that cannot be read or is no rule file, a rule that makes no sense, a choice that names no rule.
+pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
+    let mut rules = BTreeMap::new();
+    if !choice.no_builtin {
+        for (name, text) in BUILTIN {
+            insert(&mut rules, parse(&format!("built-in {name}"), text)?)?;
+        }
+    }
+    let mut own = BTreeMap::new();
+    for path in &choice.paths {
+        for file in files(path)? {
+            insert(&mut own, parse(&file.display().to_string(), &read(&file)?)?)?;
+        }
+    }
+    rules.extend(own);
+    select(&mut rules, choice)?;
+    for (id, level) in &choice.severity {
+        if let Some(located) = rules.get_mut(id) {
+            located.definition.severity = *level;
+        }
+    }
+    compile(rules.into_values().collect())
+}
+
+/// Adds rules to those there are; an id may come once.
+fn insert(rules: &mut BTreeMap<String, Located>, found: Vec<Located>) -> Result<(), RuleError> {
+    for located in found {
+        if let Some(first) = rules.get(located.id()) {
+            let message = format!("this id is taken, by {}:{}; an id names one rule", first.file, first.line);
+            return Err(located.error(message));
+        }
+        rules.insert(located.id().to_owned(), located);
+    }
+    Ok(())
+}
+
+/// Keeps what `--only` and `--disable` leave.
+fn select(rules: &mut BTreeMap<String, Located>, choice: &RuleChoice) -> Result<(), RuleError> {
+    let ids: Vec<String> = rules.keys().cloned().collect();
+    for name in &choice.only {
+        if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) {
+            return Err(unknown("--only", name, true, &ids));
+        }
+    }
+    if let Some(name) = choice.disable.iter().find(|id| !rules.contains_key(*id)) {
+        return Err(unknown("--disable", name, false, &ids));
+    }
+    if let Some((name, _)) = choice.severity.iter().find(|(id, _)| !rules.contains_key(id)) {
+        return Err(unknown("--severity", name, false, &ids));
+    }
+    if !choice.only.is_empty() {
+        rules.retain(|id, located| choice.only.iter().any(|name| name == id || *name == located.definition.class));
+    }
+    rules.retain(|id, _| !choice.disable.contains(id));
+    if rules.is_empty() { Err(RuleError::NoneLeft) } else { Ok(()) }
+}
+
+fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
+    let classes = if or_class { &CLASSES[..] } else { &[] };
+    let nearest = nearest(name, ids.iter().map(String::as_str).chain(classes.iter().copied()));
+    RuleError::Unknown { flag, name: name.to_owned(), or_class, nearest }
+}
+
+/// The file, or the rule files of the folder and those below it, by name.
+fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?.path();
+        // A folder is not entered by a link, so there is no way round in a circle.
+        if entry.is_dir() && !entry.is_symlink() {
+            found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
+        } else if entry.extension().is_some_and(|e| e == "toml") {
+            found.push(entry);
+        }
+    }
+    found.sort();
+    if found.is_empty() { Err(RuleError::Empty { path: path.to_owned() }) } else { Ok(found) }
+}
+
+fn read(path: &Path) -> Result<String, RuleError> {
+    let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
+    let size = fs::metadata(path).map_err(unreadable)?.len();
+    if size > MOST_BYTES {
+        let message = format!("{size} bytes are too many for a rule file; {MOST_BYTES} is the most");
+        return Err(RuleError::Syntax { file: path.display().to_string(), message });
+    }
+    fs::read_to_string(path).map_err(unreadable)
+}
+
+/// The rules of one file. Windows line ends and a byte order mark do no harm.
+fn parse(file: &str, text: &str) -> Result<Vec<Located>, RuleError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let family: Family = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
+    let mut lines = LineNumbers::default();
+    Ok(family
+        .rule
+        .into_iter()
+        .map(|definition| Located { file: file.to_owned(), line: lines.of(text, definition.id.span().start), definition })
+        .collect())
+}
+
+/// Counts lines up to offsets that grow.
+#[derive(Default)]
+struct LineNumbers {
+    offset: usize,
+    line: usize,
+}
+
+impl LineNumbers {
+    fn of(&mut self, text: &str, offset: usize) -> usize {
+        self.line += memchr::memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
+        self.offset = offset;
+        self.line + 1
+    }
+}

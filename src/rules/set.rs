@@ -1,0 +1,91 @@
+//! The compiled set: what reports print of a rule, and what the engine asks.
+
+use super::Case;
+use super::condition::Condition;
+use super::definition::Answer;
+use super::literals::Literals;
+use crate::finding::{RuleId, Severity};
+
+/// What a rule says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// `family/name`.
+    pub id: String,
+    /// What it finds.
+    pub title: String,
+    /// Its class.
+    pub class: String,
+    /// How bad a hit would be.
+    pub severity: Severity,
+    /// What a 2xx tells.
+    pub answer: Answer,
+    /// CVE ids.
+    pub cve: Vec<String>,
+    /// MITRE ATT&CK techniques.
+    pub attack: Vec<String>,
+    /// CWE numbers.
+    pub cwe: Vec<u32>,
+    /// Pages to read.
+    pub references: Vec<String>,
+    /// Ordinary requests that may look like this.
+    pub false_positives: Vec<String>,
+    /// Requests it must match.
+    pub hits: Vec<Case>,
+    /// Requests it must not match.
+    pub misses: Vec<Case>,
+}
+
+/// A compiled set of rules, sorted by id, so that sorted [`RuleId`]s are sorted ids.
+#[derive(Debug)]
+pub struct RuleSet {
+    pub(super) rules: Vec<Rule>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) request: Literals,
+    pub(super) headers: Literals,
+    pub(super) unanchored: Vec<u16>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl RuleSet {
+    /// The rule with this id.
+    #[must_use]
+    pub fn rule(&self, id: RuleId) -> &Rule {
+        &self.rules[usize::from(id.0)]
+    }
+
+    /// All rules, by id.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// What must hold for a rule, by its number.
+    #[must_use]
+    pub fn condition(&self, rule: u16) -> &Condition {
+        &self.conditions[usize::from(rule)]
+    }
+
+    /// The literals that are looked for in a request.
+    #[must_use]
+    pub fn request_literals(&self) -> &Literals {
+        &self.request
+    }
+
+    /// The literals that are looked for in the referer and the user agent.
+    #[must_use]
+    pub fn header_literals(&self) -> &Literals {
+        &self.headers
+    }
+
+    /// Rules without a literal, which ask for a method or a shape alone.
+    #[must_use]
+    pub fn unanchored(&self) -> &[u16] {
+        &self.unanchored
+    }
+
+    /// What is odd about the rules, though not wrong.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,131 @@
+//! One cell of a tally: how often, from when to when, and the earliest line as proof.
+
+use std::cmp::Ordering;
+
+use crate::finding::{Findings, Hit};
+use crate::time::LogTime;
+
+/// What tells cells apart. Numbers are those of the tally.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CellKey {
+    pub(super) client: u32,
+    pub(super) path: u32,
+    pub(super) rules: u32,
+    pub(super) status: Option<u16>,
+    pub(super) answer: Option<(u32, Option<u64>)>,
+}
+
+/// What answered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// The input's number.
+    pub input: u32,
+    /// The virtual host in lower case, where the log names one.
+    pub host: Option<Box<[u8]>>,
+}
+
+/// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope<'a> {
+    /// A virtual host.
+    Host(&'a [u8]),
+    /// An input.
+    Input(u32),
+}
+
+impl Site {
+    /// The site of a line.
+    #[must_use]
+    pub fn of(host: Option<&[u8]>, input: u32) -> Self {
+        Self { input, host: host.map(|h| h.to_ascii_lowercase().into()) }
+    }
+
+    /// What the site counts as.
+    #[must_use]
+    pub fn scope(&self) -> Scope<'_> {
+        self.host.as_deref().map_or(Scope::Input(self.input), Scope::Host)
+    }
+}
+
+/// Where a line stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The input's number.
+    pub input: u32,
+    /// Where the run of lines begins, in bytes from the start of the input's text.
+    pub chunk: u64,
+    /// Where the line begins, in bytes from the start of the run.
+    pub offset: u64,
+    /// The line's number within the run, from 0.
+    pub line: u64,
+}
+
+/// Counts of equal hits.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// How many.
+    pub hits: u64,
+    /// The earliest and the latest, of those with a time.
+    pub times: Option<(LogTime, LogTime)>,
+    /// The earliest of all.
+    pub sample: Sample,
+}
+
+/// A line, to prove a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub time: Option<LogTime>,
+    /// Where.
+    pub place: Place,
+    /// The line.
+    pub text: Box<[u8]>,
+    /// Whether a format explains it.
+    pub parsed: bool,
+}
+
+impl Sample {
+    /// Earlier by time, then by place; a line without a time is later than any with one. A total order, so that which
+    /// sample stays does not depend on who came first.
+    #[must_use]
+    pub fn order(&self, other: &Self) -> Ordering {
+        order((self.time, self.place), (other.time, other.place))
+    }
+}
+
+fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
+    let key = |(time, place): (Option<LogTime>, Place)| (time.is_none(), time, place);
+    key(a).cmp(&key(b))
+}
+
+impl Cell {
+    pub(super) fn new(findings: &Findings, hit: &Hit, place: Place) -> Self {
+        let sample = Sample { time: hit.time, place, text: findings.text(hit).into(), parsed: hit.parsed };
+        Self { hits: 0, times: None, sample }
+    }
+
+    pub(super) fn count(&mut self, findings: &Findings, hit: &Hit, place: Place) {
+        self.hits += 1;
+        self.times = span(self.times, hit.time.map(|t| (t, t)));
+        if order((hit.time, place), (self.sample.time, self.sample.place)) == Ordering::Less {
+            self.sample = Sample { time: hit.time, place, text: findings.text(hit).into(), parsed: hit.parsed };
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.times = span(self.times, other.times);
+        if other.sample.order(&self.sample) == Ordering::Less {
+            self.sample = other.sample;
+        }
+    }
+}
+
+/// The span of two spans.
+#[must_use]
+pub fn span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+    match (a, b) {
+        (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
+        (one, None) | (None, one) => one,
+    }
+}
