@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_columns_are_those_of_the_contract() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         let header = |by| csv(&report, by, Some(0));
         assert_eq!(
             header(By::Pair),
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn rows_say_what_the_report_holds() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         insta::assert_snapshot!("by_pair", csv(&report, By::Pair, Some(3)));
         insta::assert_snapshot!("by_client", csv(&report, By::Client, Some(2)));
         insta::assert_snapshot!("by_path", csv(&report, By::Path, Some(2)));
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_row_without_a_time_or_client_is_no_shorter() {
         let rules = fixture::rules();
-        let mut report = fixture::report(&rules);
+        let mut report = fixture::report(rules);
         report.clients[0].key = crate::report::model::Key::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
         let text = csv(&report, By::Client, Some(1));
@@ -191,7 +191,7 @@ mod tests {
         #[test]
         fn a_reader_gets_the_sanitised_text_back(target in any::<Vec<u8>>(), agent in "[=+@\",;\r\n\t a-z-]{0,12}") {
             let rules = fixture::rules();
-            let mut report = fixture::report(&rules);
+            let mut report = fixture::report(rules);
             report.clients[0].sample.target = &target;
             report.clients[0].sample.user_agent = Some(agent.as_bytes());
             let text = csv(&report, By::Client, Some(1));

@@ -1,6 +1,7 @@
 //! A night at a small site, for the tests of every format. Reads no log: the rows are written down, and summed here.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::model::{CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
@@ -26,17 +27,23 @@ const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
 ];
 
 /// The rules of that night, read like any others; what they match does not matter here.
-pub(super) fn rules() -> RuleSet {
-    let folder = tempfile::tempdir().unwrap();
-    for (id, title, class, severity, cve) in RULES {
-        let (family, name) = id.split_once('/').unwrap();
-        let rule = format!(
-            "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{title}'\nclass = '{class}'\n\
-             severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
-        );
-        std::fs::write(folder.path().join(format!("{family}-{name}.toml")), rule).unwrap();
-    }
-    load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+pub(super) fn rules() -> &'static RuleSet {
+    static SET: LazyLock<RuleSet> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for rule in &RULES {
+            std::fs::write(folder.path().join(format!("{}.toml", rule.0.replace('/', "-"))), definition(rule)).unwrap();
+        }
+        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+    });
+    &SET
+}
+
+fn definition((id, title, class, severity, cve): &(&str, &str, &str, Severity, &[&str])) -> String {
+    let (family, name) = id.split_once('/').unwrap();
+    format!(
+        "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{title}'\nclass = '{class}'\n\
+         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
+    )
 }
 
 /// Client, path, target, rules, status, hits, minute of the first hit, user agent.

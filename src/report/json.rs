@@ -275,13 +275,13 @@ mod tests {
     #[test]
     fn a_row_a_line() {
         let rules = fixture::rules();
-        insta::assert_snapshot!(json(&fixture::report(&rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
+        insta::assert_snapshot!(json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
     }
 
     #[test]
     fn an_empty_report_is_a_document_too() {
         let rules = fixture::rules();
-        let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(&rules), None)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
         assert_eq!(value["clients"], serde_json::json!([]));
         assert_eq!(value["totals"]["severity"], serde_json::Value::Null);
     }
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn elapsed_time_changes_nothing() {
         let rules = fixture::rules();
-        let mut report = fixture::report(&rules);
+        let mut report = fixture::report(rules);
         let before = json(&report, None);
         report.elapsed *= 2;
         assert_eq!(json(&report, None), before);
@@ -299,7 +299,7 @@ mod tests {
         #[test]
         fn any_text_gives_valid_json(target in any::<Vec<u8>>(), source in any::<Vec<u8>>(), problem in any::<String>()) {
             let rules = fixture::rules();
-            let mut report = fixture::report(&rules);
+            let mut report = fixture::report(rules);
             report.pairs[0].sample.target = &target;
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);

@@ -89,7 +89,7 @@ mod tests {
 
     fn line(hit: &Hit<'_>) -> String {
         let mut out = Vec::new();
-        write(hit, &fixture::rules(), &mut out).unwrap();
+        write(hit, fixture::rules(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn says_what_matters() {
         let rules = fixture::rules();
-        let mut report = fixture::report(&rules);
+        let mut report = fixture::report(rules);
         report.inputs.truncate(1);
         let mut sentence = |hits, answered| {
             (report.totals.sum.hits, report.totals.answered) = (hits, answered);

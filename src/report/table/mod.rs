@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn reads_well_at_every_width() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         insta::assert_snapshot!("80", table(&report, wide(80)));
         insta::assert_snapshot!("120", table(&report, wide(120)));
         insta::assert_snapshot!("200", table(&report, wide(200)));
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn one_section_when_asked_for() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         insta::assert_snapshot!("pairs", table(&report, View { by: Some(By::Pair), top: Some(5), ..wide(100) }));
         for (by, title) in [(By::Client, "CLIENTS"), (By::Path, "PATHS"), (By::Rule, "RULES")] {
             let text = table(&report, View { by: Some(by), ..wide(80) });
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn a_quiet_night_is_short() {
         let rules = fixture::rules();
-        insta::assert_snapshot!("quiet", table(&fixture::empty(&rules), wide(80)));
+        insta::assert_snapshot!("quiet", table(&fixture::empty(rules), wide(80)));
     }
 
     #[test]
     fn colours_are_seen_or_absent() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         let colored = table(&report, View { color: true, ..wide(80) });
         assert!(colored.contains("\u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"));
         let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn fits_whatever_the_width() {
         let rules = fixture::rules();
-        let report = fixture::report(&rules);
+        let report = fixture::report(rules);
         for width in (0..260).chain([u16::MAX]) {
             for by in [None, Some(By::Pair), Some(By::Client)] {
                 let page = if width == 0 { 80 } else { usize::from(width).max(NARROWEST) };
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn many_inputs_become_a_sum() {
         let rules = fixture::rules();
-        let mut report = fixture::report(&rules);
+        let mut report = fixture::report(rules);
         let well = report.inputs[0].clone();
         report.inputs.extend(std::iter::repeat_n(well, 20));
         let text = table(&report, wide(120));
