@@ -3,9 +3,23 @@
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
 pub mod build;
+mod csv;
+mod facts;
+#[cfg(test)]
+mod fixture;
 pub mod hit;
+mod json;
+pub mod mask;
 pub mod model;
+pub mod ndjson;
 mod rows;
+pub mod sanitize;
+pub mod sink;
+mod table;
+
+use std::io::{self, Write};
+
+use self::model::Report;
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,4 +59,35 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// How to print a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct View {
+    /// What to print.
+    pub format: Format,
+    /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
+    pub by: Option<By>,
+    /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
+    pub top: Option<usize>,
+    /// Columns of the terminal, for a table; 0 is unknown.
+    pub width: u16,
+    /// Whether a table is coloured.
+    pub color: bool,
+}
+
+/// Writes a finished report to `out`, and flushes nothing: that is the business of whoever opened it.
+///
+/// NDJSON has no end to wait for: its hits go out one by one through [`ndjson::write`], and this writes nothing.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub fn render<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
+    match view.format {
+        Format::Table => table::write(report, view, out),
+        Format::Csv => csv::write(report, view.by.unwrap_or_default(), view.top, out),
+        Format::Json => json::write(report, view.top, out),
+        Format::Ndjson => Ok(()),
+    }
 }

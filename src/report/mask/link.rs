@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::octet::octets;
+use super::octet::{has_encoded, octets};
 
 /// Path segments that a one-time token follows, `_` read as `-`.
 const BEFORE_TOKENS: [&str; 16] = [
@@ -37,7 +37,7 @@ const MIN_USER_TOKEN: usize = 20;
 
 /// Adds the passwords of URLs, and user names that are access tokens.
 pub(super) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
-    if memchr::memchr2(b'@', b'%', text).is_none() {
+    if memchr::memchr(b'@', text).is_none() && !has_encoded(text, &[b"40", b"25"]) {
         return;
     }
     let mut last = [0; 3];
@@ -81,7 +81,7 @@ fn is_user_token(user: &[u8]) -> bool {
 
 /// Adds the one-time tokens of links.
 pub(super) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
-    if memchr::memchr2(b'/', b'%', text).is_none() {
+    if !may_hold_token(text) {
         return;
     }
     let (mut start, mut reach) = (0, 0);
@@ -107,6 +107,16 @@ pub(super) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     segment(text.len(), false, text.len());
 }
 
+/// Whether some segment is long enough: few are. A `/` may be encoded, and then the text is looked at whole.
+fn may_hold_token(text: &[u8]) -> bool {
+    let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
+    memchr::memchr_iter(b'/', text).any(is_long) || has_encoded(text, &[b"2f", b"2F", b"25"])
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b':' | b'=')
+}
+
 fn is_before_token(segment: &[u8]) -> bool {
     let same = |word: &&str| {
         word.len() == segment.len() && word.bytes().zip(segment).all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
@@ -119,7 +129,7 @@ fn is_one_time_token(segment: &[u8]) -> bool {
     let any = |test: fn(&u8) -> bool| segment.iter().any(test);
     let is_file = segment.iter().rposition(|&b| b == b'.').is_some_and(|dot| segment.len() - dot <= 6);
     segment.len() >= MIN_TOKEN
-        && segment.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'~' | b':' | b'='))
+        && segment.iter().copied().all(is_token)
         && (any(u8::is_ascii_digit) || (any(u8::is_ascii_uppercase) && any(u8::is_ascii_lowercase)))
         && !is_file
 }

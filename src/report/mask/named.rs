@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::octet::{Octet, octets};
+use super::octet::{Octet, has_encoded, octets};
 
 /// Words that make a name secret whatever stands before them: `csrftoken`, `newPassword`.
 const ENDINGS: [&str; 16] = [
@@ -34,7 +34,7 @@ const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
 
 /// Adds the values of secret names.
 pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
-    if memchr::memchr3(b'=', b':', b'%', text).is_none() && memchr::memchr(b'\\', text).is_none() {
+    if !may_name_values(text) {
         return;
     }
     let (mut name, mut quoted) = (0..0, false);
@@ -57,6 +57,12 @@ pub(super) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
         }
         in_query |= octet.byte == b'?';
     }
+}
+
+/// Whether there is a separator, bare or in some disguise: most texts have none, and are done.
+fn may_name_values(text: &[u8]) -> bool {
+    let after_quote = |at: usize| at > 0 && matches!(text[at - 1], b'"' | b'\'' | b'2' | b'7');
+    memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr_iter(b':', text).any(after_quote) || has_encoded(text, &[b"3", b"25"])
 }
 
 fn is_name(byte: u8) -> bool {

@@ -1,13 +1,14 @@
 //! One character of a text, however it was escaped.
 //!
-//! Knows `%3D`, the same encoded again (`%253D`, any number of times), and the `\x3D` of log writers. Changes nothing.
+//! Knows `%3D`, the same encoded again (`%253D`, any number of times), and the `\x3D` and `\"` of log writers. Changes
+//! nothing.
 
 /// What stands at a place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Octet {
     /// What it means.
     pub(super) byte: u8,
-    /// How many times it was percent-encoded; `\xNN` counts as none, since the client sent it bare.
+    /// How many times it was percent-encoded; a log writer's escape counts as none, since the client sent it bare.
     pub(super) depth: usize,
     /// Where it begins.
     pub(super) start: usize,
@@ -23,6 +24,11 @@ pub(super) fn octets(text: &[u8], start: usize) -> impl Iterator<Item = Octet> {
         at = octet.end;
         Some(octet)
     })
+}
+
+/// Whether a `%` is there with one of these behind it: a cheap look before a walk over all octets.
+pub(super) fn has_encoded(text: &[u8], digits: &[&[u8]]) -> bool {
+    memchr::memchr_iter(b'%', text).any(|at| digits.iter().any(|digits| text[at + 1..].starts_with(digits)))
 }
 
 /// The text with one round of escapes undone.
@@ -44,6 +50,7 @@ pub(super) fn unescape(text: &[u8]) -> Vec<u8> {
     plain
 }
 
+#[inline]
 fn octet_at(text: &[u8], start: usize) -> Option<Octet> {
     let bare = Octet { byte: *text.get(start)?, depth: 0, start, end: start + 1 };
     let octet = match bare.byte {
@@ -54,7 +61,11 @@ fn octet_at(text: &[u8], start: usize) -> Option<Octet> {
             }
             hex(text, digits).map(|byte| Octet { byte, depth, start, end: digits + 2 })
         }
-        b'\\' if text.get(start + 1) == Some(&b'x') => hex(text, start + 2).map(|byte| Octet { byte, depth: 0, start, end: start + 4 }),
+        b'\\' => match text.get(start + 1) {
+            Some(b'x') => hex(text, start + 2).map(|byte| Octet { byte, depth: 0, start, end: start + 4 }),
+            Some(&quote @ (b'"' | b'\'')) => Some(Octet { byte: quote, depth: 0, start, end: start + 2 }),
+            _ => None,
+        },
         _ => None,
     };
     Some(octet.unwrap_or(bare))
@@ -75,6 +86,7 @@ mod tests {
         assert_eq!(read(b"a%3D"), [(b'a', 0), (b'=', 1)]);
         assert_eq!(read(b"%253d%25253D"), [(b'=', 2), (b'=', 3)]);
         assert_eq!(read(br"\x3d\x"), [(b'=', 0), (b'\\', 0), (b'x', 0)]);
+        assert_eq!(read(br#"\"a"#), [(b'"', 0), (b'a', 0)]);
         assert_eq!(read(b"%"), [(b'%', 0)]);
         assert_eq!(read(b"%25"), [(b'%', 1)]);
         assert_eq!(read(b"%2525"), [(b'%', 2)]);

@@ -15,13 +15,16 @@ const MIN_CREDENTIALS: usize = 8;
 /// Adds JSON web tokens: `eyJ` is how base64 writes the `{"` every one of them begins with.
 pub(super) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut at = 0;
-    while let Some(next) = memchr::memmem::find(&text[at..], b"eyJ") {
-        let start = at + next;
-        let begins = start == 0 || !is_base64url(text[start - 1]);
+    // The rarest of the three letters.
+    for third in memchr::memchr_iter(b'J', text) {
+        let start = third.saturating_sub(2);
+        if start < at || !text[start..].starts_with(b"eyJ") {
+            continue;
+        }
         let head = run(text, start);
         let body = if text.get(head) == Some(&b'.') { run(text, head + 1) } else { head };
         at = head;
-        if begins && head - start >= MIN_PART && body - head > MIN_PART {
+        if begins(text, start) && head - start >= MIN_PART && body - head > MIN_PART {
             at = body;
             // A signature, or the three further parts of an encrypted token.
             for _ in 0..3 {
@@ -32,6 +35,12 @@ pub(super) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
             found.push(start..at);
         }
     }
+}
+
+/// Whether what stands before is no part of the token: no letter or digit but those of an escape, `%3D` or `\x22`.
+fn begins(text: &[u8], start: usize) -> bool {
+    let is_escape = || (start >= 3 && text[start - 3] == b'%') || text[..start].ends_with(b"\\x22");
+    start == 0 || !is_base64url(text[start - 1]) || is_escape()
 }
 
 /// Where the run of base64url characters that begins at `start` ends.

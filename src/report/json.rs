@@ -1,0 +1,311 @@
+//! The whole report as one JSON document.
+//!
+//! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
+//! over the same input, and builds no tree in memory: rows go out as they are met.
+
+mod rows;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+use serde_json::ser::Serializer as JsonSerializer;
+
+use self::rows::RowLines;
+use super::facts::{self, first};
+use super::mask::shown;
+use super::model::{CatchAll, Input, Report, Row, Sample, Totals};
+use super::sanitize::text;
+use crate::finding::Severity;
+use crate::record::Outcome;
+use crate::rules::RuleSet;
+use crate::time::LogTime;
+
+/// Counts the additions to the document.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Who wrote it.
+const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
+
+/// Writes the document, the first `top` rows of each list.
+pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
+    let list = |rows| Rows { rules: report.rule_set, rows: first(rows, top) };
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        generated_by: GENERATED_BY,
+        inputs: report.inputs.iter().map(input).collect(),
+        totals: totals(&report.totals),
+        answered: list(&report.answered),
+        clients: list(&report.clients),
+        paths: list(&report.paths),
+        rules: list(&report.rules),
+        pairs: list(&report.pairs),
+        catch_all: report.catch_all.iter().map(catch_all).collect(),
+    };
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    generated_by: &'static str,
+    inputs: Vec<InputObject<'a>>,
+    totals: TotalsObject,
+    answered: Rows<'a>,
+    clients: Rows<'a>,
+    paths: Rows<'a>,
+    rules: Rows<'a>,
+    pairs: Rows<'a>,
+    catch_all: Vec<CatchAllObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct InputObject<'a> {
+    path: Cow<'a, str>,
+    format: Option<&'static str>,
+    bytes: u64,
+    lines: u64,
+    parsed: u64,
+    unparsed: u64,
+    oversized: u64,
+    skipped: u64,
+    pending: u64,
+    requests: u64,
+    hits: u64,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    problem: Option<Cow<'a, str>>,
+}
+
+fn input(input: &Input) -> InputObject<'_> {
+    InputObject {
+        path: text(&input.path),
+        format: input.format,
+        bytes: input.bytes,
+        lines: input.lines,
+        parsed: input.parsed,
+        unparsed: input.unparsed,
+        oversized: input.oversized,
+        skipped: input.skipped,
+        pending: input.pending,
+        requests: input.requests,
+        hits: input.hits,
+        first_time: input.first_time.map(LogTime::rfc3339),
+        last_time: input.last_time.map(LogTime::rfc3339),
+        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+    }
+}
+
+#[derive(Serialize)]
+struct TotalsObject {
+    bytes: u64,
+    lines: u64,
+    parsed: u64,
+    unparsed: u64,
+    oversized: u64,
+    skipped: u64,
+    pending: u64,
+    requests: u64,
+    hits: u64,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    clients: u64,
+    paths: u64,
+    rules: u64,
+    answered: u64,
+    catch_all: u64,
+    without_time: u64,
+    outcomes: Outcomes,
+    severity: Option<Severity>,
+}
+
+fn totals(totals: &Totals) -> TotalsObject {
+    let sum = &totals.sum;
+    TotalsObject {
+        bytes: sum.bytes,
+        lines: sum.lines,
+        parsed: sum.parsed,
+        unparsed: sum.unparsed,
+        oversized: sum.oversized,
+        skipped: sum.skipped,
+        pending: sum.pending,
+        requests: sum.requests,
+        hits: sum.hits,
+        first_time: sum.first_time.map(LogTime::rfc3339),
+        last_time: sum.last_time.map(LogTime::rfc3339),
+        clients: totals.clients,
+        paths: totals.paths,
+        rules: totals.rules,
+        answered: totals.answered,
+        catch_all: totals.catch_all,
+        without_time: totals.without_time,
+        outcomes: Outcomes(totals.outcomes),
+        severity: totals.severity,
+    }
+}
+
+/// Rows that become objects one by one, while they are written.
+struct Rows<'a> {
+    rules: &'a RuleSet,
+    rows: &'a [Row<'a>],
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.rows.iter().map(|row| row_object(self.rules, row)))
+    }
+}
+
+#[derive(Serialize)]
+struct RowObject<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    hits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clients: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_requests: Option<u64>,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    outcomes: Outcomes,
+    answered: u64,
+    catch_all: u64,
+    severity: Severity,
+    rules: Vec<&'a str>,
+    classes: Vec<&'a str>,
+    cve: Vec<&'a str>,
+    sample: SampleObject<'a>,
+}
+
+fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
+    let client = row.key.client();
+    let path = row.shown_path();
+    let of_client = |n| (client.is_some() && path.is_none()).then_some(n);
+    RowObject {
+        rule: row.key.rule().map(|rule| rules.rule(rule).id.as_str()),
+        outcome: row.key.outcome().map(Outcome::as_str),
+        hits: row.hits,
+        clients: client.is_none().then_some(row.clients),
+        paths: path.is_none().then_some(row.paths),
+        requests: of_client(row.requests),
+        other_requests: of_client(row.other_requests),
+        first_time: row.first_time.map(LogTime::rfc3339),
+        last_time: row.last_time.map(LogTime::rfc3339),
+        outcomes: Outcomes(row.outcomes),
+        answered: row.answered,
+        catch_all: row.catch_all,
+        severity: row.severity,
+        rules: facts::rule_ids(rules, &row.rules),
+        classes: facts::classes(rules, &row.rules),
+        cve: facts::cves(rules, &row.rules),
+        sample: sample(&row.sample),
+        client: client.map(facts::client),
+        path,
+    }
+}
+
+/// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
+struct Outcomes([u64; 8]);
+
+impl Serialize for Outcomes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
+    }
+}
+
+#[derive(Serialize)]
+struct SampleObject<'a> {
+    id: String,
+    source: Cow<'a, str>,
+    line: u64,
+    target: Cow<'a, str>,
+    status: Option<u16>,
+    host: Option<Cow<'a, str>>,
+    user_agent: Option<Cow<'a, str>>,
+}
+
+fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
+    SampleObject {
+        id: facts::id(sample.generation, sample.offset),
+        source: text(sample.source),
+        line: sample.line,
+        target: shown(sample.target),
+        status: sample.status,
+        host: sample.host.map(shown),
+        user_agent: sample.user_agent.map(shown),
+    }
+}
+
+#[derive(Serialize)]
+struct CatchAllObject<'a> {
+    site: Cow<'a, str>,
+    status: u16,
+    bytes: Option<u64>,
+    paths: u64,
+    hits: u64,
+}
+
+fn catch_all<'a>(site: &CatchAll<'a>) -> CatchAllObject<'a> {
+    CatchAllObject { site: shown(site.site), status: site.status, bytes: site.bytes, paths: site.paths, hits: site.hits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn json(report: &Report<'_>, top: Option<usize>) -> String {
+        let mut out = Vec::new();
+        write(report, top, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_row_a_line() {
+        let rules = fixture::rules();
+        insta::assert_snapshot!(json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
+    }
+
+    #[test]
+    fn an_empty_report_is_a_document_too() {
+        let rules = fixture::rules();
+        let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
+        assert_eq!(value["clients"], serde_json::json!([]));
+        assert_eq!(value["totals"]["severity"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn elapsed_time_changes_nothing() {
+        let rules = fixture::rules();
+        let mut report = fixture::report(rules);
+        let before = json(&report, None);
+        report.elapsed *= 2;
+        assert_eq!(json(&report, None), before);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_valid_json(target in any::<Vec<u8>>(), source in any::<Vec<u8>>(), problem in any::<String>()) {
+            let rules = fixture::rules();
+            let mut report = fixture::report(rules);
+            report.pairs[0].sample.target = &target;
+            report.pairs[0].sample.source = &source;
+            report.inputs[0].problem = Some(problem);
+            let value: serde_json::Value = serde_json::from_str(&json(&report, None)).unwrap();
+            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
+        }
+    }
+}

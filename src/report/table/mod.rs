@@ -1,0 +1,178 @@
+//! The report for a person: one sentence that matters, then what answered, who asked, for what, and where each line went.
+//!
+//! Fits the width it is given, and writes no escape unless asked for colour. Programs read CSV or JSON instead: this
+//! layout promises them nothing.
+
+mod accounting;
+mod answered;
+mod headline;
+mod layout;
+mod number;
+mod sections;
+mod style;
+
+use std::io::{self, Write};
+
+use self::layout::{NARROWEST, write_wrapped};
+use self::number::grouped;
+use self::style::{ALARM, BOLD, DIM, Pen};
+use super::model::Report;
+use super::{By, View};
+use crate::time::LogTime;
+
+/// Rows in each section unless `--top` says otherwise.
+const TOP: usize = 10;
+
+/// The width of a terminal that does not tell: some say 0.
+const WIDTH: usize = 80;
+
+/// What every section needs to know of the page.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    width: usize,
+    top: usize,
+    pen: Pen,
+}
+
+/// Writes the report.
+pub(super) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
+    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
+    let page = Page { width, top: view.top.unwrap_or(TOP), pen: Pen { color: view.color } };
+    write_opening(report, page, out)?;
+    match view.by {
+        None => {
+            sections::write_answered(report, page, out)?;
+            sections::write_catch_all(report, page, out)?;
+            sections::write_clients(report, page, out)?;
+            sections::write_paths(report, page, out)?;
+            sections::write_rules(report, page, out)?;
+        }
+        Some(By::Pair) => sections::write_pairs(report, page, out)?,
+        Some(By::Client) => sections::write_clients(report, page, out)?,
+        Some(By::Path) => sections::write_paths(report, page, out)?,
+        Some(By::Rule) => sections::write_rules(report, page, out)?,
+    }
+    accounting::write(report, page, out)
+}
+
+/// The headline, and the time it speaks of.
+fn write_opening<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    let (sentence, is_alarm) = headline::of(report);
+    write_wrapped(&sentence, 0, page.width, (page.pen, if is_alarm { ALARM } else { BOLD }), out)?;
+    match (report.totals.sum.first_time, report.totals.sum.last_time) {
+        (Some(first), Some(last)) => write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.pen, DIM), out),
+        _ => Ok(()),
+    }
+}
+
+impl Page {
+    fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
+        writeln!(out, "\n{}", self.pen.paint(BOLD, title))
+    }
+
+    /// A paragraph between sections.
+    fn note<W: Write>(self, text: &str, out: &mut W) -> io::Result<()> {
+        writeln!(out)?;
+        write_wrapped(text, 2, self.width, (self.pen, style::PLAIN), out)
+    }
+
+    /// How many were left out of `all`, what they are, and how to see them.
+    fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
+        match all.saturating_sub(self.top) {
+            0 => Ok(()),
+            more => {
+                let rest = format!("… and {} more{what}: --top {all}{other_way}", grouped(more as u64));
+                write_wrapped(&rest, 2, self.width, (self.pen, DIM), out)
+            }
+        }
+    }
+}
+
+/// `2026-11-02 08:01`, by the log's own clock.
+fn minute(time: LogTime) -> String {
+    let full = time.rfc3339();
+    full.get(..16).unwrap_or(&full).replace('T', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Format, fixture};
+    use super::*;
+
+    fn table(report: &Report<'_>, view: View) -> String {
+        let mut out = Vec::new();
+        write(report, &view, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn wide(width: u16) -> View {
+        View { format: Format::Table, by: None, top: None, width, color: false }
+    }
+
+    #[test]
+    fn reads_well_at_every_width() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        insta::assert_snapshot!("80", table(&report, wide(80)));
+        insta::assert_snapshot!("120", table(&report, wide(120)));
+        insta::assert_snapshot!("200", table(&report, wide(200)));
+    }
+
+    #[test]
+    fn one_section_when_asked_for() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        insta::assert_snapshot!("pairs", table(&report, View { by: Some(By::Pair), top: Some(5), ..wide(100) }));
+        for (by, title) in [(By::Client, "CLIENTS"), (By::Path, "PATHS"), (By::Rule, "RULES")] {
+            let text = table(&report, View { by: Some(by), ..wide(80) });
+            let titles: Vec<_> =
+                text.lines().filter(|line| line.starts_with(char::is_uppercase) && !line.contains(char::is_lowercase)).collect();
+            assert_eq!(titles, [title, "WHERE EACH LINE WENT"]);
+        }
+    }
+
+    #[test]
+    fn a_quiet_night_is_short() {
+        let rules = fixture::rules();
+        insta::assert_snapshot!("quiet", table(&fixture::empty(rules), wide(80)));
+    }
+
+    #[test]
+    fn colours_are_seen_or_absent() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        let colored = table(&report, View { color: true, ..wide(80) });
+        assert!(colored.contains("\u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"));
+        let bare = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap().replace_all(&colored, "").into_owned();
+        assert_eq!(bare, table(&report, wide(80)));
+        assert!(!bare.contains(|c: char| c.is_control() && c != '\n'));
+    }
+
+    #[test]
+    fn fits_whatever_the_width() {
+        let rules = fixture::rules();
+        let report = fixture::report(rules);
+        for width in (0..260).chain([u16::MAX]) {
+            for by in [None, Some(By::Pair), Some(By::Client)] {
+                let page = if width == 0 { 80 } else { usize::from(width).max(NARROWEST) };
+                for line in table(&report, View { by, ..wide(width) }).lines() {
+                    assert!(layout::width(line) <= page, "{width}: {line}");
+                    assert_eq!(line.trim_end(), line);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_inputs_become_a_sum() {
+        let rules = fixture::rules();
+        let mut report = fixture::report(rules);
+        let well = report.inputs[0].clone();
+        report.inputs.extend(std::iter::repeat_n(well, 20));
+        let text = table(&report, wide(120));
+        assert!(text.contains("all 22 inputs"));
+        assert!(!text.contains("access.log  "));
+        assert!(text.contains("access.log.2.gz: the archive ends"));
+        assert!(table(&report, View { top: Some(0), ..wide(80) }).contains("… and 1 more with a problem: --top 1"));
+    }
+}

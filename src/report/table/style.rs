@@ -1,0 +1,39 @@
+//! The few colours of a report, and the one place that decides whether an escape is written.
+//!
+//! Colour only repeats what the words say: a report without it reads the same.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::finding::Severity;
+
+pub(super) const PLAIN: Style = Style::new();
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const ALARM: Style = AnsiColor::Red.on_default().bold();
+pub(super) const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// The colour of a severity.
+pub(super) fn of(severity: Severity) -> Style {
+    match severity {
+        Severity::Critical => ALARM,
+        Severity::High => AnsiColor::Red.on_default(),
+        Severity::Medium => WARNING,
+        Severity::Low => PLAIN,
+        Severity::Info => DIM,
+    }
+}
+
+/// Writes in colour, or not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pen {
+    pub(super) color: bool,
+}
+
+impl Pen {
+    /// The text in this style; without colour the text alone.
+    pub(super) fn paint(self, style: Style, text: impl Display) -> String {
+        if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+}
