@@ -3,6 +3,8 @@
 //! First the literals, in one pass over bytes that need no decoding; then, only for rules whose literals occurred, the
 //! rest of their conditions. It sees one request and nothing else.
 
+use std::cell::Cell;
+
 use super::memo::Memo;
 use super::scratch::{Memory, Scratch, Verdict};
 use crate::finding::RuleId;
@@ -90,6 +92,17 @@ fn holds_escape(text: &[u8]) -> bool {
     })
 }
 
+/// What a verdict was made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// No literal stands anywhere.
+    Nothing,
+    /// The request and the marks that literals left; no rule looked at a header.
+    Request,
+    /// The headers as well.
+    Headers,
+}
+
 /// The rules, ready to be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Matcher<'r> {
@@ -113,18 +126,25 @@ impl<'r> Matcher<'r> {
         let agent = probe.user_agent.unwrap_or_default();
         let Memory { clean_requests, clean_headers, .. } = &scratch.memory;
         let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get([header]).is_some();
-        let request = clean_requests.get([probe.request]).is_some() && probe.is_record;
-        if request && is_clean(referer) && is_clean(agent) {
+        let headers_are_clean = is_clean(referer) && is_clean(agent);
+        if headers_are_clean && probe.is_record && clean_requests.get([probe.request]).is_some() {
             return nothing(&mut scratch.verdict);
         }
         // The shape of a record is in its request; a raw line is another thing with the same text.
         let status = probe.status.unwrap_or(0).to_le_bytes();
-        let kind = [u8::from(probe.is_record), u8::from(probe.referer.is_some()), u8::from(probe.user_agent.is_some())];
         let lengths = [probe.request.len(), referer.len()].map(usize::to_le_bytes);
-        let key = [probe.request, referer, agent, lengths[0].as_slice(), lengths[1].as_slice(), &status, &kind];
+        let kind = |headers| [u8::from(probe.is_record), headers];
+        let without_headers = [probe.request, b"", b"", lengths[0].as_slice(), b"", &status, &kind(0)];
+        let whole = [probe.request, referer, agent, lengths[0].as_slice(), lengths[1].as_slice(), &status, &kind(1)];
+        let mut key = if headers_are_clean { without_headers } else { whole };
         if scratch.memory.verdicts.get(key).is_none() {
-            if !self.judge(probe, scratch) {
-                return nothing(&mut scratch.verdict);
+            key = whole;
+        }
+        if scratch.memory.verdicts.get(key).is_none() {
+            match self.judge(probe, scratch) {
+                Seen::Nothing => return nothing(&mut scratch.verdict),
+                Seen::Request if headers_are_clean => key = without_headers,
+                Seen::Request | Seen::Headers => {}
             }
             let verdict = &scratch.verdict;
             scratch.memory.verdicts.put(key, |slot| slot.clone_from(verdict));
@@ -133,8 +153,8 @@ impl<'r> Matcher<'r> {
         memory.verdicts.get(key).unwrap_or(verdict)
     }
 
-    /// Works the verdict out; whether any literal stood in the request at all.
-    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> bool {
+    /// Works the verdict out, and says what it was made of.
+    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Seen {
         let Scratch { target, referer, agent, raw, marks, verdict, memory, .. } = scratch;
         verdict.rules.clear();
         marks.clear(self.rules.rules().len());
@@ -147,15 +167,20 @@ impl<'r> Matcher<'r> {
         let referer = mark_header(headers, Field::Referer, probe.referer, referer, &mut memory.clean_headers, marks);
         let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, &mut memory.clean_headers, marks);
         if marks.touched().is_empty() {
-            return false;
+            return Seen::Nothing;
         }
+        let asked_headers = Cell::new(false);
+        let header = |text| {
+            asked_headers.set(true);
+            text
+        };
         let request = Request { method: probe.line.method, resolved: views.resolved, status: probe.status, shape: probe.shape };
         let field = |field| match field {
             Field::Path => views.path,
             Field::Query => views.query,
             Field::Target => views.target,
-            Field::Referer => referer,
-            Field::UserAgent => agent,
+            Field::Referer => header(referer),
+            Field::UserAgent => header(agent),
             Field::Method => probe.line.method,
             Field::Raw => raw,
         };
@@ -166,7 +191,7 @@ impl<'r> Matcher<'r> {
         if !verdict.rules.is_empty() {
             verdict.path.extend_from_slice(views.resolved);
         }
-        true
+        if asked_headers.get() { Seen::Headers } else { Seen::Request }
     }
 
     fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {

@@ -198,7 +198,8 @@ impl Collector {
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
+            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
             .prefilter(false)
             .build(patterns.iter().map(|(text, _)| text))?;
         let mut starts = vec![0];
