@@ -125,7 +125,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         other_requests: 0,
         status,
         first_time: Some(minute(first)),
-        last_time: Some(minute(first + hits as i64)),
+        last_time: Some(minute(first + hits.cast_signed())),
         sample: Sample {
             generation: 0x00c0_ffee,
             offset: 211 * line as u64,
