@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, FromArgMatches};
 
 use super::*;
+use crate::input::Mmap;
+use crate::report::{Color, Format};
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;

@@ -1,0 +1,137 @@
+//! A temporary folder and the command, and what every run must keep whatever it is given.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder to work in, gone when the test ends.
+pub(crate) struct Rig {
+    folder: TempDir,
+}
+
+/// What a run left.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file and gives its path.
+    pub(crate) fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The command, in the folder, with nothing of ours in its environment.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_probewatch"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
+            command.env_remove(name);
+        }
+        command.env_remove("COLUMNS").env_remove("NO_COLOR");
+        command
+    }
+
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        finish(&mut self.command(args))
+    }
+
+    /// Runs with something on standard input.
+    pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // A reader that leaves early is not this test's business.
+            scope.spawn(move || drop(pipe.write_all(stdin)));
+            Run::of(child.wait_with_output().unwrap())
+        })
+    }
+
+    /// `scan -f json` of these arguments, parsed and checked.
+    pub(crate) fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Run, Value) {
+        let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+        let run =
+            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(|a| a.as_os_str())));
+        let report = run.json();
+        (run, report)
+    }
+}
+
+/// Runs a command to its end and checks what must always hold.
+pub(crate) fn finish(command: &mut Command) -> Run {
+    Run::of(command.output().unwrap())
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.signal(), None, "killed by a signal: {stderr}");
+        let code = output.status.code().unwrap();
+        assert!(![101, 134, 135, 139, 153].contains(&code), "exit {code}: {stderr}");
+        assert_clean(&output.stdout);
+        assert_clean(&output.stderr);
+        Self { code, stdout: output.stdout, stderr }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    /// The JSON report, with its sums checked.
+    pub(crate) fn json(&self) -> Value {
+        let report: Value = serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", self.text(), self.stderr));
+        for sums in report["inputs"].as_array().unwrap().iter().chain([&report["totals"]]) {
+            let of = |name: &str| sums[name].as_u64().unwrap();
+            assert_eq!(of("lines"), of("parsed") + of("unparsed") + of("oversized") + of("skipped") + of("pending"), "{sums}");
+        }
+        let pairs: u64 = report["pairs"].as_array().unwrap().iter().map(|row| row["hits"].as_u64().unwrap()).sum();
+        assert_eq!(pairs, report["totals"]["hits"].as_u64().unwrap());
+        report
+    }
+
+    /// The objects of an NDJSON report.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// No control byte but the newline, no C1, nothing that turns the direction of writing, nothing invisible.
+fn assert_clean(bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).expect("output is UTF-8");
+    let bad = |c: &char| {
+        (c.is_control() && *c != '\n') || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    assert_eq!(text.chars().find(bad), None, "{text:?}");
+}
+
+/// A combined line.
+pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
+    format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n")
+}
+
+/// So many ordinary lines, with a probe in each tenth.
+pub(crate) fn log(lines: usize) -> String {
+    (0..lines)
+        .map(|n| {
+            let request = if n % 10 == 3 { "GET /.git/config HTTP/1.1".to_owned() } else { format!("GET /page/{n} HTTP/1.1") };
+            line(&format!("192.0.2.{}", n % 200), &request, if n % 10 == 3 { 404 } else { 200 })
+        })
+        .collect()
+}
