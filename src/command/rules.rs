@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Exit, message, stdout};
-use crate::engine::{Matcher, Probe, Scratch};
+use crate::engine::{Matcher, Scratch};
 use crate::report::sanitize::text;
 use crate::rules::{Answer, Case, Rule, RuleChoice, RuleSet, load};
 
@@ -42,7 +42,7 @@ pub fn test(choice: &RuleChoice) -> Exit {
         for (number, rule) in rules.rules().iter().enumerate() {
             for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
                 cases += 1;
-                let found = &matcher.verdict(&Probe::of_record(&case.record()), &mut scratch).rules;
+                let found = &matcher.verdict(&case.record(), &mut scratch).rules;
                 if found.iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(complaint(rule, case, expected));
                 }

@@ -5,7 +5,7 @@
 
 use memchr::{memchr, memchr_iter};
 
-use super::{Matcher, Probe, Scratch};
+use super::{Matcher, Scratch};
 use crate::client::Client;
 use crate::finding::{Findings, Hit, NewHit, RuleId, Severity};
 use crate::format::{Frame, LogFormat};
@@ -109,8 +109,7 @@ impl<'a> Judge<'a> {
             referer: tail.referer,
             user_agent: tail.user_agent,
         };
-        let probe = Probe::of_record(&record);
-        let verdict = self.matcher.verdict(&probe, scratch);
+        let verdict = self.matcher.verdict(&record, scratch);
         if verdict.rules.is_empty() {
             return;
         }
@@ -126,8 +125,7 @@ impl<'a> Judge<'a> {
         if !self.in_window(None, findings) {
             return;
         }
-        let probe = Probe::of_raw(text);
-        let verdict = self.matcher.verdict(&probe, scratch);
+        let verdict = self.matcher.raw_verdict(text, scratch);
         if !verdict.rules.is_empty() {
             self.keep(hit, NewHit { text, path: &verdict.path, client: b"", host: None, rules: &verdict.rules }, findings);
         }

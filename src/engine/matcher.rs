@@ -27,8 +27,6 @@ pub struct Probe<'a> {
     pub referer: Option<&'a [u8]>,
     /// The user agent as logged.
     pub user_agent: Option<&'a [u8]>,
-    /// It comes from a record, not from a line that no format explains.
-    pub is_record: bool,
 }
 
 impl<'a> Probe<'a> {
@@ -43,7 +41,6 @@ impl<'a> Probe<'a> {
             status: record.status,
             referer: record.referer,
             user_agent: record.user_agent,
-            is_record: true,
         }
     }
 
@@ -53,7 +50,7 @@ impl<'a> Probe<'a> {
     pub fn of_raw(text: &'a [u8]) -> Self {
         let nothing = RequestLine { method: b"", target: text, protocol: b"" };
         let (line, request) = embedded(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
-        Self { line, request, shape: None, status: None, referer: None, user_agent: None, is_record: false }
+        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
     }
 }
 
@@ -119,50 +116,49 @@ impl<'r> Matcher<'r> {
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// What the rules say of a request.
+    /// What the rules say of a record.
     #[must_use]
-    pub fn verdict<'s>(&self, probe: &Probe<'_>, scratch: &'s mut Scratch) -> &'s Verdict {
-        let referer = probe.referer.unwrap_or_default();
-        let agent = probe.user_agent.unwrap_or_default();
-        let Memory { clean_requests, clean_headers, .. } = &scratch.memory;
-        let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get([header]).is_some();
+    pub fn verdict<'s>(&self, record: &Record<'_>, scratch: &'s mut Scratch) -> &'s Verdict {
+        let Memory { clean_requests, clean_headers, verdicts } = &scratch.memory;
+        let (referer, agent) = (record.referer.unwrap_or_default(), record.user_agent.unwrap_or_default());
+        let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get(clean_headers.fingerprint([header])).is_some();
         let headers_are_clean = is_clean(referer) && is_clean(agent);
-        if headers_are_clean && probe.is_record && clean_requests.get([probe.request]).is_some() {
-            return nothing(&mut scratch.verdict);
+        let request = clean_requests.fingerprint([record.request]);
+        if headers_are_clean && clean_requests.get(request).is_some() {
+            return scratch.nothing();
         }
-        // The shape of a record is in its request; a raw line is another thing with the same text.
-        let status = probe.status.unwrap_or(0).to_le_bytes();
-        let lengths = [probe.request.len(), referer.len()].map(usize::to_le_bytes);
-        let kind = |headers| [u8::from(probe.is_record), headers];
-        let without_headers = [probe.request, b"", b"", lengths[0].as_slice(), b"", &status, &kind(0)];
-        let whole = [probe.request, referer, agent, lengths[0].as_slice(), lengths[1].as_slice(), &status, &kind(1)];
-        let mut key = if headers_are_clean { without_headers } else { whole };
-        if scratch.memory.verdicts.get(key).is_none() {
-            key = whole;
+        let status = record.status.unwrap_or(0).to_le_bytes();
+        let lengths = [record.request.len(), referer.len()].map(usize::to_le_bytes);
+        let without_headers = verdicts.fingerprint([record.request, &status]);
+        let whole = verdicts.fingerprint([record.request, referer, agent, &lengths[0], &lengths[1], &status]);
+        if headers_are_clean && verdicts.get(without_headers).is_some() {
+            return scratch.remembered(without_headers);
         }
-        if scratch.memory.verdicts.get(key).is_none() {
-            match self.judge(probe, scratch) {
-                Seen::Nothing => return nothing(&mut scratch.verdict),
-                Seen::Request if headers_are_clean => key = without_headers,
-                Seen::Request | Seen::Headers => {}
-            }
-            let verdict = &scratch.verdict;
-            scratch.memory.verdicts.put(key, |slot| slot.clone_from(verdict));
+        if verdicts.get(whole).is_some() {
+            return scratch.remembered(whole);
         }
-        let Scratch { memory, verdict, .. } = scratch;
-        memory.verdicts.get(key).unwrap_or(verdict)
+        match self.judge(&Probe::of_record(record), scratch) {
+            Seen::Nothing => scratch.memory.clean_requests.put(request, |()| ()),
+            Seen::Request if headers_are_clean => scratch.remember(without_headers),
+            Seen::Request | Seen::Headers => scratch.remember(whole),
+        }
+        &scratch.verdict
+    }
+
+    /// What the rules say of a line that no format explains.
+    #[must_use]
+    pub fn raw_verdict<'s>(&self, text: &[u8], scratch: &'s mut Scratch) -> &'s Verdict {
+        self.judge(&Probe::of_raw(text), scratch);
+        &scratch.verdict
     }
 
     /// Works the verdict out, and says what it was made of.
     fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Seen {
         let Scratch { target, referer, agent, raw, marks, verdict, memory, .. } = scratch;
-        verdict.rules.clear();
+        verdict.clear();
         marks.clear(self.rules.rules().len());
         let (views, raw) = mark_request(self.rules.request_literals(), probe, target, raw, marks);
         self.mark_unanchored(probe, marks);
-        if marks.touched().is_empty() && probe.is_record {
-            memory.clean_requests.put([probe.request], |()| ());
-        }
         let headers = self.rules.header_literals();
         let referer = mark_header(headers, Field::Referer, probe.referer, referer, &mut memory.clean_headers, marks);
         let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, &mut memory.clean_headers, marks);
@@ -187,7 +183,6 @@ impl<'r> Matcher<'r> {
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         verdict.rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
         verdict.rules.sort_unstable();
-        verdict.path.clear();
         if !verdict.rules.is_empty() {
             verdict.path.extend_from_slice(views.resolved);
         }
@@ -201,12 +196,6 @@ impl<'r> Matcher<'r> {
             }
         }
     }
-}
-
-/// The verdict on a request in which no literal stands.
-fn nothing(verdict: &mut Verdict) -> &Verdict {
-    verdict.rules.clear();
-    verdict
 }
 
 /// Marks what stands in the request, and gives its views and the request as it was sent.
@@ -267,12 +256,13 @@ fn mark_header<'a>(
     marks: &mut Marks,
 ) -> &'a [u8] {
     let Some(text) = text else { return b"" };
-    if clean.get([text]).is_some() {
+    let fingerprint = clean.fingerprint([text]);
+    if clean.get(fingerprint).is_some() {
         return text;
     }
     let decoded = normalizer.header(text);
     if !literals.mark(decoded, &Regions::only(field, decoded.len()), marks) {
-        clean.put([text], |()| ());
+        clean.put(fingerprint, |()| ());
     }
     decoded
 }

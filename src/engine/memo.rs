@@ -1,72 +1,58 @@
 //! What a worker has judged before. A log says the same few things over and over: on real sites seven to nine requests in
 //! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a tenth of searching it.
 //!
-//! A table without chains: what is new takes the place of what had its slot. Whole keys are compared, so that nobody can
-//! smuggle a request past the rules with a hash; hashes are seeded at random, so that nobody can fill one slot.
+//! A table without chains: what is new takes the place of what had its slot. A text is known by a fingerprint of 128 bits,
+//! two hashes under seeds that are drawn at random for each worker: nobody can look for a text that is taken for another,
+//! and by chance it happens once in 10^30 lines.
 
 use std::hash::{BuildHasher, Hasher};
 
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 
 /// Remembers values by the texts they were made of.
 #[derive(Debug)]
 pub(super) struct Memo<V> {
-    slots: Vec<Slot<V>>,
-    state: RandomState,
+    slots: Vec<(Fingerprint, V)>,
+    seeds: [RandomState; 2],
 }
 
-#[derive(Debug, Default)]
-struct Slot<V> {
-    key: Vec<u8>,
-    value: V,
-    taken: bool,
-}
-
-/// A longer key is not worth the room, in bytes.
-const LONGEST: usize = 1024;
+/// Tells texts apart; 0 is nobody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Fingerprint(u128);
 
 impl<V: Default> Memo<V> {
     /// A memory of so many slots, a power of two.
     pub(super) fn new(slots: usize) -> Self {
-        Self { slots: (0..slots).map(|_| Slot::default()).collect(), state: RandomState::default() }
+        Self { slots: (0..slots).map(|_| Default::default()).collect(), seeds: [RandomState::default(), RandomState::default()] }
     }
 
-    /// What is remembered of a key, which comes in parts.
-    pub(super) fn get<const N: usize>(&self, key: [&[u8]; N]) -> Option<&V> {
-        let slot = &self.slots[self.at(key)];
-        (slot.taken && is_joined(&slot.key, key)).then_some(&slot.value)
+    /// The fingerprint of a text in parts. Where parts are taken from one place to another, their lengths must be parts
+    /// as well.
+    pub(super) fn fingerprint<const N: usize>(&self, parts: [&[u8]; N]) -> Fingerprint {
+        let [high, low] = [&self.seeds[0], &self.seeds[1]].map(|seed| {
+            let mut hasher = seed.build_hasher();
+            parts.iter().for_each(|part| hasher.write(part));
+            hasher.finish()
+        });
+        Fingerprint((u128::from(high) << 64 | u128::from(low)).max(1))
     }
 
-    /// Remembers something; `value` gets the old value of the slot, to use its room. `None` where the key is too long.
-    pub(super) fn put<const N: usize>(&mut self, key: [&[u8]; N], value: impl FnOnce(&mut V)) {
-        if key.iter().map(|part| part.len()).sum::<usize>() > LONGEST {
-            return;
-        }
-        let at = self.at(key);
-        let slot = &mut self.slots[at];
-        slot.key.clear();
-        key.iter().for_each(|part| slot.key.extend_from_slice(part));
-        value(&mut slot.value);
-        slot.taken = true;
+    /// What is remembered of a text.
+    pub(super) fn get(&self, text: Fingerprint) -> Option<&V> {
+        let (known, value) = &self.slots[self.at(text)];
+        (*known == text).then_some(value)
     }
 
-    fn at<const N: usize>(&self, key: [&[u8]; N]) -> usize {
-        let mut hasher = self.state.build_hasher();
-        key.iter().for_each(|part| hasher.write(part));
-        hasher.finish() as usize & (self.slots.len() - 1)
+    /// Remembers something; `change` gets the old value of the slot, to use its room.
+    pub(super) fn put(&mut self, text: Fingerprint, change: impl FnOnce(&mut V)) {
+        let at = self.at(text);
+        self.slots[at].0 = text;
+        change(&mut self.slots[at].1);
     }
-}
 
-/// Whether `whole` is the parts one after the other.
-fn is_joined<const N: usize>(whole: &[u8], parts: [&[u8]; N]) -> bool {
-    let mut rest = whole;
-    for part in parts {
-        match rest.split_at_checked(part.len()) {
-            Some((start, behind)) if start == part => rest = behind,
-            _ => return false,
-        }
+    fn at(&self, text: Fingerprint) -> usize {
+        text.0 as usize & (self.slots.len() - 1)
     }
-    rest.is_empty()
 }
 
 #[cfg(test)]
@@ -74,14 +60,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembers_whole_keys() {
+    fn remembers_the_last_of_a_slot() {
         let mut memo: Memo<u32> = Memo::new(1);
-        assert_eq!(memo.get([b""]), None);
-        memo.put([b"ab", b"c"], |v| *v = 1);
-        assert_eq!(memo.get([b"ab", b"c"]), Some(&1));
-        assert_eq!(memo.get([b"ab", b"d"]), None);
-        assert_eq!(memo.get([b"ab", b""]), None);
-        memo.put([b"x"], |v| *v += 1);
-        assert_eq!((memo.get([b"x"]), memo.get([b"abc"])), (Some(&2), None));
+        let [a, b] = [memo.fingerprint([b"ab", b"c"]), memo.fingerprint([b"abd"])];
+        assert_eq!(memo.get(a), None);
+        memo.put(a, |v| *v = 1);
+        assert_eq!((memo.get(a), memo.get(b)), (Some(&1), None));
+        memo.put(b, |v| *v += 1);
+        assert_eq!((memo.get(a), memo.get(b)), (None, Some(&2)));
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker keeps between lines: buffers, marks, and what it has judged before. One a thread. It never changes a
 //! verdict.
 
-use super::memo::Memo;
+use super::memo::{Fingerprint, Memo};
 use crate::finding::RuleId;
 use crate::normalize::Normalizer;
 use crate::rules::Marks;
@@ -21,12 +21,41 @@ pub struct Scratch {
 }
 
 /// What the rules say of a request.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub struct Verdict {
     /// The rules it matches, sorted by id.
     pub rules: Vec<RuleId>,
     /// Its normalised path; empty where no rule matches.
     pub path: Vec<u8>,
+}
+
+impl Verdict {
+    pub(super) fn clear(&mut self) {
+        self.rules.clear();
+        self.path.clear();
+    }
+}
+
+impl Scratch {
+    /// The verdict on a request in which no literal stands.
+    pub(super) fn nothing(&mut self) -> &Verdict {
+        self.verdict.clear();
+        &self.verdict
+    }
+
+    /// The verdict that is known of a text; one that is not is none.
+    pub(super) fn remembered(&self, text: Fingerprint) -> &Verdict {
+        self.memory.verdicts.get(text).unwrap_or(&self.verdict)
+    }
+
+    /// Remembers the verdict just given.
+    pub(super) fn remember(&mut self, text: Fingerprint) {
+        let verdict = &self.verdict;
+        self.memory.verdicts.put(text, |slot| {
+            slot.rules.clone_from(&verdict.rules);
+            slot.path.clone_from(&verdict.path);
+        });
+    }
 }
 
 /// What was judged before.
@@ -49,7 +78,7 @@ impl Default for Scratch {
             raw: Vec::new(),
             marks: Marks::default(),
             verdict: Verdict::default(),
-            memory: Memory { clean_requests: Memo::new(8192), clean_headers: Memo::new(4096), verdicts: Memo::new(4096) },
+            memory: Memory { clean_requests: Memo::new(1 << 15), clean_headers: Memo::new(1 << 13), verdicts: Memo::new(1 << 14) },
             clock: ClfClock::default(),
         }
     }
