@@ -89,14 +89,12 @@ fn holds_escape(text: &[u8]) -> bool {
     })
 }
 
-/// What a verdict was made of.
+/// What rules asked for besides the request and the marks that literals left. A verdict of no rules that asked for
+/// nothing holds whatever the status and the headers are: fewer marks only make rules fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Seen {
-    /// No literal stands anywhere.
+enum Asked {
     Nothing,
-    /// The request and the marks that literals left; no rule looked at a header.
-    Request,
-    /// The headers as well.
+    Status,
     Headers,
 }
 
@@ -128,19 +126,19 @@ impl<'r> Matcher<'r> {
             return scratch.nothing();
         }
         let status = record.status.unwrap_or(0).to_le_bytes();
-        let lengths = [record.request.len(), referer.len()].map(usize::to_le_bytes);
         let without_headers = verdicts.fingerprint([record.request, &status]);
-        let whole = verdicts.fingerprint([record.request, referer, agent, &lengths[0], &lengths[1], &status]);
         if headers_are_clean && verdicts.get(without_headers).is_some() {
             return scratch.remembered(without_headers);
         }
+        let lengths = [record.request.len(), referer.len()].map(usize::to_le_bytes);
+        let whole = verdicts.fingerprint([record.request, referer, agent, &lengths[0], &lengths[1], &status]);
         if verdicts.get(whole).is_some() {
             return scratch.remembered(whole);
         }
         match self.judge(&Probe::of_record(record), scratch) {
-            Seen::Nothing => scratch.memory.clean_requests.put(request, |()| ()),
-            Seen::Request if headers_are_clean => scratch.remember(without_headers),
-            Seen::Request | Seen::Headers => scratch.remember(whole),
+            Asked::Nothing if scratch.verdict.rules.is_empty() => scratch.memory.clean_requests.put(request, |()| ()),
+            Asked::Nothing | Asked::Status if headers_are_clean => scratch.remember(without_headers),
+            _ => scratch.remember(whole),
         }
         &scratch.verdict
     }
@@ -152,8 +150,8 @@ impl<'r> Matcher<'r> {
         &scratch.verdict
     }
 
-    /// Works the verdict out, and says what it was made of.
-    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Seen {
+    /// Works the verdict out, and says what was asked for besides the request.
+    fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
         let Scratch { target, referer, agent, raw, marks, verdict, memory, .. } = scratch;
         verdict.clear();
         marks.clear(self.rules.rules().len());
@@ -163,14 +161,21 @@ impl<'r> Matcher<'r> {
         let referer = mark_header(headers, Field::Referer, probe.referer, referer, &mut memory.clean_headers, marks);
         let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, &mut memory.clean_headers, marks);
         if marks.touched().is_empty() {
-            return Seen::Nothing;
+            return Asked::Nothing;
         }
         let asked_headers = Cell::new(false);
         let header = |text| {
             asked_headers.set(true);
             text
         };
-        let request = Request { method: probe.line.method, resolved: views.resolved, status: probe.status, shape: probe.shape };
+        let asked_status = Cell::new(false);
+        let request = Request {
+            method: probe.line.method,
+            resolved: views.resolved,
+            status: probe.status,
+            status_was_asked: &asked_status,
+            shape: probe.shape,
+        };
         let field = |field| match field {
             Field::Path => views.path,
             Field::Query => views.query,
@@ -186,7 +191,11 @@ impl<'r> Matcher<'r> {
         if !verdict.rules.is_empty() {
             verdict.path.extend_from_slice(views.resolved);
         }
-        if asked_headers.get() { Seen::Headers } else { Seen::Request }
+        match (asked_headers.get(), asked_status.get()) {
+            (true, _) => Asked::Headers,
+            (false, true) => Asked::Status,
+            (false, false) => Asked::Nothing,
+        }
     }
 
     fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {

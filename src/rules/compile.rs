@@ -114,7 +114,7 @@ impl Compiler {
             self.request.add(suffix.as_bytes(), rule, Kind::Suffix { root });
         }
         for pattern in &d.path_glob.0 {
-            self.request.add(glob::anchor(pattern).as_bytes(), rule, Kind::Glob);
+            self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
         }
         for agent in &d.agents {
             self.headers.add(agent.as_bytes(), rule, Kind::Agent);

@@ -2,6 +2,8 @@
 //!
 //! The cheap questions come first; a regex is tried last and only on a field where a word of the rule stands.
 
+use std::cell::Cell;
+
 use serde::Deserialize;
 
 use super::definition::Field;
@@ -60,7 +62,7 @@ impl Condition {
     pub fn holds<'a>(&self, marks: u16, request: &Request<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
         marks & self.needs == self.needs
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
-            && (self.statuses.is_empty() || request.status.is_some_and(|s| self.statuses.contains(&s)))
+            && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
             && (self.globs.is_empty() || self.globs.iter().any(|g| g.is_match(request.resolved)))
             && self.text.as_ref().is_none_or(|text| text.holds(marks, &field))
@@ -107,6 +109,15 @@ pub struct Request<'a> {
     pub resolved: &'a [u8],
     /// The status code.
     pub status: Option<u16>,
+    /// Set when a rule asks for the status.
+    pub status_was_asked: &'a Cell<bool>,
     /// Its shape, where it has one worth a word.
     pub shape: Option<Shape>,
+}
+
+impl Request<'_> {
+    fn asked_status(&self) -> Option<u16> {
+        self.status_was_asked.set(true);
+        self.status
+    }
 }

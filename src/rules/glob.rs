@@ -29,6 +29,11 @@ pub(super) fn anchor(glob: &str) -> &str {
     glob.split("**/").flat_map(|part| part.split(['*', '?'])).max_by_key(|piece| piece.len()).unwrap_or("")
 }
 
+/// What every match ends in: the piece behind the last wildcard.
+pub(super) fn tail(glob: &str) -> &str {
+    glob.rsplit(['*', '?']).next().unwrap_or("")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +56,6 @@ mod tests {
         assert_eq!(anchor("/wp-includes/**/*.php"), "/wp-includes/");
         assert_eq!(anchor("/**/x.php"), "x.php");
         assert_eq!(anchor("**"), "");
+        assert_eq!(["/a/**/*.php", "/a/**", "/a/?b/c", "/a"].map(tail), [".php", "", "b/c", "/a"]);
     }
 }

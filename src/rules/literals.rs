@@ -41,8 +41,8 @@ pub(super) enum Kind {
     Path { root: bool },
     /// The end of the path.
     Suffix { root: bool },
-    /// The fixed part of a glob.
-    Glob,
+    /// The fixed part of a glob whose matches end in this text of [`Literals::tails`].
+    Glob { tail: u16 },
     /// Text of the user agent.
     Agent,
     /// The start of the request.
@@ -131,6 +131,8 @@ pub struct Literals {
     starts: Vec<u32>,
     uses: Vec<Use>,
     fields: u16,
+    /// What the matches of globs end in.
+    tails: Vec<Vec<u8>>,
 }
 
 impl Literals {
@@ -148,7 +150,7 @@ impl Literals {
             let i = found.pattern().as_usize();
             let uses = &self.uses[self.starts[i] as usize..self.starts[i + 1] as usize];
             for &Use { rule, kind } in uses {
-                let bits = bits(kind, bytes, found.start(), found.end(), regions);
+                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
                 if bits != 0 {
                     marks.add(rule, bits);
                 }
@@ -156,22 +158,32 @@ impl Literals {
         }
         any
     }
+
+    /// The marks that a literal found at `start..end` leaves.
+    fn bits(&self, kind: Kind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
+        let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
+        let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
+        match kind {
+            Kind::Word(fields) => regions.word_bits(fields, start, end),
+            Kind::Path { root } => {
+                given(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
+            }
+            Kind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
+            Kind::Glob { tail } => {
+                let tail = &self.tails[usize::from(tail)];
+                given(in_path(false).is_some_and(|p| ends_in(&bytes[p.clone()], tail)), bit::GLOB)
+            }
+            Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
+            Kind::Prefix => {
+                given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
+            }
+        }
+    }
 }
 
-/// The marks that a literal found at `start..end` leaves.
-fn bits(kind: Kind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -> u16 {
-    let in_path = |root: bool| regions.resolved.as_ref().filter(|p| p.start <= start && end <= p.end && (!root || start == p.start));
-    let given = |holds: bool, bit: u16| if holds { bit } else { 0 };
-    match kind {
-        Kind::Word(fields) => regions.word_bits(fields, start, end),
-        Kind::Path { root } => {
-            given(in_path(root).is_some_and(|p| end == p.end || bytes[end] == b'/' || bytes[end - 1] == b'/'), bit::PATHS)
-        }
-        Kind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
-        Kind::Glob => given(in_path(false).is_some(), bit::GLOB),
-        Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
-        Kind::Prefix => given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX),
-    }
+/// Whether `text` ends in `tail`, which is in lower case.
+fn ends_in(text: &[u8], tail: &[u8]) -> bool {
+    text.len() >= tail.len() && text[text.len() - tail.len()..].eq_ignore_ascii_case(tail)
 }
 
 /// Collects literals; the same text of several rules is one pattern.
@@ -179,17 +191,28 @@ fn bits(kind: Kind, bytes: &[u8], start: usize, end: usize, regions: &Regions) -
 pub(super) struct Collector {
     patterns: HashMap<Vec<u8>, Vec<Use>>,
     fields: u16,
+    tails: Vec<Vec<u8>>,
 }
 
 impl Collector {
     pub(super) fn add(&mut self, text: &[u8], rule: u16, kind: Kind) {
         self.fields |= match kind {
             Kind::Word(fields) => fields,
-            Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob => bit::of_field(Field::Path),
+            Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
             Kind::Agent => bit::of_field(Field::UserAgent),
             Kind::Prefix => bit::of_field(Field::Raw),
         };
         self.patterns.entry(text.to_ascii_lowercase()).or_default().push(Use { rule, kind });
+    }
+
+    /// The fixed part of a glob, and what its matches end in.
+    pub(super) fn add_glob(&mut self, anchor: &str, tail: &str, rule: u16) {
+        let tail = tail.to_ascii_lowercase().into_bytes();
+        let number = self.tails.iter().position(|t| *t == tail).unwrap_or_else(|| {
+            self.tails.push(tail);
+            self.tails.len() - 1
+        });
+        self.add(anchor.as_bytes(), rule, Kind::Glob { tail: number as u16 });
     }
 
     pub(super) fn build(self) -> Result<Literals, BuildError> {
@@ -208,6 +231,6 @@ impl Collector {
             uses.extend(of_pattern);
             starts.push(uses.len() as u32);
         }
-        Ok(Literals { automaton, starts, uses, fields: self.fields })
+        Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails })
     }
 }
