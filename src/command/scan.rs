@@ -23,7 +23,7 @@ use crate::pipeline::{self, Job, Scan};
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::{Input, Report};
 use crate::report::sink::{Sink, SinkError};
-use crate::report::{By, Format, View, hit, ndjson, render};
+use crate::report::{By, Format, TABLE_ROWS, View, hit, ndjson, render};
 use crate::rules::{RuleError, RuleSet, load};
 
 /// Why there is no report.
@@ -173,16 +173,24 @@ fn drop_passed_over(report: &mut Report<'_>, scan: &Scan) {
 }
 
 fn wanted(settings: &Settings) -> Wanted {
-    let only = |by: By| settings.by.is_none_or(|b| b == by);
+    let is = |by: By| settings.by.unwrap_or_default() == by;
+    let shown = |by: By| settings.by.is_none_or(|b| b == by);
+    let most = settings.top;
     match settings.format {
         Format::Ndjson => Wanted::default(),
-        Format::Json => Wanted { pairs: true, clients: true, paths: true, rules: true },
+        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most },
         Format::Csv => {
-            let by = settings.by.unwrap_or_default();
-            Wanted { pairs: by == By::Pair, clients: by == By::Client, paths: by == By::Path, rules: by == By::Rule }
+            Wanted { answered: false, pairs: is(By::Pair), clients: is(By::Client), paths: is(By::Path), rules: is(By::Rule), most }
         }
-        // What answered is told by pair rows, and is always told.
-        Format::Table => Wanted { pairs: true, clients: only(By::Client), paths: only(By::Path), rules: only(By::Rule) },
+        Format::Table => Wanted {
+            answered: true,
+            // The section of pairs says how many there are, so all are made.
+            pairs: settings.by == Some(By::Pair),
+            clients: shown(By::Client),
+            paths: shown(By::Path),
+            rules: shown(By::Rule),
+            most: if settings.by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+        },
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a worker has judged before. A log says the same few things over and over: on real sites seven to nine requests in
 //! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a tenth of searching it.
 //!
-//! A table without chains: what is new takes the place of what had its slot. A text is known by a fingerprint of 128 bits,
+//! A table without chains: a text has two slots, side by side; what is new takes the first and moves what was there to the
+//! second. A text is known by a fingerprint of 128 bits,
 //! two hashes under seeds that are drawn at random for each worker: nobody can look for a text that is taken for another,
 //! and by chance it happens once in 10^30 lines.
 
@@ -21,7 +22,7 @@ pub(super) struct Memo<V> {
 pub(super) struct Fingerprint(u128);
 
 impl<V: Default> Memo<V> {
-    /// A memory of so many slots, a power of two.
+    /// A memory of so many slots, a power of two and at least two.
     pub(super) fn new(slots: usize) -> Self {
         Self { slots: (0..slots).map(|_| Default::default()).collect(), seeds: [RandomState::default(), RandomState::default()] }
     }
@@ -39,19 +40,20 @@ impl<V: Default> Memo<V> {
 
     /// What is remembered of a text.
     pub(super) fn get(&self, text: Fingerprint) -> Option<&V> {
-        let (known, value) = &self.slots[self.at(text)];
-        (*known == text).then_some(value)
+        let at = self.at(text);
+        self.slots[at..at + 2].iter().find(|(known, _)| *known == text).map(|(_, value)| value)
     }
 
-    /// Remembers something; `change` gets the old value of the slot, to use its room.
+    /// Remembers something; `change` gets an old value, to use its room.
     pub(super) fn put(&mut self, text: Fingerprint, change: impl FnOnce(&mut V)) {
         let at = self.at(text);
+        self.slots.swap(at, at + 1);
         self.slots[at].0 = text;
         change(&mut self.slots[at].1);
     }
 
     fn at(&self, text: Fingerprint) -> usize {
-        text.0 as usize & (self.slots.len() - 1)
+        text.0 as usize & (self.slots.len() - 2)
     }
 }
 
@@ -60,13 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembers_the_last_of_a_slot() {
-        let mut memo: Memo<u32> = Memo::new(1);
-        let [a, b] = [memo.fingerprint([b"ab", b"c"]), memo.fingerprint([b"abd"])];
+    fn remembers_the_last_two_of_a_place() {
+        let mut memo: Memo<u32> = Memo::new(2);
+        let [a, b, c] = [memo.fingerprint([b"ab", b"c"]), memo.fingerprint([b"abd"]), memo.fingerprint([b"x"])];
         assert_eq!(memo.get(a), None);
         memo.put(a, |v| *v = 1);
-        assert_eq!((memo.get(a), memo.get(b)), (Some(&1), None));
-        memo.put(b, |v| *v += 1);
-        assert_eq!((memo.get(a), memo.get(b)), (None, Some(&2)));
+        memo.put(b, |v| *v = 2);
+        assert_eq!([a, b, c].map(|text| memo.get(text).copied()), [Some(1), Some(2), None]);
+        memo.put(c, |v| *v += 10);
+        assert_eq!([a, b, c].map(|text| memo.get(text).copied()), [None, Some(2), Some(11)]);
     }
 }

@@ -29,7 +29,9 @@ pub struct Material<'a> {
 /// The rows that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Pair rows, and what answered.
+    /// What answered.
+    pub answered: bool,
+    /// Pair rows.
     pub pairs: bool,
     /// Client rows.
     pub clients: bool,
@@ -37,6 +39,8 @@ pub struct Wanted {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
+    /// The first so many of each, all where `None`; what answered is always whole.
+    pub most: Option<usize>,
 }
 
 /// Status and size of an answer, and who gave it.
@@ -97,16 +101,21 @@ pub fn build<'a>(material: &Material<'a>, context: &Context<'_>, mut inputs: Vec
             inputs[site.input as usize].hits -= view.cell.hits;
         }
     }
-    let rows =
-        |wanted: bool, group: fn(&Material<'a>, &[Item<'a>]) -> Vec<Row<'a>>| if wanted { group(material, &items) } else { Vec::new() };
-    let ((pairs, clients), (paths, rules)) = rayon::join(
-        || rayon::join(|| rows(wanted.pairs, rows::by_pair), || rows(wanted.clients, rows::by_client)),
-        || rayon::join(|| rows(wanted.paths, rows::by_path), || rows(wanted.rules, rows::by_rule)),
+    let most = wanted.most.unwrap_or(usize::MAX);
+    let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
+        if wanted { group(material, &items, most) } else { Vec::new() }
+    };
+    let ((pairs, clients), (paths, (rules, answered))) = rayon::join(
+        || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
+        || {
+            let last = || (rows(wanted.rules, rows::by_rule, most), rows(wanted.answered, rows::answered, usize::MAX));
+            rayon::join(|| rows(wanted.paths, rows::by_path, most), last)
+        },
     );
     Report {
         rule_set: material.rules,
         totals: totals(&items, &inputs, without_time),
-        answered: pairs.iter().filter(|row| row.answered > 0).cloned().collect(),
+        answered,
         catch_all: catch_alls(material, context, &items),
         inputs,
         pairs,

@@ -21,6 +21,9 @@ use std::io::{self, Write};
 
 use self::model::Report;
 
+/// Rows in each section of a table unless `--top` says otherwise.
+pub const TABLE_ROWS: usize = 10;
+
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {

@@ -11,7 +11,8 @@ use crate::record::Outcome;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// A whole report. Vectors that the chosen format does not print are empty.
+/// A whole report. Vectors hold what the chosen format prints of them: all, the first rows, or nothing; how many clients,
+/// paths and rules there are, [`Totals`] says.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.

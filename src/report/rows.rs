@@ -2,7 +2,9 @@
 //!
 //! Cells are sorted by what a row is about and walked once; a row is a sum. The order of the cells does not matter.
 
+use std::borrow::Borrow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use super::build::{Material, severity};
 use super::model::{Key, Row, Sample};
@@ -25,70 +27,91 @@ pub(super) struct Item<'a> {
     pub(super) catch_all: bool,
 }
 
-pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     grouped(
         material,
-        items.to_vec(),
+        items.iter().collect(),
+        most,
         |i| (i.view.client, i.view.path, i.outcome),
         |i| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome),
     )
 }
 
-pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
-    grouped(material, items.to_vec(), |i| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
+/// The pairs that got an answer that means something, whole.
+pub(super) fn answered<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+    let pair = |i: &Item<'_>| (i.view.client, i.view.path);
+    let pairs: HashSet<_> = items.iter().filter(|i| i.answered).map(pair).collect();
+    let of_them: Vec<_> = items.iter().filter(|i| i.outcome == Outcome::Answered && pairs.contains(&pair(i))).copied().collect();
+    by_pair(material, &of_them, most)
 }
 
-pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
-    grouped(material, items.to_vec(), |i| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
+pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+    grouped(material, items.iter().collect(), most, |i| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
+}
+
+pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+    grouped(material, items.iter().collect(), most, |i| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
-pub(super) fn by_rule<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Row<'a>> {
+pub(super) fn by_rule<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |item: &Item<'a>, rules: &'a [RuleId]| {
         let answered = item.answered && material.rules.rule(rules[0]).answer == Answer::Exposes;
         Item { rules, answered, severity: severity(material.rules, rules, answered), ..*item }
     };
-    let each = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();
-    grouped(material, each, |i| i.rules[0], |i| Key::Rule(i.rules[0]))
+    let each: Vec<_> = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();
+    grouped(material, each, most, |i| i.rules[0], |i| Key::Rule(i.rules[0]))
 }
 
-fn grouped<'a, G: Ord>(
+/// The rows of the groups that come first; the others are not made.
+fn grouped<'a, I: Borrow<Item<'a>>, G: Ord>(
     material: &Material<'a>,
-    mut items: Vec<Item<'a>>,
+    mut items: Vec<I>,
+    most: usize,
     group: impl Fn(&Item<'a>) -> G,
     key: impl Fn(&Item<'a>) -> Key<'a>,
 ) -> Vec<Row<'a>> {
-    items.sort_unstable_by_key(&group);
-    let mut rows: Vec<_> = items.chunk_by(|a, b| group(a) == group(b)).map(|items| row(material, items, key(&items[0]))).collect();
-    rows.sort_unstable_by_key(|row| (Reverse((row.severity, row.answered, row.hits)), row.key));
-    rows
+    items.sort_unstable_by_key(|i| group(i.borrow()));
+    let mut groups: Vec<_> = items
+        .chunk_by(|a, b| group(a.borrow()) == group(b.borrow()))
+        .map(|items| ((Reverse(rank(items)), key(items[0].borrow())), items))
+        .collect();
+    groups.sort_unstable_by_key(|(order, _)| *order);
+    groups.into_iter().take(most).map(|((_, key), items)| row(material, items, key)).collect()
+}
+
+/// What comes first: the worst, then what was answered most, then what was asked for most.
+fn rank<'a, I: Borrow<Item<'a>>>(items: &[I]) -> (Severity, u64, u64) {
+    items.iter().map(Borrow::borrow).fold((Severity::Info, 0, 0), |(worst, answered, hits), item| {
+        let n = item.view.cell.hits;
+        (worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
+    })
 }
 
 /// One row out of the cells that belong to it, of which there is at least one.
-fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a> {
+fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'a>) -> Row<'a> {
+    let (severity, answered, hits) = rank(items);
+    let items: Vec<&Item<'a>> = items.iter().map(Borrow::borrow).collect();
     let mut row = Row {
         key,
-        severity: Severity::Info,
+        severity,
         rules: distinct(items.iter().flat_map(|i| i.rules.iter().copied())),
-        hits: 0,
+        hits,
         outcomes: [0; 8],
-        answered: 0,
+        answered,
         catch_all: 0,
         clients: distinct(items.iter().map(|i| i.view.client)).len() as u64,
         paths: distinct(items.iter().map(|i| i.view.path)).len() as u64,
         requests: 0,
         other_requests: 0,
-        status: commonest_status(items),
+        status: commonest_status(&items),
         first_time: None,
         last_time: None,
-        sample: sample(material, proof(items)),
+        sample: sample(material, proof(&items)),
     };
-    for item in items {
+    for item in &items {
         let hits = item.view.cell.hits;
-        row.severity = row.severity.max(item.severity);
-        row.hits += hits;
         row.outcomes[item.outcome as usize] += hits;
-        row.answered += if item.answered { hits } else { 0 };
         row.catch_all += if item.catch_all { hits } else { 0 };
         (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
     }
@@ -108,7 +131,7 @@ pub(super) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The commonest status, the lowest of equals; a line without one counts as none.
-fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
+fn commonest_status(items: &[&Item<'_>]) -> Option<u16> {
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
     let sums = statuses.chunk_by(|a, b| a.0 == b.0).map(|same| (same.iter().map(|s| s.1).sum::<u64>(), Reverse(same[0].0)));
@@ -116,8 +139,8 @@ fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-fn proof<'a>(items: &[Item<'a>]) -> &'a tally::Sample {
-    let best = items[1..].iter().fold(&items[0], |best, item| {
+fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
+    let best = items[1..].iter().fold(items[0], |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.cell.sample.order(&best.view.cell.sample));
         if order.is_lt() { item } else { best }
     });

@@ -17,11 +17,8 @@ use self::layout::{NARROWEST, write_wrapped};
 use self::number::grouped;
 use self::style::{ALARM, BOLD, DIM, Pen};
 use super::model::Report;
-use super::{By, View};
+use super::{By, TABLE_ROWS, View};
 use crate::time::LogTime;
-
-/// Rows in each section unless `--top` says otherwise.
-const TOP: usize = 10;
 
 /// The width of a terminal that does not tell: some say 0.
 const WIDTH: usize = 80;
@@ -37,7 +34,7 @@ struct Page {
 /// Writes the report.
 pub(super) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TOP), pen: Pen { color: view.color } };
+    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color } };
     write_opening(report, page, out)?;
     match view.by {
         None => {

@@ -49,7 +49,7 @@ pub(super) fn write_clients<W: Write>(report: &Report<'_>, page: Page, out: &mut
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("looks for").rank(3).flexible(12), |row| Cell::new(facts::classes(report.rule_set, &row.rules).join(", ")))
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
-    section("CLIENTS", &grid, report.clients.len(), "-f csv --by client", page, out)
+    section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
 }
 
 pub(super) fn write_paths<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
@@ -62,7 +62,7 @@ pub(super) fn write_paths<W: Write>(report: &Report<'_>, page: Page, out: &mut W
         .column(Column::text("rule").rank(4).most(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("as asked").rank(6).flexible(24), target);
-    section("PATHS", &grid, report.paths.len(), "-f csv --by path", page, out)
+    section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
 }
 
 pub(super) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
@@ -77,7 +77,7 @@ pub(super) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("what it finds").rank(3).flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.title)))
         .column(Column::text("cve").rank(6), |row| cve(report.rule_set, row));
-    section("RULES", &grid, report.rules.len(), "-f csv --by rule", page, out)
+    section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
 }
 
 pub(super) fn write_pairs<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
