@@ -1,0 +1,33 @@
+//! The floor under every log tool: maps a file and counts its newlines with `memchr` in as many threads as it is told,
+//! and does nothing else. `cargo bench --bench newlines -- THREADS FILE` builds it; `benches/compare.sh` times it as a
+//! whole process beside the scan.
+
+#![allow(unsafe_code, reason = "a map, to be compared with one")]
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::thread;
+
+use memmap2::Mmap;
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter(|a| a != "--bench");
+    let (Some(threads), Some(path)) = (args.next().and_then(|n| n.parse::<usize>().ok()), args.next().map(PathBuf::from)) else {
+        // `cargo test --benches` and `cargo bench` without arguments come here: count something small and known.
+        assert_eq!(count(b"a\nb\nc", 2), 2);
+        println!("usage: newlines THREADS FILE");
+        return;
+    };
+    let file = File::open(&path).unwrap();
+    // SAFETY: a benchmark's own file; nobody cuts it short meanwhile.
+    let map = unsafe { Mmap::map(&file) }.unwrap();
+    println!("{}", count(&map, threads.max(1)));
+}
+
+fn count(bytes: &[u8], threads: usize) -> usize {
+    let part = bytes.len().div_ceil(threads).max(1);
+    thread::scope(|scope| {
+        let counts: Vec<_> = bytes.chunks(part).map(|chunk| scope.spawn(|| memchr::memchr_iter(b'\n', chunk).count())).collect();
+        counts.into_iter().map(|count| count.join().unwrap()).sum()
+    })
+}
