@@ -2,5 +2,6 @@
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+mod changing;
 mod laws;
 mod rig;
