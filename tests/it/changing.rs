@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::rig::{Rig, Run, finish, line, log, skip, spawn, wait};
+use crate::rig::{Dice, Rig, Run, finish, line, log, skip, spawn, wait};
 
 /// One worker's share of a file: a chunk of a scan is so long.
 const RANGE: usize = 4 << 20;
@@ -261,25 +261,13 @@ fn punch(path: &Path, range: std::ops::Range<u64>) {
     }
 }
 
-/// Numbers that look random and are the same in every run (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 /// A5. Truncations at any moment of a scan, many workers in the map at once.
 #[test]
 fn two_hundred_truncations_at_any_moment_are_survived() {
     const ROUNDS: usize = 200;
     let text = old_log("old", 9 << 20);
     let places = places("truncations at any moment, in memory");
-    let (lines, mut dice, mut lost) = (Lines::of(&text), Dice(0x9e37_79b9_7f4a_7c15), 0);
+    let (lines, mut dice, mut lost) = (Lines::of(&text), Dice::new(), 0);
     for rig in &places {
         rig.file("master", &text);
         let started = Instant::now();

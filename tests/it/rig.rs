@@ -156,3 +156,23 @@ pub(crate) fn log(lines: usize) -> String {
         })
         .collect()
 }
+
+/// Numbers that look random and are the same in every run (xorshift).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
+}
