@@ -36,6 +36,11 @@ impl Default for Scope {
     }
 }
 
+/// A parsed line of so many bytes is looked through for NULs: a hole takes whole blocks of a disk, and the shortest have
+/// so many. The line it begins in may parse, with the hole in its request and other lines swallowed. Nearly all lines are
+/// shorter.
+const MAY_HOLD_A_HOLE: usize = 512;
+
 /// Judges runs of lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
@@ -89,6 +94,9 @@ impl<'a> Judge<'a> {
     fn parsed(&self, text: &[u8], frame: &Frame<'_>, mut hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
         let tail = frame.tail();
         findings.lines.parsed[frame.format(&tail) as usize] += 1;
+        if text.len() >= MAY_HOLD_A_HOLE {
+            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
+        }
         hit.time = scratch.clock.parse(frame.time);
         if let Some(time) = hit.time {
             findings.times = Some(findings.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));

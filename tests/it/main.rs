@@ -2,5 +2,9 @@
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+mod changing;
+mod content;
 mod laws;
+mod memory;
+mod packed;
 mod rig;

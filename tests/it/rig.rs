@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -24,6 +24,11 @@ pub(crate) struct Run {
 impl Rig {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// In a folder under `parent`, for another file system.
+    pub(crate) fn within(parent: &Path) -> Self {
+        Self { folder: tempfile::tempdir_in(parent).unwrap() }
     }
 
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -54,7 +59,7 @@ impl Rig {
 
     /// Runs with something on standard input.
     pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
-        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = spawn(self.command(args).stdin(Stdio::piped()));
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
             // A reader that leaves early is not this test's business.
@@ -76,6 +81,22 @@ impl Rig {
 /// Runs a command to its end and checks what must always hold.
 pub(crate) fn finish(command: &mut Command) -> Run {
     Run::of(command.output().unwrap())
+}
+
+/// Starts a command whose streams are kept for [`wait`].
+pub(crate) fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for a command to end, and checks what must always hold.
+pub(crate) fn wait(child: Child) -> Run {
+    Run::of(child.wait_with_output().unwrap())
+}
+
+/// Says by name that a test, or a part of it, was not run.
+#[expect(clippy::print_stderr, reason = "a test that is not run says so")]
+pub(crate) fn skip(what: &str, why: &str) {
+    eprintln!("skipped: {what}: {why}");
 }
 
 impl Run {
@@ -134,4 +155,24 @@ pub(crate) fn log(lines: usize) -> String {
             line(&format!("192.0.2.{}", n % 200), &request, if n % 10 == 3 { 404 } else { 200 })
         })
         .collect()
+}
+
+/// Numbers that look random and are the same in every run (xorshift).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
 }
