@@ -2,5 +2,7 @@
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+mod files;
 mod laws;
+mod outputs;
 mod rig;
