@@ -2,7 +2,11 @@
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+mod addresses;
 mod files;
+mod floors;
+mod hostile;
 mod laws;
 mod outputs;
+mod resources;
 mod rig;
