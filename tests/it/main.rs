@@ -2,9 +2,15 @@
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
+mod addresses;
 mod changing;
 mod content;
+mod files;
+mod floors;
+mod hostile;
 mod laws;
 mod memory;
+mod outputs;
 mod packed;
+mod resources;
 mod rig;

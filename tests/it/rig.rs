@@ -9,6 +9,9 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// The command under test.
+pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_probewatch");
+
 /// A folder to work in, gone when the test ends.
 pub(crate) struct Rig {
     folder: TempDir,
@@ -44,8 +47,29 @@ impl Rig {
 
     /// The command, in the folder, with nothing of ours in its environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_probewatch"));
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        let mut command = self.program(EXE);
+        command.args(args);
+        command
+    }
+
+    /// Another program that is to run the command: `prlimit --nofile=64`, say, with the command and its arguments behind.
+    pub(crate) fn under<S: AsRef<OsStr>>(&self, program: &[&str], args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.program(program[0]);
+        command.args(&program[1..]).arg(EXE).args(args);
+        command
+    }
+
+    /// A line of shell in the folder. `$0` is the command.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let mut command = self.program("sh");
+        command.args(["-c", line, EXE]);
+        command
+    }
+
+    /// Any program, in the folder, with nothing of ours in its environment.
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
             command.env_remove(name);
         }
@@ -100,7 +124,7 @@ pub(crate) fn skip(what: &str, why: &str) {
 }
 
 impl Run {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.signal(), None, "killed by a signal: {stderr}");
@@ -131,6 +155,16 @@ impl Run {
     pub(crate) fn objects(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+/// Whether a program is there.
+pub(crate) fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
+
+/// Says that a test, or a part of it, was left out, and why: past the test harness, which keeps quiet about what passes.
+pub(crate) fn skip(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 
 /// No control byte but the newline, no C1, nothing that turns the direction of writing, nothing invisible.
