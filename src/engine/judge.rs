@@ -6,10 +6,9 @@
 use memchr::{memchr, memchr_iter};
 
 use super::{Matcher, Scratch};
-use crate::client::Client;
 use crate::finding::{Findings, Hit, NewHit, RuleId, Severity};
 use crate::format::{Frame, LogFormat};
-use crate::record::{Outcome, Record};
+use crate::record::Outcome;
 use crate::rules::{Answer, RuleSet};
 use crate::time::{Bound, LogTime};
 
@@ -92,8 +91,8 @@ impl<'a> Judge<'a> {
     }
 
     fn parsed(&self, text: &[u8], frame: &Frame<'_>, mut hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
-        let tail = frame.tail();
-        findings.lines.parsed[frame.format(&tail) as usize] += 1;
+        let headers = frame.headers();
+        findings.lines.parsed[frame.format(headers) as usize] += 1;
         if text.len() >= MAY_HOLD_A_HOLE {
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         }
@@ -105,25 +104,19 @@ impl<'a> Judge<'a> {
             return;
         }
         findings.requests += 1;
-        let client = findings.clients.number(Client::parse(frame.client));
+        let client = findings.clients.number(frame.address);
         findings.clients.count_mut(client).requests += 1;
-        let record = Record {
-            client: frame.client,
-            host: frame.host,
-            time: hit.time,
-            request: frame.request,
-            status: tail.status,
-            bytes: tail.bytes,
-            referer: tail.referer,
-            user_agent: tail.user_agent,
-        };
-        let verdict = self.matcher.verdict(&record, scratch);
+        if self.matcher.knows_clean(frame.request, headers, scratch) {
+            return;
+        }
+        let record = frame.record(hit.time);
+        let verdict = self.matcher.verdict(&record, headers, scratch);
         if verdict.rules.is_empty() {
             return;
         }
         findings.clients.count_mut(client).matched += 1;
         hit.parsed = true;
-        (hit.status, hit.bytes) = (tail.status, tail.bytes);
+        (hit.status, hit.bytes) = (record.status, record.bytes);
         self.keep(hit, NewHit { text, path: &verdict.path, client: frame.client, host: frame.host, rules: &verdict.rules }, findings);
     }
 
