@@ -14,3 +14,4 @@ mod outputs;
 mod packed;
 mod resources;
 mod rig;
+mod samples;

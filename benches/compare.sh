@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Times whole processes side by side, each in turn so that a busy moment hits them all, and prints medians and their ratios.
+# It measures and changes nothing: no cache is dropped, no result is written.
+set -eu
+
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo "usage: benches/compare.sh LOG [WORDS]" >&2
+    echo "  LOG    an access log, the larger the better" >&2
+    echo "  WORDS  a file of words, one a line: rg looks for them too, where it is installed" >&2
+    exit 2
+fi
+# The log is meant from where the caller stands, the build from the root of the crate.
+log=$(realpath -- "$1")
+words=${2:+$(realpath -- "$2")}
+cd -- "$(dirname -- "$0")/.."
+rounds=7
+
+# Builds something and says where the program lies: that of a benchmark has a hash in its name.
+built() {
+    local messages
+    messages=$(cargo "${@:2}" --quiet --message-format=json)
+    printf '%s\n' "$messages" | grep -F "\"name\":\"$1\"" | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
+}
+probewatch=$(built probewatch build --release)
+newlines=$(built newlines bench --bench newlines --no-run)
+
+names=("probewatch scan -q" "newlines 2" "wc -l")
+if [ -n "$words" ] && command -v rg > /dev/null; then
+    names+=("rg -c -F -f")
+elif [ -n "$words" ]; then
+    echo "rg is not installed: left out" >&2
+fi
+
+run() {
+    case $1 in
+        0) "$probewatch" scan -q -- "$log" ;;
+        1) "$newlines" 2 "$log" ;;
+        2) wc -l -- "$log" ;;
+        # rg ends with 1 where nothing matches.
+        3) rg -c -F -f "$words" -- "$log" || [ $? -eq 1 ] ;;
+    esac > /dev/null
+}
+
+times=$(mktemp)
+trap 'rm -f -- "$times"' EXIT
+# Round 0 fills the page cache and is not counted.
+for round in $(seq 0 "$rounds"); do
+    for i in "${!names[@]}"; do
+        start=$(date +%s%N)
+        run "$i"
+        end=$(date +%s%N)
+        if [ "$round" -gt 0 ]; then
+            printf '%s\t%s\n' "$i" "$((end - start))" >> "$times"
+        fi
+    done
+done
+
+bytes=$(wc -c < "$log")
+echo "$bytes bytes, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores"
+first=
+for i in "${!names[@]}"; do
+    median=$(awk -F '\t' -v i="$i" '$1 == i { print $2 }' "$times" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }')
+    first=${first:-$median}
+    awk -v name="${names[$i]}" -v ns="$median" -v first="$first" -v bytes="$bytes" 'BEGIN {
+        printf "%-20s %9.1f ms  %7.2f GB/s  probewatch takes %.2f times as long\n", name, ns / 1e6, bytes / ns, first / ns }'
+done

@@ -1,0 +1,91 @@
+//! What `samples/README.md` says of the samples is what a scan of them gives, number by number.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::rig::{Rig, Run, finish};
+
+/// The folder of the samples lies here.
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn readme() -> String {
+    fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()
+}
+
+/// The rows of the table whose head begins with `first`: each cell without its backquotes.
+fn table(first: &str) -> Vec<Vec<String>> {
+    let text = readme();
+    let is_head = |line: &&str| line.strip_prefix("| ").is_some_and(|rest| rest.starts_with(first));
+    let lines = text.lines().skip_while(|line| !is_head(line)).skip(2).take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect();
+    let rows: Vec<_> = lines.map(cells).collect();
+    assert!(!rows.is_empty(), "no table with the head {first}");
+    rows
+}
+
+fn scan(args: &[&str]) -> Run {
+    finish(Rig::new().command(["scan"].iter().chain(args)).current_dir(ROOT))
+}
+
+fn report(log: &str) -> Value {
+    let run = scan(&["-f", "json", &format!("samples/{log}")]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{log}");
+    run.json()
+}
+
+#[test]
+fn the_table_of_the_samples_is_true() {
+    for row in table("log ") {
+        let totals = &report(&row[0])["totals"];
+        let said: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
+        let found = ["lines", "unparsed", "hits", "clients", "answered", "catch_all"].map(|name| totals[name].as_u64().unwrap());
+        assert_eq!(said, found, "{}: lines, unparsed, hits, clients, answered, catch-all", row[0]);
+    }
+}
+
+#[test]
+fn every_sample_is_in_the_table() {
+    let mut there: Vec<_> =
+        fs::read_dir(Path::new(ROOT).join("samples")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    there.retain(|name| name != "README.md");
+    there.sort();
+    let listed: Vec<_> = table("log ").into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(there, listed);
+}
+
+#[test]
+fn the_table_of_the_outcomes_is_true() {
+    let report = report("outcomes.log");
+    let outcomes = report["totals"]["outcomes"].as_object().unwrap();
+    let rows = table("outcome ");
+    assert_eq!(rows.len(), outcomes.len());
+    for row in rows {
+        assert_eq!(row[1], outcomes[&row[0]].to_string(), "{}", row[0]);
+    }
+}
+
+#[test]
+fn the_folder_reads_as_it_is_shown() {
+    let run = scan(&["samples/"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("samples/README.md: passed over"), "{}", run.stderr);
+    let text = run.text();
+    let headline = text.lines().next().unwrap();
+    assert!(readme().lines().any(|line| line == headline), "samples/README.md does not show: {headline}");
+}
+
+/// The front page shows a part of this very report: every line of its first block stands in the report.
+#[test]
+fn the_front_page_shows_this_report() {
+    let page = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let shown = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let run = finish(Rig::new().command(["scan", "samples/"]).current_dir(ROOT).env("COLUMNS", "100"));
+    let text = run.text();
+    let mut lines = text.lines();
+    for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {
+        assert!(lines.any(|printed| printed == line), "the report does not print, or not here: {line}");
+    }
+}
