@@ -400,7 +400,7 @@ fn noise_is_no_log() {
     let noise: Vec<u8> = (0..4 << 17).flat_map(|_| dice.roll().to_le_bytes()).collect();
     let rig = Rig::new();
     rig.file("access.log", &noise);
-    let newlines = noise.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    let newlines = noise.split(|&byte| byte == b'\n').count() as u64 - 1;
     for (mmap, threads) in [("always", "1"), ("never", "4")] {
         let (run, report) = rig.json(["--mmap", mmap, "-j", threads, "access.log"]);
         assert_eq!((run.code, report["totals"]["parsed"].as_u64()), (3, Some(0)));
