@@ -117,12 +117,6 @@ pub(crate) fn wait(child: Child) -> Run {
     Run::of(child.wait_with_output().unwrap())
 }
 
-/// Says by name that a test, or a part of it, was not run.
-#[expect(clippy::print_stderr, reason = "a test that is not run says so")]
-pub(crate) fn skip(what: &str, why: &str) {
-    eprintln!("skipped: {what}: {why}");
-}
-
 impl Run {
     pub(crate) fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
