@@ -71,7 +71,7 @@ fn is_module(line: &str) -> bool {
 }
 
 fn without_comment(line: &str) -> &str {
-    let comment = line.match_indices("//").map(|(at, _)| at).find(|at| line[..*at].matches('"').count() % 2 == 0);
+    let comment = line.match_indices("//").map(|(at, _)| at).find(|at| line[..*at].matches('"').count().is_multiple_of(2));
     &line[..comment.unwrap_or(line.len())]
 }
 
