@@ -4,10 +4,11 @@
 //! Nothing here resolves names.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Client<'a> {
     /// An IPv4 address.
     V4(u32),
@@ -18,7 +19,7 @@ pub enum Client<'a> {
 }
 
 /// A [`Client`] that owns its text, to be kept in tables. Hashes like the client it was made of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientKey {
     /// An IPv4 address.
     V4(u32),
@@ -47,6 +48,23 @@ impl From<&Client<'_>> for ClientKey {
             Client::V6(bits) => Self::V6(bits),
             Client::Text(text) => Self::Text(text.into()),
         }
+    }
+}
+
+impl Hash for Client<'_> {
+    /// One word for an address: every line is hashed, and keys that differ in kind alone are told apart by comparing.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::V4(bits) => state.write_u64(u64::from(*bits)),
+            Self::V6(bits) => state.write_u128(*bits),
+            Self::Text(text) => state.write(text),
+        }
+    }
+}
+
+impl Hash for ClientKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.client().hash(state);
     }
 }
 
@@ -110,18 +128,24 @@ fn port(digits: &str) -> Option<u16> {
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// Four decimal numbers of at most 255 without leading zeros. Every line comes through here.
+/// The IPv4 address that is all of `field`.
 fn parse_v4(field: &[u8]) -> Option<u32> {
-    if field.len() < 7 || field.len() > 15 {
-        return None;
-    }
-    let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0, 0);
-    for &b in field {
-        if b.is_ascii_digit() {
+    v4_at_start(field).filter(|(_, length)| *length == field.len()).map(|(address, _)| address)
+}
+
+/// The IPv4 address at the start of `text`, up to a space or the end, and its length: four decimal numbers of at most
+/// 255 without leading zeros. Every line comes through here.
+pub(crate) fn v4_at_start(text: &[u8]) -> Option<(u32, usize)> {
+    const LONGEST: usize = "255.255.255.255".len();
+    let (mut address, mut part, mut digits, mut dots) = (0_u32, 0_u32, 0_u32, 0_u32);
+    let mut end = text.len().min(LONGEST + 1);
+    for (i, &b) in text[..end].iter().enumerate() {
+        let digit = u32::from(b.wrapping_sub(b'0'));
+        if digit < 10 {
             if digits > 0 && part == 0 {
                 return None;
             }
-            part = part * 10 + u32::from(b - b'0');
+            part = part * 10 + digit;
             digits += 1;
             if part > 255 {
                 return None;
@@ -130,11 +154,14 @@ fn parse_v4(field: &[u8]) -> Option<u32> {
             address = address << 8 | part;
             (part, digits) = (0, 0);
             dots += 1;
+        } else if b == b' ' {
+            end = i;
+            break;
         } else {
             return None;
         }
     }
-    (dots == 3 && digits > 0).then_some(address << 8 | part)
+    (dots == 3 && digits > 0 && end <= LONGEST).then_some((address << 8 | part, end))
 }
 
 impl fmt::Display for Client<'_> {

@@ -101,7 +101,7 @@ pub struct LineCounts {
     pub unparsed: u64,
     /// Lines over the length limit.
     pub oversized: u64,
-    /// NUL bytes before lines and in lines that do not parse: no log writer writes them, a hole in the file leaves them.
+    /// NUL bytes before lines, in lines that do not parse and in long ones: no log writer writes them, a hole in the file leaves them.
     pub nul_bytes: u64,
 }
 

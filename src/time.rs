@@ -27,26 +27,19 @@ impl LogTime {
     #[must_use]
     pub fn parse_clf(text: &[u8]) -> Option<Self> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
-        let punctuation = [t[2], t[6], t[11], t[14], t[17], t[20]];
-        if punctuation != *b"//::: " {
+        if [t[2], t[6], t[11], t[14], t[17]] != *b"//:::" {
             return None;
         }
         let day = digits(&t[0..2])?;
         let month = month(&t[3..6])?;
         let year = digits(&t[7..11])?;
         let (hour, minute, second) = (digits(&t[12..14])?, digits(&t[15..17])?, digits(&t[18..20])?);
-        let sign = match t[21] {
-            b'+' => 1,
-            b'-' => -1,
-            _ => return None,
-        };
-        let (zone_hour, zone_minute) = (digits(&t[22..24])?, digits(&t[24..26])?);
-        if !(1..=days_in(year, month)).contains(&day) || hour > 23 || minute > 59 || second > 60 || zone_hour > 23 || zone_minute > 59 {
+        let offset = zone_offset(t.last_chunk()?)?;
+        if !(1..=days_in(year, month)).contains(&day) || hour > 23 || minute > 59 || second > 60 {
             return None;
         }
-        let offset = sign * (zone_hour * 60 + zone_minute);
         let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-        Some(Self { utc: local - offset * 60, offset: offset as i16 })
+        Some(Self { utc: local - i64::from(offset) * 60, offset })
     }
 
     /// Seconds since 1970-01-01T00:00:00 on the wall clock of the line's own offset.
@@ -90,9 +83,14 @@ impl Bound {
 /// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ.
 #[derive(Debug, Default, Clone)]
 pub struct ClfClock {
-    minute: [u8; 17],
+    /// `02/Nov/2026:08:0` and the last digit of the minute.
+    start: [u8; 16],
+    digit: u8,
+    /// The beginning of that minute on the wall clock, in seconds.
+    minute: Option<i64>,
     zone: [u8; 6],
-    at: Option<LogTime>,
+    /// Minutes east of UTC.
+    offset: i16,
 }
 
 impl ClfClock {
@@ -100,21 +98,37 @@ impl ClfClock {
     #[must_use]
     pub fn parse(&mut self, text: &[u8]) -> Option<LogTime> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
-        if let Some(at) = self.at
-            && t[..17] == self.minute
-            && t[20..] == self.zone
-            && t[17] == b':'
-            && let Some(second) = digits(&t[18..20])
-            && second <= 60
+        let (start, zone) = (t.first_chunk::<16>()?, t.last_chunk::<6>()?);
+        if let Some(minute) = self.minute
+            && *start == self.start
+            && [t[16], t[17]] == [self.digit, b':']
+            && let [tens @ b'0'..=b'5', ones @ b'0'..=b'9'] = [t[18], t[19]]
         {
-            return Some(LogTime { utc: at.utc + second, ..at });
+            if *zone != self.zone {
+                self.offset = zone_offset(zone)?;
+                self.zone = *zone;
+            }
+            let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+            return Some(LogTime { utc: local - i64::from(self.offset) * 60, offset: self.offset });
         }
         let time = LogTime::parse_clf(text)?;
-        self.minute.copy_from_slice(&t[..17]);
-        self.zone.copy_from_slice(&t[20..]);
-        self.at = Some(LogTime { utc: time.utc - digits(&t[18..20])?, ..time });
+        (self.start, self.digit) = (*start, t[16]);
+        self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
+        (self.zone, self.offset) = (*zone, time.offset);
         Some(time)
     }
+}
+
+/// Minutes east of UTC in ` +0100`.
+fn zone_offset(zone: &[u8; 6]) -> Option<i16> {
+    let [b' ', sign, rest @ ..] = zone else { return None };
+    let sign = match sign {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = (digits(&rest[..2])?, digits(&rest[2..])?);
+    (hours <= 23 && minutes <= 59).then_some((sign * (hours * 60 + minutes)) as i16)
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
@@ -203,7 +217,7 @@ mod tests {
         fn the_clock_agrees_with_the_parser(seconds in prop::collection::vec(0_i64..4_000, 1..40), junk in "[0-9/:A-Za-z +-]{26}") {
             let mut clock = ClfClock::default();
             for s in seconds {
-                let text = text_of(1_790_000_000 + s, 60);
+                let text = text_of(1_790_000_000 + s, [60, -210, 0][s as usize % 3]);
                 prop_assert_eq!(clock.parse(text.as_bytes()), LogTime::parse_clf(text.as_bytes()));
                 prop_assert_eq!(clock.parse(junk.as_bytes()), LogTime::parse_clf(junk.as_bytes()));
             }

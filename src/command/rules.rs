@@ -42,7 +42,7 @@ pub fn test(choice: &RuleChoice) -> Exit {
         for (number, rule) in rules.rules().iter().enumerate() {
             for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
                 cases += 1;
-                let found = &matcher.verdict(&case.record(), &mut scratch).rules;
+                let found = &matcher.verdict(&case.record(), b"", &mut scratch).rules;
                 if found.iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(complaint(rule, case, expected));
                 }

@@ -6,10 +6,9 @@
 use memchr::{memchr, memchr_iter};
 
 use super::{Matcher, Scratch};
-use crate::client::Client;
 use crate::finding::{Findings, Hit, NewHit, RuleId, Severity};
 use crate::format::{Frame, LogFormat};
-use crate::record::{Outcome, Record};
+use crate::record::Outcome;
 use crate::rules::{Answer, RuleSet};
 use crate::time::{Bound, LogTime};
 
@@ -35,6 +34,11 @@ impl Default for Scope {
         Self { format: None, since: None, until: None, min_severity: Severity::Low, outcomes: Vec::new(), max_line: 1 << 20 }
     }
 }
+
+/// A parsed line of so many bytes is looked through for NULs: a hole takes whole blocks of a disk, and the shortest have
+/// so many. The line it begins in may parse, with the hole in its request and other lines swallowed. Nearly all lines are
+/// shorter.
+const MAY_HOLD_A_HOLE: usize = 512;
 
 /// Judges runs of lines.
 #[derive(Debug, Clone, Copy)]
@@ -87,8 +91,11 @@ impl<'a> Judge<'a> {
     }
 
     fn parsed(&self, text: &[u8], frame: &Frame<'_>, mut hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
-        let tail = frame.tail();
-        findings.lines.parsed[frame.format(&tail) as usize] += 1;
+        let headers = frame.headers();
+        findings.lines.parsed[frame.format(headers) as usize] += 1;
+        if text.len() >= MAY_HOLD_A_HOLE {
+            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
+        }
         hit.time = scratch.clock.parse(frame.time);
         if let Some(time) = hit.time {
             findings.times = Some(findings.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
@@ -97,25 +104,19 @@ impl<'a> Judge<'a> {
             return;
         }
         findings.requests += 1;
-        let client = findings.clients.number(Client::parse(frame.client));
+        let client = findings.clients.number(frame.address);
         findings.clients.count_mut(client).requests += 1;
-        let record = Record {
-            client: frame.client,
-            host: frame.host,
-            time: hit.time,
-            request: frame.request,
-            status: tail.status,
-            bytes: tail.bytes,
-            referer: tail.referer,
-            user_agent: tail.user_agent,
-        };
-        let verdict = self.matcher.verdict(&record, scratch);
+        if self.matcher.knows_clean(frame.request, headers, scratch) {
+            return;
+        }
+        let record = frame.record(hit.time);
+        let verdict = self.matcher.verdict(&record, headers, scratch);
         if verdict.rules.is_empty() {
             return;
         }
         findings.clients.count_mut(client).matched += 1;
         hit.parsed = true;
-        (hit.status, hit.bytes) = (tail.status, tail.bytes);
+        (hit.status, hit.bytes) = (record.status, record.bytes);
         self.keep(hit, NewHit { text, path: &verdict.path, client: frame.client, host: frame.host, rules: &verdict.rules }, findings);
     }
 

@@ -114,13 +114,27 @@ impl<'r> Matcher<'r> {
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// What the rules say of a record.
+    /// Whether no literal stands in a request and in the headers behind it, as far as is known. `headers` is what stands
+    /// between the size and the end of the line.
     #[must_use]
-    pub fn verdict<'s>(&self, record: &Record<'_>, scratch: &'s mut Scratch) -> &'s Verdict {
-        let Memory { clean_requests, clean_headers, verdicts } = &scratch.memory;
+    pub fn knows_clean(&self, request: &[u8], headers: &[u8], scratch: &Scratch) -> bool {
+        let Memory { clean_requests, clean_headers, .. } = &scratch.memory;
+        let is_clean = |memo: &Memo<()>, text: &[u8]| text.is_empty() || memo.get(memo.fingerprint([text])).is_some();
+        is_clean(clean_headers, headers) && clean_requests.get(clean_requests.fingerprint([request])).is_some()
+    }
+
+    /// What the rules say of a record; `headers` as in [`knows_clean`](Self::knows_clean).
+    #[must_use]
+    pub fn verdict<'s>(&self, record: &Record<'_>, headers: &[u8], scratch: &'s mut Scratch) -> &'s Verdict {
+        let Memory { clean_headers, .. } = &scratch.memory;
         let (referer, agent) = (record.referer.unwrap_or_default(), record.user_agent.unwrap_or_default());
         let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get(clean_headers.fingerprint([header])).is_some();
         let headers_are_clean = is_clean(referer) && is_clean(agent);
+        if headers_are_clean && !headers.is_empty() {
+            let together = clean_headers.fingerprint([headers]);
+            scratch.memory.clean_headers.put(together, |()| ());
+        }
+        let Memory { clean_requests, verdicts, .. } = &scratch.memory;
         let request = clean_requests.fingerprint([record.request]);
         if headers_are_clean && clean_requests.get(request).is_some() {
             return scratch.nothing();

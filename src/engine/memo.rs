@@ -2,9 +2,8 @@
 //! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a tenth of searching it.
 //!
 //! A table without chains: a text has two slots, side by side; what is new takes the first and moves what was there to the
-//! second. A text is known by a fingerprint of 128 bits,
-//! two hashes under seeds that are drawn at random for each worker: nobody can look for a text that is taken for another,
-//! and by chance it happens once in 10^30 lines.
+//! second. A text is known by a hash of 64 bits under a seed that is drawn at random for each worker: nobody can look for a
+//! text that is taken for another, and by chance it happens once in 10^18 lines.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -14,28 +13,25 @@ use foldhash::quality::RandomState;
 #[derive(Debug)]
 pub(super) struct Memo<V> {
     slots: Vec<(Fingerprint, V)>,
-    seeds: [RandomState; 2],
+    seed: RandomState,
 }
 
 /// Tells texts apart; 0 is nobody's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Fingerprint(u128);
+pub(super) struct Fingerprint(u64);
 
 impl<V: Default> Memo<V> {
     /// A memory of so many slots, a power of two and at least two.
     pub(super) fn new(slots: usize) -> Self {
-        Self { slots: (0..slots).map(|_| Default::default()).collect(), seeds: [RandomState::default(), RandomState::default()] }
+        Self { slots: (0..slots).map(|_| Default::default()).collect(), seed: RandomState::default() }
     }
 
     /// The fingerprint of a text in parts. Where parts are taken from one place to another, their lengths must be parts
     /// as well.
     pub(super) fn fingerprint<const N: usize>(&self, parts: [&[u8]; N]) -> Fingerprint {
-        let [high, low] = [&self.seeds[0], &self.seeds[1]].map(|seed| {
-            let mut hasher = seed.build_hasher();
-            parts.iter().for_each(|part| hasher.write(part));
-            hasher.finish()
-        });
-        Fingerprint((u128::from(high) << 64 | u128::from(low)).max(1))
+        let mut hasher = self.seed.build_hasher();
+        parts.iter().for_each(|part| hasher.write(part));
+        Fingerprint(hasher.finish().max(1))
     }
 
     /// What is remembered of a text.

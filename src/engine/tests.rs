@@ -23,7 +23,7 @@ fn every_rule_hits_and_misses_as_it_says() {
         for (cases, expected) in [(&rule.hits, true), (&rule.misses, false)] {
             assert!(cases.len() >= 2, "{}: two hits and two misses each", rule.id);
             for case in cases {
-                let found = &matcher.verdict(&case.record(), &mut scratch).rules;
+                let found = &matcher.verdict(&case.record(), b"", &mut scratch).rules;
                 if found.iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(format!("{}: {} {case:?}", rule.id, if expected { "must hit" } else { "must miss" }));
                 }

@@ -13,7 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use crate::client::Client;
+use crate::client::{Client, v4_at_start};
 use crate::record::Record;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
@@ -22,6 +22,8 @@ use crate::time::{CLF_TIME_LEN, LogTime};
 pub struct Frame<'a> {
     /// The client, as logged.
     pub client: &'a [u8],
+    /// The same, read.
+    pub address: Client<'a>,
     /// The virtual host without its port.
     pub host: Option<&'a [u8]>,
     /// What stands between the brackets.
@@ -43,8 +45,6 @@ pub struct Tail<'a> {
     pub referer: Option<&'a [u8]>,
     /// The user agent; `None` for `-`.
     pub user_agent: Option<&'a [u8]>,
-    /// Whether the two headers were there at all.
-    pub combined: bool,
 }
 
 impl<'a> Frame<'a> {
@@ -53,12 +53,19 @@ impl<'a> Frame<'a> {
     pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
         let (bracket, open) = request_start(line)?;
         let close = open + request_end(&line[open..])?;
-        let (host, client) = split_client(&line[..bracket])?;
-        let frame = Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
+        let (host, client, address) = split_client(&line[..bracket])?;
+        let frame =
+            Self { client, address, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
         match only {
             None => Some(frame),
             Some(format) => frame.is(format).then_some(frame),
         }
+    }
+
+    /// What follows the size: the headers with their quotes, and whatever the format adds; empty where it ends there.
+    #[must_use]
+    pub fn headers(&self) -> &'a [u8] {
+        word(word(self.rest).1).1
     }
 
     /// Reads what follows the request.
@@ -77,18 +84,17 @@ impl<'a> Frame<'a> {
             bytes: number(bytes),
             referer: referer.filter(|r| *r != b"-"),
             user_agent: user_agent.filter(|a| *a != b"-"),
-            combined: headers.is_some(),
         }
     }
 
-    /// The whole record.
+    /// The whole record, of a line whose time was read already.
     #[must_use]
-    pub fn record(&self) -> Record<'a> {
+    pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
         let tail = self.tail();
         Record {
             client: self.client,
             host: self.host,
-            time: LogTime::parse_clf(self.time),
+            time,
             request: self.request,
             status: tail.status,
             bytes: tail.bytes,
@@ -97,10 +103,10 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The format of this line, given its tail.
+    /// The format of this line, given its [`headers`](Self::headers).
     #[must_use]
-    pub fn format(&self, tail: &Tail<'_>) -> LogFormat {
-        match (self.host, tail.combined) {
+    pub fn format(&self, headers: &[u8]) -> LogFormat {
+        match (self.host, headers.first() == Some(&b'"')) {
             (Some(_), _) => LogFormat::VhostCombined,
             (None, true) => LogFormat::Combined,
             (None, false) => LogFormat::Common,
@@ -111,7 +117,7 @@ impl<'a> Frame<'a> {
     fn is(&self, format: LogFormat) -> bool {
         match format {
             LogFormat::VhostCombined => self.host.is_some(),
-            LogFormat::Combined => self.host.is_none() && self.tail().combined,
+            LogFormat::Combined => self.host.is_none() && self.headers().first() == Some(&b'"'),
             LogFormat::Common => self.host.is_none(),
         }
     }
@@ -166,23 +172,33 @@ fn quoted_end(text: &[u8]) -> Option<usize> {
     memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
 }
 
-/// The virtual host, where there is one, and the client, out of what stands before the time.
-fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+/// The virtual host, where there is one, and the client as logged and read, out of what stands before the time.
+fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8], Client<'_>)> {
+    if let Some((address, end)) = v4_at_start(prefix)
+        && prefix[end..] == *b" - - "
+    {
+        return Some((None, &prefix[..end], Client::V4(address)));
+    }
+    split_rare_client(prefix)
+}
+
+/// The same for anything but an IPv4 address and two dashes.
+fn split_rare_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8], Client<'_>)> {
     let end = memchr(b' ', prefix)?;
-    let first = &prefix[..end];
+    let (first, rest) = (&prefix[..end], &prefix[end + 1..]);
     if first.is_empty() {
         return None;
     }
-    let rest = &prefix[end + 1..];
     if memchr(b':', first).is_some()
         && let Some((host, client)) = split_host(first, rest)
     {
-        return Some((Some(host), client));
+        return Some((Some(host), client, Client::parse(client)));
     }
     // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
     // prefix of another writer.
-    let usual = rest == b"- - " || memchr_iter(b' ', rest).count() <= 2;
-    (usual || Client::parse(first).address().is_some()).then_some((None, first))
+    let address = Client::parse(first);
+    let usual = memchr_iter(b' ', rest).count() <= 2;
+    (usual || address.address().is_some()).then_some((None, first, address))
 }
 
 /// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
@@ -249,19 +265,19 @@ mod tests {
         {
             let line = format!("{prefix}{line}{suffix}");
             let frame = frame(&line).unwrap();
-            let record = frame.record();
+            let record = frame.record(LogTime::parse_clf(frame.time));
             assert_eq!(record.client, b"192.0.2.7", "{line}");
             assert_eq!(record.host.is_some(), !prefix.is_empty());
             assert_eq!((record.status, record.bytes), (Some(200), Some(612)));
             assert_eq!(text(record.referer), "https://example.org/");
             assert_eq!(text(record.user_agent), "curl/8");
             assert_eq!(record.time.unwrap().rfc3339(), "2026-11-02T08:01:00+00:00");
-            assert_eq!(frame.format(&frame.tail()).as_str(), format);
+            assert_eq!(frame.format(frame.headers()).as_str(), format);
         }
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
-        assert_eq!(frame.format(&frame.tail()), LogFormat::Common);
-        assert_eq!((frame.record().status, frame.record().bytes), (Some(304), None));
+        assert_eq!(frame.format(frame.headers()), LogFormat::Common);
+        assert_eq!((frame.record(None).status, frame.record(None).bytes), (Some(304), None));
     }
 
     #[test]
@@ -296,7 +312,7 @@ mod tests {
             assert_eq!(text(frame(&line).map(|f| f.request)), expected, "{line}");
         }
         let forged = format!(r#"192.0.2.7 - - {TIME} "GET /a" 404 0 "-" "x" 200 0 "-" "y" HTTP/1.1" 500 0"#);
-        assert_eq!(frame(&forged).unwrap().record().status, Some(404));
+        assert_eq!(frame(&forged).unwrap().record(None).status, Some(404));
         let named = format!(r#"192.0.2.7 - a\"b {TIME} "GET / HTTP/1.1" 401 0"#);
         assert_eq!(text(frame(&named).map(|f| f.request)), "GET / HTTP/1.1");
     }
@@ -311,7 +327,7 @@ mod tests {
             ("000 0", None, Some(0)),
         ] {
             let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" {numbers} "-" "-""#);
-            let record = frame(&line).unwrap().record();
+            let record = frame(&line).unwrap().record(None);
             assert_eq!((record.status, record.bytes), (status, bytes), "{line}");
             assert_eq!((record.referer, record.user_agent), (None, None));
         }
@@ -352,7 +368,7 @@ mod tests {
             whole.extend(&line);
             for only in [None, Some(LogFormat::Common), Some(LogFormat::Combined), Some(LogFormat::VhostCombined)] {
                 if let Some(frame) = Frame::locate(&whole, only) {
-                    let _ = frame.record();
+                    let _ = frame.record(None);
                 }
             }
         }
@@ -360,7 +376,7 @@ mod tests {
         #[test]
         fn what_was_written_is_read(request in "[ !#-\\[\\]-~]{0,60}", agent in "[!#-\\[\\]-~]{1,40}", status in 100_u16..600, bytes: u64) {
             let line = format!(r#"192.0.2.7 - - {TIME} "{request}" {status} {bytes} "-" "{agent}""#);
-            let record = frame(&line).unwrap().record();
+            let record = frame(&line).unwrap().record(None);
             prop_assert_eq!(record.request, request.as_bytes());
             prop_assert_eq!((record.status, record.bytes), (Some(status), Some(bytes)));
             prop_assert_eq!(record.user_agent, Some(agent.as_bytes()).filter(|a| *a != b"-"));

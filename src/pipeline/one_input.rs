@@ -193,9 +193,13 @@ impl State {
         }
         if lines > 0 && self.lines.parsed() == 0 {
             let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+            // A line over the limit was not held.
+            let first = match String::from_utf8_lossy(&self.first_line) {
+                line if line.is_empty() => String::new(),
+                line => format!(". First line: {line}"),
+            };
             return Some(format!(
-                "none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined. First line: {}",
-                String::from_utf8_lossy(&self.first_line)
+                "none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}"
             ));
         }
         (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))

@@ -14,6 +14,7 @@ use crate::format::Frame;
 use crate::record::{Outcome, Record};
 use crate::rules::Answer;
 use crate::tally::{self, CellView, span};
+use crate::time::LogTime;
 
 /// A cell and what was decided about it.
 #[derive(Debug, Clone, Copy)]
@@ -164,7 +165,7 @@ fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> 
 
 /// The record of a line that was kept, and what the rules were asked about it.
 pub(super) fn reread(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
-    let record = if parsed { Frame::locate(text, None).map(|frame| frame.record()) } else { None };
+    let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
     (record.unwrap_or_default(), probe)
 }

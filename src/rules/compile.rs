@@ -81,7 +81,8 @@ impl Compiler {
         let pattern = d.regex.clone().map(Pattern::later);
         let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
         let unless = d.unless.clone().unwrap_or_default();
-        let globs = d.path_glob.0.iter().map(|g| Pattern::later(glob::to_regex(g, d.at == Some(At::Root)))).collect();
+        let globs: Vec<_> = d.path_glob.0.iter().map(|g| glob::to_regex(g, d.at == Some(At::Root))).collect();
+        let globs = (!globs.is_empty()).then(|| Pattern::later(globs.join("|")));
         Condition {
             needs,
             text,

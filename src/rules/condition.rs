@@ -17,7 +17,8 @@ pub struct Condition {
     pub(super) needs: u16,
     /// Words and regex, where the rule has them.
     pub(super) text: Option<Text>,
-    pub(super) globs: Vec<Pattern>,
+    /// All its globs in one.
+    pub(super) globs: Option<Pattern>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
     pub(super) shape: Option<Shape>,
@@ -64,7 +65,7 @@ impl Condition {
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
             && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
-            && (self.globs.is_empty() || self.globs.iter().any(|g| g.is_match(request.resolved)))
+            && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
             && self.text.as_ref().is_none_or(|text| text.holds(marks, &field))
             && !self.is_excused(&field)
     }

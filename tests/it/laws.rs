@@ -1,13 +1,18 @@
 //! A report says the same however its log is read: in any number of threads, mapped or not, plain, packed or piped.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use serde_json::Value;
 
-use crate::rig::{Rig, log};
+use crate::rig::{Rig, log, skip};
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
@@ -31,4 +36,154 @@ fn threads_maps_and_packing_change_no_byte() {
     let plain = rig.run(["scan", "-f", "ndjson", "access.log"]).text();
     rig.file("access.log", gzip(text.as_bytes()));
     assert!(rig.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "packed");
+}
+
+/// Checks that a log tells the same plain, packed and piped, apart from its name.
+fn assert_same_however_it_comes(text: &[u8]) {
+    let rig = Rig::new();
+    rig.file("plain.log", text);
+    rig.file("packed.log", gzip(text));
+    for format in ["csv", "json"] {
+        let plain = rig.run(["scan", "-f", format, "plain.log"]);
+        assert!(plain.text().contains("plain.log"), "{}", plain.stderr);
+        let packed = rig.run(["scan", "-f", format, "packed.log"]);
+        let piped = rig.run_with_stdin(["scan", "-f", format, "-"], text);
+        let packed_pipe = rig.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
+        for (run, name) in [(packed, "packed.log"), (piped, "-"), (packed_pipe, "-")] {
+            assert_eq!(run.code, plain.code, "{}", run.stderr);
+            assert!(run.text() == plain.text().replace("plain.log", name), "{format} of {name}");
+        }
+    }
+}
+
+#[test]
+fn plain_packed_and_piped_logs_tell_the_same() {
+    assert_same_however_it_comes(log(20_000).as_bytes());
+}
+
+/// The sums of a report that depend on each line alone: of all lines, and of each pair the hits and each outcome.
+fn sums(report: &Value) -> BTreeMap<String, u64> {
+    let totals = ["bytes", "lines", "parsed", "unparsed", "oversized", "requests", "hits"];
+    let mut sums: BTreeMap<_, _> = totals.iter().map(|name| ((*name).to_owned(), report["totals"][name].as_u64().unwrap())).collect();
+    for (rows, key) in [("clients", "client"), ("paths", "path"), ("rules", "rule")] {
+        for row in report[rows].as_array().unwrap() {
+            let of_row = |what: &str| format!("{rows} {} {what}", row[key]);
+            sums.insert(of_row("hits"), row["hits"].as_u64().unwrap());
+            for (outcome, hits) in row["outcomes"].as_object().unwrap() {
+                sums.insert(of_row(outcome), hits.as_u64().unwrap());
+            }
+        }
+    }
+    sums
+}
+
+/// Checks that a log cut in two between lines tells the same sums, in one run and in two.
+fn assert_sums_of_a_split(text: &[u8]) {
+    let rig = Rig::new();
+    let middle = text.len() / 2;
+    let middle = middle + text[middle..].iter().position(|&byte| byte == b'\n').map_or(text.len() - middle, |at| at + 1);
+    rig.file("whole.log", text);
+    rig.file("1.log", &text[..middle]);
+    rig.file("2.log", &text[middle..]);
+    // Down to info, so that no row is left out for what other lines say.
+    let of = |paths: &[&str]| sums(&rig.json(["--min-severity", "info"].iter().chain(paths)).1);
+    let whole = of(&["whole.log"]);
+    assert_eq!(of(&["1.log", "2.log"]), whole, "both in one run");
+    let mut added = of(&["1.log"]);
+    for (name, n) in of(&["2.log"]) {
+        *added.entry(name).or_default() += n;
+    }
+    assert_eq!(added, whole, "a run for each");
+}
+
+/// A line of a log as it comes, or something that is none.
+fn any_line() -> impl Strategy<Value = Vec<u8>> {
+    let request = prop_oneof![
+        Just("GET / HTTP/1.1".to_owned()),
+        Just("GET /.git/config HTTP/1.1".to_owned()),
+        Just("POST /wp-login.php HTTP/1.0".to_owned()),
+        Just("GET /cgi-bin/.%2e/.%2e/bin/sh HTTP/1.1".to_owned()),
+        Just(r"\x16\x03\x01".to_owned()),
+        Just(String::new()),
+        "GET /[a-c.%/]{0,12}\\?id=[0-9' a-f=]{0,12} HTTP/1.1",
+    ];
+    let fields = (0..4_u8, prop::sample::select(vec![200_u16, 301, 403, 404, 500]), 0..59_u8, request);
+    let common = fields.prop_map(|(client, status, second, request)| {
+        format!("192.0.2.{client} - - [02/Nov/2026:08:01:{second:02} +0000] \"{request}\" {status} 512")
+    });
+    let headers = r#" "-" "Mozilla/5.0""#;
+    prop_oneof![
+        4 => common.clone().prop_map(move |line| (line + headers).into_bytes()),
+        2 => common.clone().prop_map(String::into_bytes),
+        2 => common.prop_map(move |line| format!("example.org:443 {line}{headers}").into_bytes()),
+        // Never with the first bytes of something that is no text.
+        1 => (prop::sample::select(vec![0_u8, b'x', 0x80]), prop::collection::vec(any::<u8>(), 0..80)).prop_map(|(first, rest)| [vec![first], rest].concat()),
+        1 => Just(b"once upon a time GET /.env".to_vec()),
+        1 => Just(Vec::new()),
+    ]
+}
+
+/// Lines of every kind with either ending, the last one perhaps with none.
+fn any_log() -> impl Strategy<Value = Vec<u8>> {
+    (prop::collection::vec((any_line(), any::<bool>()), 1..120), any::<bool>()).prop_map(|(lines, whole)| {
+        let ended = |(line, cr): (Vec<u8>, bool)| [line, if cr { b"\r\n".to_vec() } else { b"\n".to_vec() }].concat();
+        let mut text: Vec<u8> = lines.into_iter().flat_map(ended).collect();
+        if !whole {
+            text.pop();
+        }
+        text
+    })
+}
+
+/// Checks that threads and maps change no byte of what is told of a log, nor the exit code.
+fn assert_same_however_it_is_read(text: &[u8]) {
+    let rig = Rig::new();
+    rig.file("access.log", text);
+    for format in ["json", "ndjson"] {
+        let of = |threads, mmap| rig.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
+        let expected = of("1", "never");
+        for (threads, mmap) in [("1", "always"), ("2", "never"), ("2", "always"), ("8", "never"), ("8", "always")] {
+            let run = of(threads, mmap);
+            assert!(run.stdout == expected.stdout && run.code == expected.code, "{format}, {threads} threads, mmap {mmap}");
+        }
+    }
+    assert!(rig.json(["access.log"]).1["totals"]["bytes"] == text.len(), "bytes of the log");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_log_tells_the_same_however_it_is_read(text in any_log()) {
+        assert_same_however_it_is_read(&text);
+    }
+
+    #[test]
+    fn any_log_split_in_two_tells_the_same_sums(text in any_log()) {
+        assert_sums_of_a_split(&text);
+    }
+}
+
+#[test]
+fn a_long_log_split_in_two_tells_the_same_sums() {
+    assert_sums_of_a_split(log(30_000).as_bytes());
+}
+
+/// The same laws on logs of real sites, in the folder that `PROBEWATCH_CORPORA` names.
+#[test]
+fn logs_of_real_sites_keep_the_laws() {
+    let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
+        return skip("logs of real sites", "PROBEWATCH_CORPORA names no folder");
+    };
+    let mut logs: Vec<_> = fs::read_dir(Path::new(&folder).join("sites")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    logs.sort();
+    assert!(!logs.is_empty());
+    for log in logs.iter().take(3) {
+        let mut text = Vec::new();
+        let packed = fs::File::open(log).unwrap();
+        std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(packed), &mut text).unwrap();
+        assert_same_however_it_is_read(&text);
+        assert_same_however_it_comes(&text);
+        assert_sums_of_a_split(&text);
+    }
 }

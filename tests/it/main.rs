@@ -1,7 +1,18 @@
 //! Runs the binary on real files, as a user would. One program, so that it links once.
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "where a test cannot go on, it has failed")]
 
+mod addresses;
+mod changing;
+mod content;
+mod files;
+mod floors;
+mod hostile;
 mod laws;
+mod memory;
+mod outputs;
+mod packed;
+mod resources;
 mod rig;
 mod samples;

@@ -1,13 +1,16 @@
 //! A temporary folder and the command, and what every run must keep whatever it is given.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// The command under test.
+pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_probewatch");
 
 /// A folder to work in, gone when the test ends.
 pub(crate) struct Rig {
@@ -26,6 +29,11 @@ impl Rig {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
+    /// In a folder under `parent`, for another file system.
+    pub(crate) fn within(parent: &Path) -> Self {
+        Self { folder: tempfile::tempdir_in(parent).unwrap() }
+    }
+
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -39,8 +47,29 @@ impl Rig {
 
     /// The command, in the folder, with nothing of ours in its environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_probewatch"));
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        let mut command = self.program(EXE);
+        command.args(args);
+        command
+    }
+
+    /// Another program that is to run the command: `prlimit --nofile=64`, say, with the command and its arguments behind.
+    pub(crate) fn under<S: AsRef<OsStr>>(&self, program: &[&str], args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.program(program[0]);
+        command.args(&program[1..]).arg(EXE).args(args);
+        command
+    }
+
+    /// A line of shell in the folder. `$0` is the command.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let mut command = self.program("sh");
+        command.args(["-c", line, EXE]);
+        command
+    }
+
+    /// Any program, in the folder, with nothing of ours in its environment.
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
             command.env_remove(name);
         }
@@ -54,7 +83,7 @@ impl Rig {
 
     /// Runs with something on standard input.
     pub(crate) fn run_with_stdin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
-        let mut child = self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = spawn(self.command(args).stdin(Stdio::piped()));
         let mut pipe = child.stdin.take().unwrap();
         std::thread::scope(|scope| {
             // A reader that leaves early is not this test's business.
@@ -67,7 +96,7 @@ impl Rig {
     pub(crate) fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Run, Value) {
         let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         let run =
-            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(|a| a.as_os_str())));
+            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(OsString::as_os_str)));
         let report = run.json();
         (run, report)
     }
@@ -78,8 +107,18 @@ pub(crate) fn finish(command: &mut Command) -> Run {
     Run::of(command.output().unwrap())
 }
 
+/// Starts a command whose streams are kept for [`wait`].
+pub(crate) fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for a command to end, and checks what must always hold.
+pub(crate) fn wait(child: Child) -> Run {
+    Run::of(child.wait_with_output().unwrap())
+}
+
 impl Run {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.signal(), None, "killed by a signal: {stderr}");
@@ -112,6 +151,16 @@ impl Run {
     }
 }
 
+/// Whether a program is there.
+pub(crate) fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
+
+/// Says that a test, or a part of it, was left out, and why: past the test harness, which keeps quiet about what passes.
+pub(crate) fn skip(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
+}
+
 /// No control byte but the newline, no C1, nothing that turns the direction of writing, nothing invisible.
 fn assert_clean(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("output is UTF-8");
@@ -134,4 +183,24 @@ pub(crate) fn log(lines: usize) -> String {
             line(&format!("192.0.2.{}", n % 200), &request, if n % 10 == 3 { 404 } else { 200 })
         })
         .collect()
+}
+
+/// Numbers that look random and are the same in every run (xorshift).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new() -> Self {
+        Self(0x9e37_79b9_7f4a_7c15)
+    }
+
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
 }
