@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests say what they do in their names")]
 
 mod addresses;
+mod cases;
 mod changing;
 mod content;
 mod files;
