@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "where a test cannot go on, it has failed")]
 
 mod addresses;
+mod cases;
 mod changing;
 mod content;
 mod files;
