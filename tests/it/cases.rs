@@ -46,7 +46,7 @@ struct Case {
 }
 
 fn lines(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
 impl Case {

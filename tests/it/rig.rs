@@ -1,6 +1,6 @@
 //! A temporary folder and the command, and what every run must keep whatever it is given.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl Rig {
     pub(crate) fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Run, Value) {
         let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         let run =
-            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(|a| a.as_os_str())));
+            self.run([OsStr::new("scan"), OsStr::new("-f"), OsStr::new("json")].into_iter().chain(args.iter().map(OsString::as_os_str)));
         let report = run.json();
         (run, report)
     }
