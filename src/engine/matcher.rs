@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use super::memo::Memo;
+use super::memo::{Fingerprint, Memo};
 use super::scratch::{Memory, Scratch, Verdict};
 use crate::finding::RuleId;
 use crate::normalize::{Normalizer, Views, unescape};
@@ -124,37 +124,60 @@ impl<'r> Matcher<'r> {
     }
 
     /// What the rules say of a record; `headers` as in [`knows_clean`](Self::knows_clean).
+    ///
+    /// Works on a copy: the bytes of a map may change while they are read. What is found in this run of lines is then
+    /// thrown away, but what is remembered outlives it, and must be true of the text it is remembered by.
     #[must_use]
     pub fn verdict<'s>(&self, record: &Record<'_>, headers: &[u8], scratch: &'s mut Scratch) -> &'s Verdict {
-        let Memory { clean_headers, .. } = &scratch.memory;
+        let mut copy = std::mem::take(&mut scratch.copy);
+        copy.clear();
+        let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
+        let ends = parts.map(|part| {
+            copy.extend_from_slice(part.unwrap_or_default());
+            copy.len()
+        });
+        let own = Record {
+            request: &copy[..ends[0]],
+            referer: record.referer.map(|_| &copy[ends[0]..ends[1]]),
+            user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
+            ..*record
+        };
+        let known = self.recall(&own, &copy[ends[2]..], scratch);
+        scratch.copy = copy;
+        known.and_then(|text| scratch.memory.verdicts.get(text)).unwrap_or(&scratch.verdict)
+    }
+
+    /// The text by which the verdict is remembered; where there is none, the verdict is in `scratch`.
+    fn recall(&self, record: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Option<Fingerprint> {
         let (referer, agent) = (record.referer.unwrap_or_default(), record.user_agent.unwrap_or_default());
-        let is_clean = |header: &[u8]| header.is_empty() || clean_headers.get(clean_headers.fingerprint([header])).is_some();
+        let memo = &mut scratch.memory.clean_headers;
+        let is_clean = |header: &[u8]| header.is_empty() || memo.get(memo.fingerprint([header])).is_some();
         let headers_are_clean = is_clean(referer) && is_clean(agent);
         if headers_are_clean && !headers.is_empty() {
-            let together = clean_headers.fingerprint([headers]);
-            scratch.memory.clean_headers.put(together, |()| ());
+            memo.put(memo.fingerprint([headers]), |()| ());
         }
         let Memory { clean_requests, verdicts, .. } = &scratch.memory;
         let request = clean_requests.fingerprint([record.request]);
         if headers_are_clean && clean_requests.get(request).is_some() {
-            return scratch.nothing();
+            scratch.verdict.clear();
+            return None;
         }
         let status = record.status.unwrap_or(0).to_le_bytes();
         let without_headers = verdicts.fingerprint([record.request, &status]);
         if headers_are_clean && verdicts.get(without_headers).is_some() {
-            return scratch.remembered(without_headers);
+            return Some(without_headers);
         }
         let lengths = [record.request.len(), referer.len()].map(usize::to_le_bytes);
         let whole = verdicts.fingerprint([record.request, referer, agent, &lengths[0], &lengths[1], &status]);
         if verdicts.get(whole).is_some() {
-            return scratch.remembered(whole);
+            return Some(whole);
         }
         match self.judge(&Probe::of_record(record), scratch) {
             Asked::Nothing if scratch.verdict.rules.is_empty() => scratch.memory.clean_requests.put(request, |()| ()),
             Asked::Nothing | Asked::Status if headers_are_clean => scratch.remember(without_headers),
             _ => scratch.remember(whole),
         }
-        &scratch.verdict
+        None
     }
 
     /// What the rules say of a line that no format explains.

@@ -18,6 +18,8 @@ pub struct Scratch {
     pub(super) verdict: Verdict,
     pub(super) memory: Memory,
     pub(super) clock: ClfClock,
+    /// The texts that are being judged.
+    pub(super) copy: Vec<u8>,
 }
 
 /// What the rules say of a request.
@@ -37,17 +39,6 @@ impl Verdict {
 }
 
 impl Scratch {
-    /// The verdict on a request in which no literal stands.
-    pub(super) fn nothing(&mut self) -> &Verdict {
-        self.verdict.clear();
-        &self.verdict
-    }
-
-    /// The verdict that is known of a text; one that is not is none.
-    pub(super) fn remembered(&self, text: Fingerprint) -> &Verdict {
-        self.memory.verdicts.get(text).unwrap_or(&self.verdict)
-    }
-
     /// Remembers the verdict just given.
     pub(super) fn remember(&mut self, text: Fingerprint) {
         let verdict = &self.verdict;
@@ -80,6 +71,7 @@ impl Default for Scratch {
             verdict: Verdict::default(),
             memory: Memory { clean_requests: Memo::new(1 << 15), clean_headers: Memo::new(1 << 13), verdicts: Memo::new(1 << 14) },
             clock: ClfClock::default(),
+            copy: Vec::new(),
         }
     }
 }
