@@ -46,11 +46,7 @@ struct Case {
 }
 
 fn lines(lines: &[String]) -> String {
-<<<<<<< HEAD
     lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
-=======
-    lines.iter().flat_map(|line| [line, "\n"]).collect()
->>>>>>> wt-t2
 }
 
 impl Case {
