@@ -50,11 +50,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() && name != "tests" {
             walk(&path, paths);
-<<<<<<< HEAD
-        } else if Path::new(&name).extension().is_some_and(|e| e == "rs") && name != "tests.rs" && name != "fixture.rs" {
-=======
         } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" && name != "fixture.rs" {
->>>>>>> wt-t2
             paths.push(path);
         }
     }
@@ -153,13 +149,7 @@ fn the_lowest_floor_has_no_cycle() {
         let free: Vec<_> =
             known.iter().filter(|(_, rooms)| rooms.iter().all(|room| !known.contains_key(room))).map(|(room, _)| room.clone()).collect();
         assert!(!free.is_empty(), "these know each other in a circle: {known:?}");
-<<<<<<< HEAD
-        for room in &free {
-            known.remove(room);
-        }
-=======
         known.retain(|room, _| !free.contains(room));
->>>>>>> wt-t2
     }
 }
 
