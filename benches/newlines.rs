@@ -3,6 +3,7 @@
 //! whole process beside the scan.
 
 #![allow(unsafe_code, reason = "a map, to be compared with one")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program to time, not to ship")]
 
 use std::fs::File;
 use std::path::PathBuf;

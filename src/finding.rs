@@ -173,18 +173,18 @@ impl Findings {
 
     /// Copies what a hit says, with those of its rules that are asked for; with none of them there is no hit. `hit`'s own
     /// ranges are set here.
-    pub fn push(&mut self, hit: Hit, new: NewHit<'_>, rules: impl Iterator<Item = RuleId>) {
+    pub fn push(&mut self, mut hit: Hit, new: NewHit<'_>, rules: impl Iterator<Item = RuleId>) {
         let start = self.rules.len();
         self.rules.extend(rules);
-        let rules = start..self.rules.len();
-        if rules.is_empty() {
+        hit.rules = start..self.rules.len();
+        if hit.rules.is_empty() {
             return;
         }
-        let text = keep(&mut self.text, new.text);
-        let path = keep(&mut self.text, new.path);
-        let client = keep(&mut self.text, new.client);
-        let host = new.host.map(|h| keep(&mut self.text, h));
-        self.hits.push(Hit { text, path, client, host, rules, ..hit });
+        hit.text = keep(&mut self.text, new.text);
+        hit.path = keep(&mut self.text, new.path);
+        hit.client = keep(&mut self.text, new.client);
+        hit.host = new.host.map(|h| keep(&mut self.text, h));
+        self.hits.push(hit);
     }
 
     /// The line of a hit.

@@ -48,7 +48,7 @@ mod tests {
             let all = std::iter::once("probewatch").chain(args.iter().copied());
             let error = cli::command().try_get_matches_from(all).expect_err("a mistake");
             let text = harmless(error).render().to_string();
-            assert!(!text.contains('\u{1b}') && text.contains("\\u{1b}"), "{text}");
+            assert!(!text.contains('\u{1b}') && text.contains("\\x1b"), "{text}");
         }
     }
 }

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn control_bytes_are_escaped() {
-        assert_eq!(shown("a\u{1b}[31m\nü\u{202e}"), "a\\u{1b}[31m\\nü\\u{202e}");
-        assert_eq!(shown_lines("a\nb\u{7}\n"), "a\nb\\u{7}");
+        assert_eq!(shown("a\u{1b}[31m\nü\u{202e}"), "a\\x1b[31m\\x0aü\\u{202e}");
+        assert_eq!(shown_lines("a\nb\u{7}\n"), "a\nb\\x07");
     }
 }

@@ -231,19 +231,16 @@ fn write(
     spool: Option<pipeline::Spool>,
     mut sink: Sink,
 ) -> Result<(), Failure> {
-    let written = match spool {
-        Some(spool) => {
-            let mut normalizer = Normalizer::default();
-            spool.for_each(|line| match hit::hit(material, context, line, &mut normalizer) {
-                Some(hit) => ndjson::write(&hit, material.rules, &mut sink),
-                None => Ok(()),
-            })
-        }
-        None => {
-            let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
-            let view = View { format: settings.format, by: settings.by, top: settings.top, width, color };
-            render(report, &view, &mut sink)
-        }
+    let written = if let Some(spool) = spool {
+        let mut normalizer = Normalizer::default();
+        spool.for_each(|line| match hit::hit(material, context, line, &mut normalizer) {
+            Some(hit) => ndjson::write(&hit, material.rules, &mut sink),
+            None => Ok(()),
+        })
+    } else {
+        let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
+        let view = View { format: settings.format, by: settings.by, top: settings.top, width, color };
+        render(report, &view, &mut sink)
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

@@ -22,7 +22,7 @@ pub(super) fn listen() -> Stop {
     for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
         // The order matters: the second signal must find the flag that the first one set.
         let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.came));
-        let _ = flag::register_usize(signal, Arc::clone(&stop.which), signal as usize);
+        let _ = flag::register_usize(signal, Arc::clone(&stop.which), usize::from(exit.code()));
         let _ = flag::register(signal, Arc::clone(&stop.came));
     }
     stop
@@ -36,10 +36,7 @@ impl Stop {
 
     /// How to end, if a signal came.
     pub(super) fn exit(&self) -> Option<Exit> {
-        match self.which.load(Ordering::SeqCst) as i32 {
-            SIGINT => Some(Exit::Interrupted),
-            SIGTERM => Some(Exit::Terminated),
-            _ => None,
-        }
+        let code = self.which.load(Ordering::SeqCst);
+        [Exit::Interrupted, Exit::Terminated].into_iter().find(|exit| usize::from(exit.code()) == code)
     }
 }

@@ -20,9 +20,9 @@ pub(super) fn text(report: &Report<'_>, times: &Times, threads: usize) -> String
     let sum = &report.totals.sum;
     let reading = times.read.saturating_sub(times.ready);
     let ms = |d: Duration| d.as_secs_f64() * 1_000.0;
-    let rate = sum.bytes as f64 / 1e6 / reading.as_secs_f64().max(1e-9);
+    let rate = sum.bytes / u64::try_from(reading.as_micros()).unwrap_or(u64::MAX).max(1);
     format!(
-        "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {:.0} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
+        "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
         ms(times.ready),
         report.rule_set.rules().len(),
         ms(reading),

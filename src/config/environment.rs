@@ -188,7 +188,7 @@ mod tests {
             told,
             [
                 "nothing reads the variable PROBEWATCH_MIN_SEVERTY; did you mean PROBEWATCH_MIN_SEVERITY?",
-                "nothing reads the variable PROBEWATCH_\\u{1b}; 'probewatch scan --help' lists them",
+                "nothing reads the variable PROBEWATCH_\\x1b; 'probewatch scan --help' lists them",
             ]
         );
         assert!(!strangers(&set(&[("PROBEWATCH_", "")])).is_empty());

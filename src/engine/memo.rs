@@ -30,7 +30,9 @@ impl<V: Default> Memo<V> {
     /// as well.
     pub(super) fn fingerprint<const N: usize>(&self, parts: [&[u8]; N]) -> Fingerprint {
         let mut hasher = self.seed.build_hasher();
-        parts.iter().for_each(|part| hasher.write(part));
+        for part in parts {
+            hasher.write(part);
+        }
         Fingerprint(hasher.finish().max(1))
     }
 

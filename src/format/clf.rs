@@ -172,8 +172,11 @@ fn quoted_end(text: &[u8]) -> Option<usize> {
     memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
 }
 
-/// The virtual host, where there is one, and the client as logged and read, out of what stands before the time.
-fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8], Client<'_>)> {
+/// The virtual host, where there is one, and the client as logged and as read.
+type Asker<'a> = (Option<&'a [u8]>, &'a [u8], Client<'a>);
+
+/// Who asked whom, out of what stands before the time.
+fn split_client(prefix: &[u8]) -> Option<Asker<'_>> {
     if let Some((address, end)) = v4_at_start(prefix)
         && prefix[end..] == *b" - - "
     {
@@ -183,7 +186,7 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8], Client<'_>)> {
 }
 
 /// The same for anything but an IPv4 address and two dashes.
-fn split_rare_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8], Client<'_>)> {
+fn split_rare_client(prefix: &[u8]) -> Option<Asker<'_>> {
     let end = memchr(b' ', prefix)?;
     let (first, rest) = (&prefix[..end], &prefix[end + 1..]);
     if first.is_empty() {

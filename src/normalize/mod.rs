@@ -112,11 +112,11 @@ fn is_plain(target: &[u8]) -> bool {
     }
     let mut trigger = false;
     for &b in target {
-        trigger |= (b == b'%') | (b == b'\\') | (b == b'+') | (b == b';') | (b == b'*') | (b < 0x20) | (b >= 0x7f);
+        trigger |= (b == b'%') || (b == b'\\') || (b == b'+') || (b == b';') || (b == b'*') | !(0x20..0x7f).contains(&b);
     }
     for (&a, &b) in target.iter().zip(&target[1..]) {
-        trigger |= (a == b'/') & ((b == b'/') | (b == b'.'));
-        trigger |= (a == b'&') & (b == b'#');
+        trigger |= (a == b'/') && (b == b'/') || (b == b'.');
+        trigger |= (a == b'&') && (b == b'#');
     }
     !trigger
 }

@@ -12,7 +12,7 @@ pub(super) fn decode(query: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Ro
 }
 
 /// Control bytes and the lone no-break space of Latin-1 become spaces, and so do SQL comments; the inside of a
-/// `/*!50000 ... */` stays, because MySQL runs it.
+/// `/*!50000 ... */` stays, because `MySQL` runs it.
 pub(super) fn tidy(query: &mut Vec<u8>, spare: &mut Vec<u8>) {
     for at in 0..query.len() {
         let lone_nbsp = query[at] == 0xa0 && (at == 0 || query[at - 1] < 0x80);

@@ -132,7 +132,7 @@ impl<'a> OneInput<'a> {
             let what = recognise(&state.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
             notices.push(format!("passed over: {what}; name it to have it read"));
         }
-        let input = (!foreign || state.lines.lines == 0).then(|| state.input(path, &reading, unread));
+        let input = (!foreign || state.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job.scope.format));
         Done { text, input, notices, without_time, stopped }
     }
 }
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>) -> Input {
+    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, only: Option<LogFormat>) -> Input {
         let (first_time, last_time) = self.times.unzip();
         Input {
             path,
@@ -172,7 +172,7 @@ impl State {
             hits: self.hits,
             first_time,
             last_time,
-            problem: unread.or_else(|| self.problem(reading)),
+            problem: unread.or_else(|| self.problem(reading, only)),
             ..Input::default()
         }
     }
@@ -183,7 +183,7 @@ impl State {
         LogFormat::ALL.into_iter().zip(self.lines.parsed).find(|(_, n)| *n == most).map(|(format, _)| format)
     }
 
-    fn problem(&self, reading: &Reading) -> Option<String> {
+    fn problem(&self, reading: &Reading, only: Option<LogFormat>) -> Option<String> {
         let LineCounts { lines, nul_bytes, .. } = self.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());
@@ -192,16 +192,23 @@ impl State {
             return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
         }
         if lines > 0 && self.lines.parsed() == 0 {
-            let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
-            // A line over the limit was not held.
-            let first = match String::from_utf8_lossy(&self.first_line) {
-                line if line.is_empty() => String::new(),
-                line => format!(". First line: {line}"),
-            };
-            return Some(format!(
-                "none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}"
-            ));
+            return Some(self.unexplained(only));
         }
         (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
+    }
+    /// Of an input without one line that parses: what was expected, and what it looks like instead.
+    fn unexplained(&self, only: Option<LogFormat>) -> String {
+        if let Some(format) = only {
+            // Any other format was ruled out, so what it looks like says nothing.
+            return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
+        }
+        let lines = self.lines.lines;
+        let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+        // A line over the limit was not held.
+        let first = match String::from_utf8_lossy(&self.first_line) {
+            line if line.is_empty() => String::new(),
+            line => format!(". First line: {line}"),
+        };
+        format!("none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}")
     }
 }

@@ -28,6 +28,7 @@ pub struct Material<'a> {
 
 /// The rows that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
 pub struct Wanted {
     /// What answered.
     pub answered: bool,

@@ -52,7 +52,7 @@ pub const CLASSES: [&str; 37] = [
 /// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Family {
+pub(super) struct RuleFile {
     #[serde(default)]
     #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
     pub(super) family: String,

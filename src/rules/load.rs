@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::compile::compile;
-use super::definition::{CLASSES, Definition, Family};
+use super::definition::{CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
 use super::set::RuleSet;
 use crate::finding::Severity;
@@ -153,7 +153,7 @@ fn read(path: &Path) -> Result<String, RuleError> {
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
 fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let family: Family = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
+    let family: RuleFile = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
     let mut lines = LineNumbers::default();
     Ok(family
         .rule

@@ -50,7 +50,11 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() && name != "tests" {
             walk(&path, paths);
-        } else if name.ends_with(".rs") && name != "tests.rs" && name != "fixture.rs" {
+<<<<<<< HEAD
+        } else if Path::new(&name).extension().is_some_and(|e| e == "rs") && name != "tests.rs" && name != "fixture.rs" {
+=======
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" && name != "fixture.rs" {
+>>>>>>> wt-t2
             paths.push(path);
         }
     }
@@ -71,7 +75,7 @@ fn is_module(line: &str) -> bool {
 }
 
 fn without_comment(line: &str) -> &str {
-    let comment = line.match_indices("//").map(|(at, _)| at).find(|at| line[..*at].matches('"').count() % 2 == 0);
+    let comment = line.match_indices("//").map(|(at, _)| at).find(|at| line[..*at].matches('"').count().is_multiple_of(2));
     &line[..comment.unwrap_or(line.len())]
 }
 
@@ -149,7 +153,13 @@ fn the_lowest_floor_has_no_cycle() {
         let free: Vec<_> =
             known.iter().filter(|(_, rooms)| rooms.iter().all(|room| !known.contains_key(room))).map(|(room, _)| room.clone()).collect();
         assert!(!free.is_empty(), "these know each other in a circle: {known:?}");
-        free.iter().for_each(|room| drop(known.remove(room)));
+<<<<<<< HEAD
+        for room in &free {
+            known.remove(room);
+        }
+=======
+        known.retain(|room, _| !free.contains(room));
+>>>>>>> wt-t2
     }
 }
 

@@ -149,7 +149,7 @@ fn h6_no_cell_is_a_formula() {
 #[test]
 fn h7_every_row_has_the_cells_of_its_header() {
     let agent = br#"a\",b;c"#;
-    let rig = rig([&probe(br#"\x22,;"#, b"-", agent)[..], &probe(b"a,b", b",", b"\r\0,;'")[..], log(100).as_bytes()].concat());
+    let rig = rig([&probe(br"\x22,;", b"-", agent)[..], &probe(b"a,b", b",", b"\r\0,;'")[..], log(100).as_bytes()].concat());
     for args in &FORMATS[1..5] {
         let rows = cells(&rig.run(*args).text());
         assert!(rows.len() > 1 && rows.iter().all(|row| row.len() == rows[0].len()), "{rows:?}");

@@ -1,9 +1,10 @@
 //! Runs the binary on real files, as a user would. One program, so that it links once.
 
 #![allow(missing_docs, reason = "tests say what they do in their names")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "where a test cannot go on, it has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test needs and cannot have is its failure")]
 
 mod addresses;
+mod cases;
 mod changing;
 mod content;
 mod files;

@@ -120,7 +120,7 @@ fn j9_very_many_clients_and_paths() {
     let mut text = String::new();
     for n in 0..LINES {
         let [_, a, b, c] = n.to_be_bytes();
-        let _ = write!(text, "10.{a}.{b}.{c} - - [02/Nov/2026:08:01:00 +0000] \"GET /{n}/.env HTTP/1.1\" 404 5 \"-\" \"agent {n}\"\n");
+        let _ = writeln!(text, "10.{a}.{b}.{c} - - [02/Nov/2026:08:01:00 +0000] \"GET /{n}/.env HTTP/1.1\" 404 5 \"-\" \"agent {n}\"");
     }
     rig.file("access.log", text);
     let run = rig.run(["scan", "-f", "json", "-j2", "access.log"]);

@@ -81,7 +81,7 @@ fn what_follows_the_last_member() {
     let packed = gzip([&b"one\n"[..], b"two\nthr", b"ee\n", b""]);
     let (lines, reading) = read_bytes(&packed);
     assert_eq!((lines.len(), &reading.damage, reading.notes.len()), (3, &None, 0));
-    let (padded, note) = read_bytes(&[&packed[..], &[0; 100_000]].concat());
+    let (padded, note) = read_bytes(&[&packed[..], &vec![0; 100_000]].concat());
     assert_eq!((padded, note.damage, &note.notes[..]), (lines.clone(), None, &["100000 zero bytes follow the gzip stream".to_owned()][..]));
     for garbage in [&b"garbage"[..], b"\0\0garbage", b"\x1f\x8b\x07 and more of it", b"\x1fgarbage, and more"] {
         let (delivered, reading) = read_bytes(&[&packed[..], garbage].concat());

@@ -1,0 +1,122 @@
+//! Commands as data: each `tests/cases/*.toml` holds logs and what the command says of them.
+//!
+//! A case names its arguments, and of the outcome what matters: the exit code always; `stdout` to the byte, or
+//! `stdout_has` and `stdout_lacks` in parts; `stderr` to the byte, or `stderr_has` in parts. A case without standard
+//! input gets the null device.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::rig::{Rig, Run, finish};
+
+/// A file of cases.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    /// The files that each of them finds, by name: their lines.
+    #[serde(default)]
+    files: BTreeMap<String, Vec<String>>,
+    case: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// What it shows.
+    name: String,
+    args: Vec<String>,
+    /// Files of its own.
+    #[serde(default)]
+    files: BTreeMap<String, Vec<String>>,
+    stdin: Option<Vec<String>>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    exit: i32,
+    stdout: Option<String>,
+    #[serde(default)]
+    stdout_has: Vec<String>,
+    #[serde(default)]
+    stdout_lacks: Vec<String>,
+    stderr: Option<String>,
+    #[serde(default)]
+    stderr_has: Vec<String>,
+}
+
+fn lines(lines: &[String]) -> String {
+<<<<<<< HEAD
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+=======
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
+>>>>>>> wt-t2
+}
+
+impl Case {
+    fn run(&self, common: &BTreeMap<String, Vec<String>>) -> Run {
+        let rig = Rig::new();
+        for (name, text) in common.iter().chain(&self.files) {
+            rig.file(name, lines(text));
+        }
+        match &self.stdin {
+            Some(text) => rig.run_with_stdin(&self.args, lines(text).as_bytes()),
+            None => finish(rig.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
+        }
+    }
+
+    /// What is not as it should be.
+    fn complaints(&self, run: &Run) -> Vec<String> {
+        let (stdout, stderr) = (run.text(), &run.stderr);
+        let mut complaints = Vec::new();
+        let mut check = |fine: bool, what: String| {
+            if !fine {
+                complaints.push(what);
+            }
+        };
+        check(run.code == self.exit, format!("exit is {}, not {}", run.code, self.exit));
+        for (stream, exact, found) in [("stdout", &self.stdout, &stdout), ("stderr", &self.stderr, stderr)] {
+            check(exact.as_ref().is_none_or(|text| text == found), format!("{stream} is not {exact:?}"));
+        }
+        for part in &self.stdout_has {
+            check(stdout.contains(part), format!("stdout has no {part:?}"));
+        }
+        for part in &self.stdout_lacks {
+            check(!stdout.contains(part), format!("stdout has {part:?}"));
+        }
+        for part in &self.stderr_has {
+            check(stderr.contains(part), format!("stderr has no {part:?}"));
+        }
+        complaints
+    }
+}
+
+/// Runs all cases of a file; gives their number, and what went wrong.
+fn check(path: &Path) -> (usize, Vec<String>) {
+    let text = fs::read_to_string(path).unwrap();
+    let cases: Cases = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut wrong = Vec::new();
+    for case in &cases.case {
+        let run = case.run(&cases.files);
+        let complaints = case.complaints(&run);
+        if !complaints.is_empty() {
+            let (file, said) = (path.file_name().unwrap().display(), run.text() + &run.stderr);
+            wrong.push(format!("{file}: {}\n  {}\n{said}", case.name, complaints.join("\n  ")));
+        }
+    }
+    let names: BTreeSet<_> = cases.case.iter().map(|case| &case.name).collect();
+    assert_eq!(names.len(), cases.case.len(), "{}: two cases of one name", path.display());
+    (cases.case.len(), wrong)
+}
+
+#[test]
+fn every_case_is_as_it_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let (cases, wrong): (Vec<_>, Vec<_>) = paths.iter().map(|path| check(path)).unzip();
+    assert!(cases.iter().sum::<usize>() >= 25, "the cases are not here: {paths:?}");
+    let wrong = wrong.concat();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
