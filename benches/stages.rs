@@ -123,10 +123,10 @@ fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
 fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let (matcher, records) = (Matcher::new(rules), records(log));
     // As the line loop asks: first whether all of it is known to be clean.
-    let matches = |record: &Record<'_>, headers, scratch: &mut Scratch| {
+    let found = |record: &Record<'_>, headers, scratch: &mut Scratch| {
         !matcher.knows_clean(record.request, headers, scratch) && !matcher.verdict(record, headers, scratch).rules.is_empty()
     };
-    let hits = |scratch: &mut Scratch| records.iter().filter(|(record, headers)| matches(record, headers, scratch)).count();
+    let hits = |scratch: &mut Scratch| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
     let mut used = Scratch::default();
     assert_eq!(hits(&mut used), LINES / PROBES);
     assert_eq!(hits(&mut used), LINES / PROBES, "what is remembered is the same");
