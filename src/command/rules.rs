@@ -25,10 +25,9 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
-    let choice = RuleChoice { only: vec![id.to_owned()], ..choice.clone() };
-    with_rules(&choice, |rules| {
-        let pages: Vec<_> = rules.rules().iter().map(page).collect();
-        stdout::print(pages.join("\n").as_bytes())
+    with_rules(choice, |rules| match rules.rules().iter().find(|rule| rule.id == id) {
+        Some(rule) => stdout::print(page(rule).as_bytes()),
+        None => message::refused(&format!("no rule is called '{id}'; `probewatch rules list` shows them all")),
     })
 }
 
