@@ -27,7 +27,10 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| match rules.rules().iter().find(|rule| rule.id == id) {
         Some(rule) => stdout::print(page(rule).as_bytes()),
-        None => message::refused(&format!("no rule is called '{id}'; `probewatch rules list` shows them all")),
+        None => {
+            let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+            message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+        }
     })
 }
 

@@ -3,6 +3,7 @@
 use super::Case;
 use super::condition::Condition;
 use super::definition::Answer;
+use super::error::nearest;
 use super::literals::Literals;
 use crate::finding::{RuleId, Severity};
 
@@ -57,6 +58,12 @@ impl RuleSet {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The id that is most like this one, when one is like it at all.
+    #[must_use]
+    pub fn nearest(&self, id: &str) -> Option<String> {
+        nearest(id, self.rules.iter().map(|rule| rule.id.as_str()))
     }
 
     /// What must hold for a rule, by its number.
