@@ -25,12 +25,12 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
-    with_rules(choice, |rules| match rules.rules().iter().find(|rule| rule.id == id) {
-        Some(rule) => stdout::print(page(rule).as_bytes()),
-        None => {
-            let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-            message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+    with_rules(choice, |rules| {
+        if let Some(rule) = rules.rules().iter().find(|rule| rule.id == id) {
+            return stdout::print(page(rule).as_bytes());
         }
+        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
     })
 }
 
