@@ -48,12 +48,6 @@ impl<K: Hash + Eq> Interner<K> {
     pub fn keys(&self) -> &[K] {
         &self.keys
     }
-
-    /// All keys, to be moved elsewhere.
-    #[must_use]
-    pub fn into_keys(self) -> Vec<K> {
-        self.keys
-    }
 }
 
 #[cfg(test)]

@@ -17,14 +17,12 @@ use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::words::{FailOn, LogFormatWord};
 use crate::command::Settings;
 use crate::finding::Severity;
+use crate::input::read::MAX_LINE;
 use crate::rules::RuleChoice;
 use crate::time::Bound;
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
-
-/// The longest line that is looked at where nothing else is said: 1 MiB.
-pub const MAX_LINE: usize = 1 << 20;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]

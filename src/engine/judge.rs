@@ -6,10 +6,10 @@
 use memchr::{memchr, memchr_iter};
 
 use super::{Matcher, Scratch};
-use crate::finding::{Findings, Hit, NewHit, RuleId, Severity};
+use crate::finding::{Findings, Hit, NewHit, Severity};
 use crate::format::{Frame, LogFormat};
 use crate::record::Outcome;
-use crate::rules::{Answer, RuleSet};
+use crate::rules::RuleSet;
 use crate::time::{Bound, LogTime};
 
 /// What a run is asked to look at and to keep.
@@ -152,14 +152,8 @@ impl<'a> Judge<'a> {
             return;
         }
         let answered = outcome == Outcome::Answered;
-        let rules = || new.rules.iter().copied().filter(|&rule| self.severity(rule, answered) >= self.scope.min_severity);
-        hit.exposes = rules().any(|rule| self.rules.rule(rule).answer == Answer::Exposes);
+        let rules = || new.rules.iter().copied().filter(|&rule| self.rules.rule(rule).severity_when(answered) >= self.scope.min_severity);
+        hit.exposes = rules().any(|rule| self.rules.rule(rule).exposes());
         findings.push(hit, new, rules());
-    }
-
-    /// How bad a match is: one level more where an answer means something.
-    fn severity(&self, rule: RuleId, answered: bool) -> Severity {
-        let rule = self.rules.rule(rule);
-        if answered && rule.answer == Answer::Exposes { rule.severity.raised() } else { rule.severity }
     }
 }

@@ -9,7 +9,7 @@ use super::rows::{self, Item};
 use crate::context::{CatchAlls, Evidence};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
-use crate::rules::{Answer, RuleSet};
+use crate::rules::RuleSet;
 use crate::source::SourceText;
 use crate::tally::{CellView, Scope, Tally};
 
@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
     pub fn of(material: &Material<'a>) -> Self {
         let Material { rules, tally, .. } = *material;
         let classes = |list: &[RuleId]| -> Vec<&'a str> {
-            list.iter().map(|&r| rules.rule(r)).filter(|r| r.answer == Answer::Exposes).map(|r| r.class.as_str()).collect()
+            list.iter().map(|&r| rules.rule(r)).filter(|r| r.exposes()).map(|r| r.class.as_str()).collect()
         };
         let answers: Vec<_> =
             tally.cells().filter_map(|view| Some((answer_key(&view)?, view.path, classes(tally.rules(view.rules))))).collect();
@@ -82,11 +82,7 @@ fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
 /// How bad a hit is: its worst rule, those that expose one level up where the answer means something.
 #[must_use]
 pub fn severity(rules: &RuleSet, matched: &[RuleId], answered: bool) -> Severity {
-    let of = |&id: &RuleId| {
-        let rule = rules.rule(id);
-        if answered && rule.answer == Answer::Exposes { rule.severity.raised() } else { rule.severity }
-    };
-    matched.iter().map(of).max().unwrap_or(Severity::Info)
+    matched.iter().map(|&id| rules.rule(id).severity_when(answered)).max().unwrap_or(Severity::Info)
 }
 
 /// Builds the report. `inputs` come with line-local counts of hits; what the context takes below the level is taken

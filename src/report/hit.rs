@@ -7,7 +7,6 @@ use crate::client::Client;
 use crate::finding::RuleId;
 use crate::normalize::Normalizer;
 use crate::record::Outcome;
-use crate::rules::Answer;
 use crate::tally::{Place, Site};
 
 /// A line that matched, as it was kept.
@@ -27,7 +26,7 @@ pub struct KeptLine<'a> {
 pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, normalizer: &'a mut Normalizer) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
     let outcome = Outcome::of(record.status);
-    let exposes = line.rules.iter().any(|&rule| material.rules.rule(rule).answer == Answer::Exposes);
+    let exposes = line.rules.iter().any(|&rule| material.rules.rule(rule).exposes());
     let site = Site::of(record.host, line.place.input);
     let meant = exposes && outcome == Outcome::Answered;
     let catch_all = meant && record.status.is_some_and(|status| context.is_catch_all(&(site.scope(), status, record.bytes)));

@@ -12,7 +12,6 @@ use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::record::{Outcome, Record};
-use crate::rules::Answer;
 use crate::tally::{self, CellView, span};
 use crate::time::LogTime;
 
@@ -57,7 +56,7 @@ pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], most: usi
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
 pub(super) fn by_rule<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |item: &Item<'a>, rules: &'a [RuleId]| {
-        let answered = item.answered && material.rules.rule(rules[0]).answer == Answer::Exposes;
+        let answered = item.answered && material.rules.rule(rules[0]).exposes();
         Item { rules, answered, severity: severity(material.rules, rules, answered), ..*item }
     };
     let each: Vec<_> = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();

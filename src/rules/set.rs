@@ -36,6 +36,20 @@ pub struct Rule {
     pub misses: Vec<Case>,
 }
 
+impl Rule {
+    /// Whether a 2xx means that what was asked for is there.
+    #[must_use]
+    pub fn exposes(&self) -> bool {
+        self.answer == Answer::Exposes
+    }
+
+    /// How bad a hit is: one level more where it was answered and the answer means something.
+    #[must_use]
+    pub fn severity_when(&self, answered: bool) -> Severity {
+        if answered && self.exposes() { self.severity.raised() } else { self.severity }
+    }
+}
+
 /// A compiled set of rules, sorted by id, so that sorted [`RuleId`]s are sorted ids.
 #[derive(Debug)]
 pub struct RuleSet {
