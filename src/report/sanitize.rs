@@ -22,12 +22,6 @@ pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A cell of a CSV file: [`text`], then [`guard`].
-#[must_use]
-pub fn csv_cell(bytes: &[u8]) -> Cow<'_, str> {
-    guard(text(bytes))
-}
-
 /// Puts a `'` before a cell that a spreadsheet would take for a formula: one that begins with `= + - @`, a tab or a
 /// carriage return (by now `\x09` and `\x0d`), or a form of these that it folds, be it after spaces or quotes.
 ///
@@ -116,6 +110,10 @@ fn is_hostile(c: char) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn csv_cell(bytes: &[u8]) -> Cow<'_, str> {
+        guard(text(bytes))
+    }
 
     #[test]
     fn writes_out_what_acts() {
