@@ -11,6 +11,7 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use probewatch::engine::{Judge, Matcher, Scope, Scratch};
 use probewatch::format::Frame;
+use probewatch::names::Names;
 use probewatch::normalize::Normalizer;
 use probewatch::record::Record;
 use probewatch::rules::{self, RuleChoice, RuleSet};
@@ -98,7 +99,7 @@ fn records(log: &str) -> Vec<(Record<'_>, &[u8])> {
 
 fn frames(group: &mut BenchmarkGroup<'_, WallTime>, log: &str) {
     let count = || {
-        let statuses = log.lines().filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.tail().status);
+        let statuses = log.lines().filter_map(|line| Frame::locate(black_box(line.as_bytes()), None)?.status());
         statuses.filter(|&status| status == 404).count()
     };
     assert_eq!(count(), LINES / PROBES);
@@ -122,9 +123,10 @@ fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
 /// A scratch that is fresh has to work every verdict out; one that is used knows many of them.
 fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let (matcher, records) = (Matcher::new(rules), records(log));
-    // As the line loop asks: first whether all of it is known to be clean.
+    // As the line loop asks: first whether it is known.
     let found = |record: &Record<'_>, headers, scratch: &mut Scratch| {
-        !matcher.knows_clean(record.request, headers, scratch) && !matcher.verdict(record, headers, scratch).rules.is_empty()
+        let known = scratch.recall(record.request, headers, record.status);
+        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != Names::NO_RULES
     };
     let hits = |scratch: &mut Scratch| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
     let mut used = Scratch::default();
@@ -142,7 +144,11 @@ fn judging(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str)
     let findings = judge.judge(log.as_bytes(), &mut scratch);
     assert_eq!((findings.lines.lines, findings.lines.parsed(), findings.hits.len()), (LINES as u64, LINES as u64, LINES / PROBES));
     group.throughput(Throughput::Bytes(log.len() as u64));
-    group.bench_function("judging", |b| b.iter(|| judge.judge(black_box(log.as_bytes()), &mut scratch)));
+    let mut judging = || {
+        let findings = judge.judge(black_box(log.as_bytes()), &mut scratch);
+        scratch.recycle(findings);
+    };
+    group.bench_function("judging", |b| b.iter(&mut judging));
 }
 
 fn tallying(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {

@@ -1,59 +1,94 @@
-//! What each client asked for, matched or not.
+//! Numbers clients, however they are written: `192.0.2.7` and `::ffff:192.0.2.7` get one number.
+//!
+//! Every line comes through here, so a text that was seen before is found by its bytes, without reading it as an address.
+//! What clients did is counted elsewhere.
+
+use std::hash::BuildHasher;
+use std::hint::black_box;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use crate::client::{Client, ClientKey};
 use crate::intern::Interner;
 
-/// Counts of one client.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClientCount {
-    /// All its requests.
-    pub requests: u64,
-    /// Those of them that matched a rule, reported or not.
-    pub matched: u64,
-}
-
-/// Counts by client.
+/// Distinct clients, by number.
 #[derive(Debug, Default)]
 pub struct Clients {
     keys: Interner<ClientKey>,
-    counts: Vec<ClientCount>,
+    short: HashTable<(ShortText, u32)>,
+    state: RandomState,
+}
+
+/// A text of 8 to 16 bytes, as nearly all IPv4 addresses are, in two words. Zeros fill it up, so it may not end in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct ShortText(u64, u64);
+
+impl ShortText {
+    #[inline]
+    fn of(text: &[u8]) -> Option<Self> {
+        let (first, last) = (u64::from_le_bytes(*text.first_chunk()?), u64::from_le_bytes(*text.last_chunk()?));
+        // The last eight bytes overlap the first eight; what they share is shifted out.
+        let missing = 16_u32.checked_sub(text.len() as u32)?;
+        (last >> 56 != 0).then(|| Self(first, last.unbounded_shr(missing * 8)))
+    }
 }
 
 impl Clients {
-    /// The number of a client.
-    pub fn number(&mut self, client: Client<'_>) -> usize {
-        let number = self.keys.number(&client, ClientKey::from);
-        if number == self.counts.len() {
-            self.counts.push(ClientCount::default());
+    /// The number of a client, as logged.
+    #[inline]
+    pub fn number(&mut self, text: &[u8]) -> u32 {
+        if let Some(short) = ShortText::of(text)
+            && let Some((_, number)) = self.short.find(self.state.hash_one(short), |(known, _)| *known == short)
+        {
+            return *number;
+        }
+        self.number_unknown(text)
+    }
+
+    #[cold]
+    fn number_unknown(&mut self, text: &[u8]) -> u32 {
+        // A copy that stays what it is: the bytes of a map may change between two looks at them, and a number is
+        // remembered.
+        let text = black_box(text.to_vec());
+        let number = self.number_of(Client::parse(&text));
+        if let Some(short) = ShortText::of(&text) {
+            self.short.insert_unique(self.state.hash_one(short), (short, number), |(known, _)| self.state.hash_one(known));
         }
         number
     }
 
+    /// The number of a client.
+    pub fn number_of(&mut self, client: Client<'_>) -> u32 {
+        self.keys.number(&client, ClientKey::from)
+    }
+
     /// The client with a number.
     #[must_use]
-    pub fn client(&self, number: usize) -> Client<'_> {
+    pub fn client(&self, number: u32) -> Client<'_> {
         self.keys.key(number).client()
     }
 
-    /// The counts of the client with a number.
-    #[must_use]
-    pub fn count(&self, number: usize) -> ClientCount {
-        self.counts[number]
+    /// Takes in other clients; the new number of each, by its old one.
+    pub fn merge(&mut self, other: &Self) -> Vec<u32> {
+        other.keys.keys().iter().map(|key| self.number_of(key.client())).collect()
     }
+}
 
-    /// The same, to be changed.
-    pub fn count_mut(&mut self, number: usize) -> &mut ClientCount {
-        &mut self.counts[number]
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
 
-    /// Adds other counts; the new number of each of the others' clients.
-    pub fn absorb(&mut self, other: &Self) -> Vec<usize> {
-        let add = |(key, count): (&ClientKey, &ClientCount)| {
-            let number = self.number(key.client());
-            self.counts[number].requests += count.requests;
-            self.counts[number].matched += count.matched;
-            number
-        };
-        other.keys.keys().iter().zip(&other.counts).map(add).collect()
+    proptest! {
+        #[test]
+        fn a_text_has_the_number_of_its_client(texts in prop::collection::vec("(::ffff:)?1[0-2]{0,2}\\.1\\.1\\.1(:80)?|[ab\0]{0,20}", 1..40)) {
+            let mut clients = Clients::default();
+            for text in texts.iter().chain(&texts) {
+                let number = clients.number(text.as_bytes());
+                prop_assert_eq!(clients.client(number), Client::parse(text.as_bytes()));
+                prop_assert_eq!(clients.number_of(Client::parse(text.as_bytes())), number);
+            }
+        }
     }
 }

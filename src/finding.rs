@@ -8,7 +8,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clients::Clients;
 use crate::time::LogTime;
 
 /// How bad a hit would be if the server gave what was asked for.
@@ -71,23 +70,23 @@ impl FromStr for Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
 
-/// What the engine found in a run of lines. It owns all it says: the lines may be gone when it is read.
+/// What the engine found in a run of lines. It owns all it says, as the lines may be gone when it is read; its numbers are
+/// those of the [`Names`](crate::names::Names) of the worker that found it.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.
     pub lines: LineCounts,
-    /// Requests within the time window.
-    pub requests: u64,
     /// Lines kept although no time could be read, where a window asked for one.
     pub without_time: u64,
     /// The earliest and the latest time of a parsed line.
     pub times: Option<(LogTime, LogTime)>,
-    /// What each client asked for.
-    pub clients: Clients,
-    /// The lines that matched, in their order.
+    /// Who asked, a number for each request within the time window.
+    pub askers: Vec<u32>,
+    /// The askers of those that matched, reported or not.
+    pub probers: Vec<u32>,
+    /// The lines to report, in their order.
     pub hits: Vec<Hit>,
     text: Vec<u8>,
-    rules: Vec<RuleId>,
 }
 
 /// Where lines went: `lines = parsed + unparsed + oversized`.
@@ -141,26 +140,14 @@ pub struct Hit {
     pub parsed: bool,
     /// Whether a 2xx means that what was asked for is there.
     pub exposes: bool,
+    /// The client's number.
+    pub client: u32,
+    /// The number of the normalised path.
+    pub path: u32,
+    /// The number of the list of rules that matched.
+    pub rules: u32,
     text: Range<usize>,
-    path: Range<usize>,
-    client: Range<usize>,
     host: Option<Range<usize>>,
-    rules: Range<usize>,
-}
-
-/// A hit about to be kept, borrowed from the line.
-#[derive(Debug, Clone, Copy)]
-pub struct NewHit<'a> {
-    /// The line.
-    pub text: &'a [u8],
-    /// The normalised path.
-    pub path: &'a [u8],
-    /// The client as logged; empty where there is none.
-    pub client: &'a [u8],
-    /// The virtual host.
-    pub host: Option<&'a [u8]>,
-    /// The rules that matched, sorted.
-    pub rules: &'a [RuleId],
 }
 
 impl Findings {
@@ -171,19 +158,26 @@ impl Findings {
         Self { lines, ..Self::default() }
     }
 
-    /// Copies what a hit says, with those of its rules that are asked for; with none of them there is no hit. `hit`'s own
-    /// ranges are set here.
-    pub fn push(&mut self, mut hit: Hit, new: NewHit<'_>, rules: impl Iterator<Item = RuleId>) {
-        let start = self.rules.len();
-        self.rules.extend(rules);
-        hit.rules = start..self.rules.len();
-        if hit.rules.is_empty() {
-            return;
-        }
-        hit.text = keep(&mut self.text, new.text);
-        hit.path = keep(&mut self.text, new.path);
-        hit.client = keep(&mut self.text, new.client);
-        hit.host = new.host.map(|h| keep(&mut self.text, h));
+    /// Requests within the time window.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.askers.len() as u64
+    }
+
+    /// Empties it, but for its room.
+    #[must_use]
+    pub fn cleared(mut self) -> Self {
+        self.askers.clear();
+        self.probers.clear();
+        self.hits.clear();
+        self.text.clear();
+        Self { askers: self.askers, probers: self.probers, hits: self.hits, text: self.text, ..Self::default() }
+    }
+
+    /// Keeps a hit, its line and the virtual host.
+    pub fn push(&mut self, mut hit: Hit, text: &[u8], host: Option<&[u8]>) {
+        hit.text = keep(&mut self.text, text);
+        hit.host = host.map(|h| keep(&mut self.text, h));
         self.hits.push(hit);
     }
 
@@ -193,28 +187,10 @@ impl Findings {
         &self.text[hit.text.clone()]
     }
 
-    /// The normalised path of a hit.
-    #[must_use]
-    pub fn path(&self, hit: &Hit) -> &[u8] {
-        &self.text[hit.path.clone()]
-    }
-
-    /// The client of a hit, as logged.
-    #[must_use]
-    pub fn client(&self, hit: &Hit) -> &[u8] {
-        &self.text[hit.client.clone()]
-    }
-
     /// The virtual host of a hit.
     #[must_use]
     pub fn host(&self, hit: &Hit) -> Option<&[u8]> {
         hit.host.clone().map(|range| &self.text[range])
-    }
-
-    /// The rules a hit matched, sorted.
-    #[must_use]
-    pub fn rules(&self, hit: &Hit) -> &[RuleId] {
-        &self.rules[hit.rules.clone()]
     }
 }
 
@@ -222,7 +198,6 @@ impl Hit {
     /// A hit that knows its place and nothing else yet.
     #[must_use]
     pub fn at(line: u32, offset: u64) -> Self {
-        let none = 0..0;
         Self {
             line,
             offset,
@@ -231,11 +206,11 @@ impl Hit {
             bytes: None,
             parsed: false,
             exposes: false,
-            text: none.clone(),
-            path: none.clone(),
-            client: none.clone(),
+            client: 0,
+            path: 0,
+            rules: 0,
+            text: 0..0,
             host: None,
-            rules: none,
         }
     }
 }

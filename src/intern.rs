@@ -23,30 +23,40 @@ impl<K> Default for Interner<K> {
 
 impl<K: Hash + Eq> Interner<K> {
     /// The number of a key; a key not seen before is copied by `own` and gets the next one.
-    pub fn number<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> usize
+    #[inline]
+    pub fn number<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let hash = self.state.hash_one(key);
         if let Some(&number) = self.table.find(hash, |&n| key.equivalent(&self.keys[n as usize])) {
-            return number as usize;
+            return number;
         }
-        let number = self.keys.len();
+        // Four thousand million keys do not fit into any memory.
+        let number = self.keys.len() as u32;
         self.keys.push(own(key));
-        self.table.insert_unique(hash, number as u32, |&n| self.state.hash_one(&self.keys[n as usize]));
+        self.table.insert_unique(hash, number, |&n| self.state.hash_one(&self.keys[n as usize]));
         number
     }
 
     /// The key with a number.
     #[must_use]
-    pub fn key(&self, number: usize) -> &K {
-        &self.keys[number]
+    pub fn key(&self, number: u32) -> &K {
+        &self.keys[number as usize]
     }
 
     /// All keys, by number.
     #[must_use]
     pub fn keys(&self) -> &[K] {
         &self.keys
+    }
+
+    /// Takes in other keys; the new number of each, by its old one.
+    pub fn merge(&mut self, other: &Self) -> Vec<u32>
+    where
+        K: Clone,
+    {
+        other.keys.iter().map(|key| self.number(key, K::clone)).collect()
     }
 }
 

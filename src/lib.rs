@@ -11,7 +11,7 @@
 //! | 3 | [`input`] · [`report`] |
 //! | 2 | [`engine`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
-//! | 0 | [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`intern`] · [`source`] |
+//! | 0 | [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -27,6 +27,7 @@ pub mod finding;
 pub mod format;
 pub mod input;
 pub mod intern;
+pub mod names;
 pub mod normalize;
 pub mod pipeline;
 pub mod record;

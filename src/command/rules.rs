@@ -44,8 +44,8 @@ pub fn test(choice: &RuleChoice) -> Exit {
         for (number, rule) in rules.rules().iter().enumerate() {
             for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
                 cases += 1;
-                let found = &matcher.verdict(&case.record(), b"", &mut scratch).rules;
-                if found.iter().any(|id| usize::from(id.0) == number) != expected {
+                let verdict = matcher.verdict(&case.record(), b"", &mut scratch);
+                if scratch.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(complaint(rule, case, expected));
                 }
             }

@@ -5,9 +5,12 @@
 
 use memchr::{memchr, memchr_iter};
 
-use super::{Matcher, Scratch};
-use crate::finding::{Findings, Hit, NewHit, Severity};
+use super::memory::Key;
+use super::scratch::Reported;
+use super::{Matcher, Scratch, Verdict};
+use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::format::{Frame, LogFormat};
+use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::RuleSet;
 use crate::time::{Bound, LogTime};
@@ -40,6 +43,42 @@ impl Default for Scope {
 /// shorter.
 const MAY_HOLD_A_HOLE: usize = 512;
 
+/// Requests that are judged side by side.
+const BATCH: usize = 32;
+
+/// What became of a line.
+enum Taken<'t> {
+    /// A format explains it.
+    Request(Request<'t>),
+    /// None does.
+    Raw(&'t [u8], Place),
+    /// There is nothing more to do.
+    Nothing,
+}
+
+/// A line that a format explains.
+struct Request<'t> {
+    text: &'t [u8],
+    place: Place,
+    frame: Frame<'t>,
+    headers: &'t [u8],
+    time: Option<LogTime>,
+    status: Option<u16>,
+}
+
+/// Where a line stands in its run.
+#[derive(Clone, Copy)]
+struct Place {
+    line: u32,
+    offset: u64,
+}
+
+impl Place {
+    fn hit(self) -> Hit {
+        Hit::at(self.line, self.offset)
+    }
+}
+
 /// Judges runs of lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
@@ -58,77 +97,126 @@ impl<'a> Judge<'a> {
     /// Judges whole lines; the last one may lack its newline.
     #[must_use]
     pub fn judge(&self, lines: &[u8], scratch: &mut Scratch) -> Findings {
-        let mut findings = Findings::default();
+        let mut findings = scratch.findings();
+        let mut batch = Vec::with_capacity(BATCH);
         let mut start = 0;
         while start < lines.len() {
             let length = memchr(b'\n', &lines[start..]);
             let end = length.map_or(lines.len(), |n| start + n);
-            self.line(&lines[start..end], start as u64, length.is_some(), scratch, &mut findings);
+            match self.take(&lines[start..end], start as u64, length.is_some(), scratch, &mut findings) {
+                Taken::Request(request) => batch.push(request),
+                Taken::Raw(text, place) => {
+                    self.settle(&mut batch, scratch, &mut findings);
+                    self.unparsed(text, place, scratch, &mut findings);
+                }
+                Taken::Nothing => {}
+            }
+            if batch.len() == BATCH {
+                self.settle(&mut batch, scratch, &mut findings);
+            }
             start = end + 1;
         }
+        self.settle(&mut batch, scratch, &mut findings);
         findings
     }
 
-    fn line(&self, line: &[u8], offset: u64, ended: bool, scratch: &mut Scratch, findings: &mut Findings) {
+    /// Counts a line and finds out what it is.
+    #[inline]
+    fn take<'t>(&self, line: &'t [u8], offset: u64, ended: bool, scratch: &mut Scratch, findings: &mut Findings) -> Taken<'t> {
         let holes = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
         findings.lines.nul_bytes += holes as u64;
         let text = &line[holes..];
         if text.is_empty() && !ended {
-            return;
+            return Taken::Nothing;
         }
-        let hit = Hit::at(findings.lines.lines as u32, offset + holes as u64);
+        let place = Place { line: findings.lines.lines as u32, offset: offset + holes as u64 };
         findings.lines.lines += 1;
         if text.len() > self.scope.max_line {
             findings.lines.oversized += 1;
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-            return;
+            return Taken::Nothing;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         match Frame::locate(text, self.scope.format) {
-            Some(frame) => self.parsed(text, &frame, hit, scratch, findings),
-            None => self.unparsed(text, hit, scratch, findings),
+            Some(frame) => self.take_request(text, place, frame, scratch, findings),
+            None => Taken::Raw(text, place),
         }
     }
 
-    fn parsed(&self, text: &[u8], frame: &Frame<'_>, mut hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
+    #[inline]
+    fn take_request<'t>(
+        &self,
+        text: &'t [u8],
+        place: Place,
+        frame: Frame<'t>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) -> Taken<'t> {
         let headers = frame.headers();
         findings.lines.parsed[frame.format(headers) as usize] += 1;
         if text.len() >= MAY_HOLD_A_HOLE {
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         }
-        hit.time = scratch.clock.parse(frame.time);
-        if let Some(time) = hit.time {
+        let time = scratch.clock.parse(frame.time);
+        if let Some(time) = time {
             findings.times = Some(findings.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
         }
-        if !self.in_window(hit.time, findings) {
-            return;
+        if !self.in_window(time, findings) {
+            return Taken::Nothing;
         }
-        findings.requests += 1;
-        let client = findings.clients.number(frame.address);
-        findings.clients.count_mut(client).requests += 1;
-        if self.matcher.knows_clean(frame.request, headers, scratch) {
-            return;
-        }
-        let record = frame.record(hit.time);
-        let verdict = self.matcher.verdict(&record, headers, scratch);
-        if verdict.rules.is_empty() {
-            return;
-        }
-        findings.clients.count_mut(client).matched += 1;
-        hit.parsed = true;
-        (hit.status, hit.bytes) = (record.status, record.bytes);
-        self.keep(hit, NewHit { text, path: &verdict.path, client: frame.client, host: frame.host, rules: &verdict.rules }, findings);
+        Taken::Request(Request { text, place, frame, headers, time, status: frame.status() })
     }
 
-    fn unparsed(&self, text: &[u8], hit: Hit, scratch: &mut Scratch, findings: &mut Findings) {
+    /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
+    /// instructions, and several looks that wait for nothing but memory wait together.
+    fn settle(&self, batch: &mut Vec<Request<'_>>, scratch: &mut Scratch, findings: &mut Findings) {
+        let mut clients = [0; BATCH];
+        for (request, client) in batch.iter().zip(&mut clients) {
+            *client = scratch.names.clients.number(request.frame.client);
+        }
+        let mut keys = [Key::default(); BATCH];
+        for (request, key) in batch.iter().zip(&mut keys) {
+            *key = scratch.memory.key(request.frame.request, request.headers);
+        }
+        let mut known = [None; BATCH];
+        for ((request, key), known) in batch.iter().zip(keys).zip(&mut known) {
+            *known = scratch.memory.recall(key, request.status);
+        }
+        for ((request, client), known) in batch.drain(..).zip(clients).zip(known) {
+            findings.askers.push(client);
+            let verdict = known.unwrap_or_else(|| self.verdict(&request, scratch));
+            if verdict.rules != Names::NO_RULES {
+                findings.probers.push(client);
+                self.keep_request(&request, client, verdict, scratch, findings);
+            }
+        }
+    }
+
+    #[cold]
+    fn verdict(&self, request: &Request<'_>, scratch: &mut Scratch) -> Verdict {
+        // The same may have come up earlier in the batch.
+        let known = scratch.recall(request.frame.request, request.headers, request.status);
+        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time), request.headers, scratch))
+    }
+
+    fn keep_request(&self, request: &Request<'_>, client: u32, verdict: Verdict, scratch: &mut Scratch, findings: &mut Findings) {
+        let Request { text, place, frame, time, status, .. } = request;
+        let mut hit = place.hit();
+        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, *time, *status, frame.bytes());
+        self.keep(hit, verdict, text, frame.host, scratch, findings);
+    }
+
+    fn unparsed(&self, text: &[u8], place: Place, scratch: &mut Scratch, findings: &mut Findings) {
         findings.lines.unparsed += 1;
         findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         if !self.in_window(None, findings) {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);
-        if !verdict.rules.is_empty() {
-            self.keep(hit, NewHit { text, path: &verdict.path, client: b"", host: None, rules: &verdict.rules }, findings);
+        if verdict.rules != Names::NO_RULES {
+            let mut hit = place.hit();
+            hit.client = scratch.names.clients.number(b"");
+            self.keep(hit, verdict, text, None, scratch, findings);
         }
     }
 
@@ -146,14 +234,32 @@ impl<'a> Judge<'a> {
     }
 
     /// Keeps a line, where some of the rules it matched are asked for.
-    fn keep(&self, mut hit: Hit, new: NewHit<'_>, findings: &mut Findings) {
+    fn keep(&self, mut hit: Hit, verdict: Verdict, text: &[u8], host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
         let outcome = Outcome::of(hit.status);
         if !self.scope.outcomes.is_empty() && !self.scope.outcomes.contains(&outcome) {
             return;
         }
-        let answered = outcome == Outcome::Answered;
-        let rules = || new.rules.iter().copied().filter(|&rule| self.rules.rule(rule).severity_when(answered) >= self.scope.min_severity);
-        hit.exposes = rules().any(|rule| self.rules.rule(rule).exposes());
-        findings.push(hit, new, rules());
+        let answered = usize::from(outcome == Outcome::Answered);
+        let Reported { rules: Some(rules), exposes } = self.reported(verdict.rules, scratch)[answered] else { return };
+        (hit.rules, hit.path, hit.exposes) = (rules, verdict.path, exposes);
+        findings.push(hit, text, host);
+    }
+
+    /// What is reported of a list of rules, not answered and answered.
+    fn reported(&self, list: u32, scratch: &mut Scratch) -> [Reported; 2] {
+        let Scratch { names, reported, .. } = scratch;
+        let at = list as usize;
+        if let Some(Some(known)) = reported.get(at) {
+            return *known;
+        }
+        let new = [false, true].map(|answered| {
+            let asked_for = |rule: &RuleId| self.rules.rule(*rule).severity_when(answered) >= self.scope.min_severity;
+            let kept: Vec<_> = names.rules.key(list).iter().copied().filter(asked_for).collect();
+            let exposes = kept.iter().any(|&rule| self.rules.rule(rule).exposes());
+            Reported { rules: (!kept.is_empty()).then(|| names.rules.number(&*kept, Box::from)), exposes }
+        });
+        reported.resize(reported.len().max(at + 1), None);
+        reported[at] = Some(new);
+        new
     }
 }

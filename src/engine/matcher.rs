@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use super::memo::{Fingerprint, Memo};
-use super::scratch::{Memory, Scratch, Verdict};
+use super::memory::{Asked, Memory};
+use super::scratch::{Desk, Scratch, Verdict};
 use crate::finding::RuleId;
 use crate::normalize::{Normalizer, Views, unescape};
 use crate::record::{Record, RequestLine};
@@ -89,15 +89,6 @@ fn holds_escape(text: &[u8]) -> bool {
     })
 }
 
-/// What rules asked for besides the request and the marks that literals left. A verdict of no rules that asked for
-/// nothing holds whatever the status and the headers are: fewer marks only make rules fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Nothing,
-    Status,
-    Headers,
-}
-
 /// The rules, ready to be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Matcher<'r> {
@@ -114,22 +105,9 @@ impl<'r> Matcher<'r> {
         Self { rules, unanchored_ordinary: rules.unanchored().iter().any(ordinary) }
     }
 
-    /// Whether no literal stands in a request and in the headers behind it, as far as is known. `headers` is what stands
-    /// between the size and the end of the line.
-    #[must_use]
-    pub fn knows_clean(&self, request: &[u8], headers: &[u8], scratch: &Scratch) -> bool {
-        let Memory { clean_requests, clean_headers, .. } = &scratch.memory;
-        let is_clean = |memo: &Memo<()>, text: &[u8]| text.is_empty() || memo.get(memo.fingerprint([text])).is_some();
-        is_clean(clean_headers, headers) && clean_requests.get(clean_requests.fingerprint([request])).is_some()
-    }
-
-    /// What the rules say of a record; `headers` as in [`knows_clean`](Self::knows_clean).
-    ///
-    /// Works on a copy: the bytes of a map may change while they are read. What is found in this run of lines is then
-    /// thrown away, but what is remembered outlives it, and must be true of the text it is remembered by.
-    #[must_use]
-    pub fn verdict<'s>(&self, record: &Record<'_>, headers: &[u8], scratch: &'s mut Scratch) -> &'s Verdict {
-        let mut copy = std::mem::take(&mut scratch.copy);
+    /// What the rules say of a record; `headers` is what stands between the size and the end of the line.
+    pub fn verdict(&self, record: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
+        let mut copy = std::mem::take(&mut scratch.desk.copy);
         copy.clear();
         let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
         let ends = parts.map(|part| {
@@ -142,63 +120,43 @@ impl<'r> Matcher<'r> {
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
             ..*record
         };
-        let known = self.recall(&own, &copy[ends[2]..], scratch);
-        scratch.copy = copy;
-        known.and_then(|text| scratch.memory.verdicts.get(text)).unwrap_or(&scratch.verdict)
+        let verdict = self.judge_and_remember(&own, &copy[ends[2]..], scratch);
+        scratch.desk.copy = copy;
+        verdict
     }
 
-    /// The text by which the verdict is remembered; where there is none, the verdict is in `scratch`.
-    fn recall(&self, record: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Option<Fingerprint> {
-        let (referer, agent) = (record.referer.unwrap_or_default(), record.user_agent.unwrap_or_default());
-        let memo = &mut scratch.memory.clean_headers;
-        let is_clean = |header: &[u8]| header.is_empty() || memo.get(memo.fingerprint([header])).is_some();
-        let headers_are_clean = is_clean(referer) && is_clean(agent);
-        if headers_are_clean && !headers.is_empty() {
-            memo.put(memo.fingerprint([headers]), |()| ());
+    fn judge_and_remember(&self, own: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
+        let asked = self.judge(&Probe::of_record(own), scratch);
+        let verdict = scratch.conclude();
+        let memory = &mut scratch.memory;
+        let is_clean = |header: Option<&[u8]>| header.is_none_or(|header| memory.knows_clean(header));
+        if is_clean(own.referer) && is_clean(own.user_agent) {
+            memory.remember_clean(headers);
         }
-        let Memory { clean_requests, verdicts, .. } = &scratch.memory;
-        let request = clean_requests.fingerprint([record.request]);
-        if headers_are_clean && clean_requests.get(request).is_some() {
-            scratch.verdict.clear();
-            return None;
-        }
-        let status = record.status.unwrap_or(0).to_le_bytes();
-        let without_headers = verdicts.fingerprint([record.request, &status]);
-        if headers_are_clean && verdicts.get(without_headers).is_some() {
-            return Some(without_headers);
-        }
-        let lengths = [record.request.len(), referer.len()].map(usize::to_le_bytes);
-        let whole = verdicts.fingerprint([record.request, referer, agent, &lengths[0], &lengths[1], &status]);
-        if verdicts.get(whole).is_some() {
-            return Some(whole);
-        }
-        match self.judge(&Probe::of_record(record), scratch) {
-            Asked::Nothing if scratch.verdict.rules.is_empty() => scratch.memory.clean_requests.put(request, |()| ()),
-            Asked::Nothing | Asked::Status if headers_are_clean => scratch.remember(without_headers),
-            _ => scratch.remember(whole),
-        }
-        None
+        memory.remember(memory.key(own.request, headers), own.status, asked, verdict);
+        verdict
     }
 
     /// What the rules say of a line that no format explains.
-    #[must_use]
-    pub fn raw_verdict<'s>(&self, text: &[u8], scratch: &'s mut Scratch) -> &'s Verdict {
+    pub fn raw_verdict(&self, text: &[u8], scratch: &mut Scratch) -> Verdict {
         self.judge(&Probe::of_raw(text), scratch);
-        &scratch.verdict
+        scratch.conclude()
     }
 
-    /// Works the verdict out, and says what was asked for besides the request.
+    /// Works out which rules match, and says what was asked for besides the request.
     fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
-        let Scratch { target, referer, agent, raw, marks, verdict, memory, .. } = scratch;
-        verdict.clear();
+        let Scratch { desk, memory, .. } = scratch;
+        let Desk { target, referer, agent, raw, marks, rules, path, .. } = desk;
+        rules.clear();
+        path.clear();
         marks.clear(self.rules.rules().len());
         let (views, raw) = mark_request(self.rules.request_literals(), probe, target, raw, marks);
         self.mark_unanchored(probe, marks);
         let headers = self.rules.header_literals();
-        let referer = mark_header(headers, Field::Referer, probe.referer, referer, &mut memory.clean_headers, marks);
-        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, &mut memory.clean_headers, marks);
+        let referer = mark_header(headers, Field::Referer, probe.referer, referer, memory, marks);
+        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, memory, marks);
         if marks.touched().is_empty() {
-            return Asked::Nothing;
+            return Asked::default();
         }
         let asked_headers = Cell::new(false);
         let header = |text| {
@@ -223,16 +181,12 @@ impl<'r> Matcher<'r> {
             Field::Raw => raw,
         };
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
-        verdict.rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
-        verdict.rules.sort_unstable();
-        if !verdict.rules.is_empty() {
-            verdict.path.extend_from_slice(views.resolved);
+        rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
+        rules.sort_unstable();
+        if !rules.is_empty() {
+            path.extend_from_slice(views.resolved);
         }
-        match (asked_headers.get(), asked_status.get()) {
-            (true, _) => Asked::Headers,
-            (false, true) => Asked::Status,
-            (false, false) => Asked::Nothing,
-        }
+        Asked { headers: asked_headers.get(), status: asked_status.get() }
     }
 
     fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
@@ -257,7 +211,10 @@ fn mark_request<'a>(
         && memchr::memchr(b'\\', line.protocol).is_none()
         && let Some(views) = Views::of_plain(line.target)
     {
-        literals.mark(probe.request, &plain_regions(probe, &views), marks);
+        // An ordinary protocol is none of any rule's business.
+        let end =
+            if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { probe.request.len() - 9 } else { probe.request.len() };
+        literals.mark(&probe.request[..end], &plain_regions(probe, &views, end), marks);
         return (views, probe.request);
     }
     let views = normalizer.views(line.target);
@@ -279,7 +236,7 @@ fn mark_request<'a>(
 }
 
 /// Where the fields lie in a request that needs no decoding: all of them in one piece of bytes.
-fn plain_regions(probe: &Probe<'_>, views: &Views<'_>) -> Regions {
+fn plain_regions(probe: &Probe<'_>, views: &Views<'_>, searched: usize) -> Regions {
     let (method, target) = (probe.line.method.len(), probe.line.method.len() + 1);
     let path = target..target + views.path.len();
     let end = target + views.target.len();
@@ -288,7 +245,7 @@ fn plain_regions(probe: &Probe<'_>, views: &Views<'_>) -> Regions {
     regions.fields[Field::Target as usize] = Some(target..end);
     regions.fields[Field::Query as usize] = Some((path.end + 1).min(end)..end);
     regions.fields[Field::Path as usize] = Some(path);
-    regions.fields[Field::Raw as usize] = Some(0..probe.request.len());
+    regions.fields[Field::Raw as usize] = Some(0..searched);
     regions
 }
 
@@ -298,17 +255,16 @@ fn mark_header<'a>(
     field: Field,
     text: Option<&'a [u8]>,
     normalizer: &'a mut Normalizer,
-    clean: &mut Memo<()>,
+    memory: &mut Memory,
     marks: &mut Marks,
 ) -> &'a [u8] {
     let Some(text) = text else { return b"" };
-    let fingerprint = clean.fingerprint([text]);
-    if clean.get(fingerprint).is_some() {
+    if memory.knows_clean(text) {
         return text;
     }
     let decoded = normalizer.header(text);
     if !literals.mark(decoded, &Regions::only(field, decoded.len()), marks) {
-        clean.put(fingerprint, |()| ());
+        memory.remember_clean(text);
     }
     decoded
 }

@@ -1,57 +1,84 @@
 //! What a worker has judged before. A log says the same few things over and over: on real sites seven to nine requests in
-//! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a tenth of searching it.
+//! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a hundredth of judging it.
 //!
-//! A table without chains: a text has two slots, side by side; what is new takes the first and moves what was there to the
-//! second. A text is known by a hash of 64 bits under a seed that is drawn at random for each worker: nobody can look for a
+//! A table without chains: a text has the slots of one cache line, and what is new there pushes out what was put there
+//! first. A text is known by a hash of 64 bits under a seed that is drawn at random for each worker: nobody can look for a
 //! text that is taken for another, and by chance it happens once in 10^18 lines.
 
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::quality::RandomState;
 
-/// Remembers values by the texts they were made of.
+/// Remembers values of eight bytes or less by the texts they were made of.
 #[derive(Debug)]
 pub(super) struct Memo<V> {
-    slots: Vec<(Fingerprint, V)>,
-    seed: RandomState,
+    sets: Vec<Set<V>>,
 }
+
+const WAYS: usize = 4;
+
+/// What shares a cache line, the newest first.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Set<V>([(Fingerprint, V); WAYS]);
 
 /// Tells texts apart; 0 is nobody's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Fingerprint(u64);
 
-impl<V: Default> Memo<V> {
-    /// A memory of so many slots, a power of two and at least two.
-    pub(super) fn new(slots: usize) -> Self {
-        Self { slots: (0..slots).map(|_| Default::default()).collect(), seed: RandomState::default() }
-    }
+/// Takes fingerprints.
+#[derive(Debug, Default)]
+pub(super) struct Fingerprinter(RandomState);
 
-    /// The fingerprint of a text in parts. Where parts are taken from one place to another, their lengths must be parts
-    /// as well.
-    pub(super) fn fingerprint<const N: usize>(&self, parts: [&[u8]; N]) -> Fingerprint {
-        let mut hasher = self.seed.build_hasher();
-        for part in parts {
-            hasher.write(part);
-        }
+impl Fingerprinter {
+    /// The fingerprint of a text.
+    #[inline]
+    pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
+        let mut hasher = self.0.build_hasher();
+        hasher.write(text);
         Fingerprint(hasher.finish().max(1))
     }
 
+    /// The fingerprint of a text along with something else: `of_pair(a, b)` is not `of_pair(b, a)`.
+    #[inline]
+    pub(super) fn of_pair(&self, text: Fingerprint, other: u64) -> Fingerprint {
+        let mut hasher = self.0.build_hasher();
+        hasher.write_u64(text.0);
+        hasher.write_u64(other);
+        Fingerprint(hasher.finish().max(1))
+    }
+}
+
+impl Fingerprint {
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+}
+
+impl<V: Copy + Default> Memo<V> {
+    /// A memory of so many sets of [`WAYS`] slots, a power of two.
+    pub(super) fn new(sets: usize) -> Self {
+        Self { sets: vec![Set::default(); sets] }
+    }
+
     /// What is remembered of a text.
-    pub(super) fn get(&self, text: Fingerprint) -> Option<&V> {
-        let at = self.at(text);
-        self.slots[at..at + 2].iter().find(|(known, _)| *known == text).map(|(_, value)| value)
+    #[inline]
+    pub(super) fn get(&self, text: Fingerprint) -> Option<V> {
+        self.sets[self.at(text)].0.iter().find(|(known, _)| *known == text).map(|(_, value)| *value)
     }
 
-    /// Remembers something; `change` gets an old value, to use its room.
-    pub(super) fn put(&mut self, text: Fingerprint, change: impl FnOnce(&mut V)) {
+    /// Remembers something.
+    pub(super) fn put(&mut self, text: Fingerprint, value: V) {
         let at = self.at(text);
-        self.slots.swap(at, at + 1);
-        self.slots[at].0 = text;
-        change(&mut self.slots[at].1);
+        let slots = &mut self.sets[at].0;
+        let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
+        slots.copy_within(..old, 1);
+        slots[0] = (text, value);
     }
 
+    #[inline]
     fn at(&self, text: Fingerprint) -> usize {
-        text.0 as usize & (self.slots.len() - 2)
+        text.0 as usize & (self.sets.len() - 1)
     }
 }
 
@@ -60,14 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remembers_the_last_two_of_a_place() {
-        let mut memo: Memo<u32> = Memo::new(2);
-        let [a, b, c] = [memo.fingerprint([b"ab", b"c"]), memo.fingerprint([b"abd"]), memo.fingerprint([b"x"])];
-        assert_eq!(memo.get(a), None);
-        memo.put(a, |v| *v = 1);
-        memo.put(b, |v| *v = 2);
-        assert_eq!([a, b, c].map(|text| memo.get(text).copied()), [Some(1), Some(2), None]);
-        memo.put(c, |v| *v += 10);
-        assert_eq!([a, b, c].map(|text| memo.get(text).copied()), [None, Some(2), Some(11)]);
+    fn remembers_the_last_four_of_a_place() {
+        let take = Fingerprinter::default();
+        let mut memo: Memo<u32> = Memo::new(1);
+        let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];
+        assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
+        (0..).zip(texts).for_each(|(n, text)| memo.put(text, n));
+        assert_eq!(texts.map(|text| memo.get(text)), [None, Some(1), Some(2), Some(3), Some(4)]);
+        memo.put(texts[1], 11);
+        memo.put(texts[0], 10);
+        assert_eq!(texts.map(|text| memo.get(text)), [Some(10), Some(11), None, Some(3), Some(4)]);
     }
 }

@@ -5,6 +5,7 @@
 mod judge;
 mod matcher;
 mod memo;
+mod memory;
 mod scratch;
 #[cfg(test)]
 mod tests;

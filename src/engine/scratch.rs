@@ -1,77 +1,87 @@
-//! What a worker keeps between lines: buffers, marks, and what it has judged before. One a thread. It never changes a
-//! verdict.
+//! What a worker keeps between lines: buffers, marks, names, and what it has judged before. One a thread. It never changes
+//! a verdict.
 
-use super::memo::{Fingerprint, Memo};
-use crate::finding::RuleId;
+use super::memory::Memory;
+use crate::finding::{Findings, RuleId};
+use crate::names::Names;
 use crate::normalize::Normalizer;
 use crate::rules::Marks;
 use crate::time::ClfClock;
 
-/// Buffers of one worker.
-#[derive(Debug)]
+/// Buffers and memory of one worker.
+#[derive(Debug, Default)]
 pub struct Scratch {
+    /// The names of what was found.
+    pub names: Names,
+    pub(super) desk: Desk,
+    pub(super) memory: Memory,
+    pub(super) clock: ClfClock,
+    /// What is reported of each list of rules, not answered and answered.
+    pub(super) reported: Vec<Option<[Reported; 2]>>,
+    /// Findings that were read and cleared.
+    spare: Findings,
+}
+
+/// What one request is taken apart on.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
     pub(super) target: Normalizer,
     pub(super) referer: Normalizer,
     pub(super) agent: Normalizer,
     pub(super) raw: Vec<u8>,
     pub(super) marks: Marks,
-    pub(super) verdict: Verdict,
-    pub(super) memory: Memory,
-    pub(super) clock: ClfClock,
     /// The texts that are being judged.
     pub(super) copy: Vec<u8>,
+    /// The rules that match, sorted by id.
+    pub(super) rules: Vec<RuleId>,
+    /// The normalised path; empty where no rule matches.
+    pub(super) path: Vec<u8>,
 }
 
-/// What the rules say of a request.
-#[derive(Debug, Default)]
+/// What the rules say of a request: numbers in [`Scratch::names`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// The rules it matches, sorted by id.
-    pub rules: Vec<RuleId>,
+    /// The list of rules it matches.
+    pub rules: u32,
     /// Its normalised path; empty where no rule matches.
-    pub path: Vec<u8>,
+    pub path: u32,
 }
 
-impl Verdict {
-    pub(super) fn clear(&mut self) {
-        self.rules.clear();
-        self.path.clear();
-    }
+/// Those rules of a list that a report asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reported {
+    /// Their list; `None` where there are none.
+    pub(super) rules: Option<u32>,
+    /// Whether one of them says that what was asked for is there.
+    pub(super) exposes: bool,
 }
 
 impl Scratch {
-    /// Remembers the verdict just given.
-    pub(super) fn remember(&mut self, text: Fingerprint) {
-        let verdict = &self.verdict;
-        self.memory.verdicts.put(text, |slot| {
-            slot.rules.clone_from(&verdict.rules);
-            slot.path.clone_from(&verdict.path);
-        });
+    /// The rules of a verdict, sorted by id.
+    #[must_use]
+    pub fn rules(&self, verdict: Verdict) -> &[RuleId] {
+        self.names.rules.key(verdict.rules)
     }
-}
 
-/// What was judged before.
-#[derive(Debug)]
-pub(super) struct Memory {
-    /// Requests in which no literal stands.
-    pub(super) clean_requests: Memo<()>,
-    /// Referers and agents in which none stands.
-    pub(super) clean_headers: Memo<()>,
-    /// Everything a verdict is made of, where some literal stood in it.
-    pub(super) verdicts: Memo<Verdict>,
-}
+    /// The verdict on a request, where it is known. `headers` is what stands between the size and the end of the line.
+    #[must_use]
+    pub fn recall(&self, request: &[u8], headers: &[u8], status: Option<u16>) -> Option<Verdict> {
+        self.memory.recall(self.memory.key(request, headers), status)
+    }
 
-impl Default for Scratch {
-    fn default() -> Self {
-        Self {
-            target: Normalizer::default(),
-            referer: Normalizer::default(),
-            agent: Normalizer::default(),
-            raw: Vec::new(),
-            marks: Marks::default(),
-            verdict: Verdict::default(),
-            memory: Memory { clean_requests: Memo::new(1 << 15), clean_headers: Memo::new(1 << 13), verdicts: Memo::new(1 << 14) },
-            clock: ClfClock::default(),
-            copy: Vec::new(),
-        }
+    /// Numbers what was just judged.
+    pub(super) fn conclude(&mut self) -> Verdict {
+        let Self { names, desk, .. } = self;
+        Verdict { rules: names.rules.number(&*desk.rules, Box::from), path: names.paths.number(&*desk.path, Box::from) }
+    }
+
+    /// Empty findings.
+    pub(super) fn findings(&mut self) -> Findings {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Takes back findings that nobody needs any more, for their room.
+    pub fn recycle(&mut self, findings: Findings) {
+        self.spare = findings.cleared();
     }
 }

@@ -13,7 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
-use crate::client::{Client, v4_at_start};
+use crate::client::Client;
 use crate::record::Record;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
@@ -22,8 +22,6 @@ use crate::time::{CLF_TIME_LEN, LogTime};
 pub struct Frame<'a> {
     /// The client, as logged.
     pub client: &'a [u8],
-    /// The same, read.
-    pub address: Client<'a>,
     /// The virtual host without its port.
     pub host: Option<&'a [u8]>,
     /// What stands between the brackets.
@@ -34,82 +32,76 @@ pub struct Frame<'a> {
     rest: &'a [u8],
 }
 
-/// What follows the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tail<'a> {
-    /// The status code, where it has three digits.
-    pub status: Option<u16>,
-    /// Bytes sent.
-    pub bytes: Option<u64>,
-    /// The referer; `None` for `-`.
-    pub referer: Option<&'a [u8]>,
-    /// The user agent; `None` for `-`.
-    pub user_agent: Option<&'a [u8]>,
-}
-
 impl<'a> Frame<'a> {
     /// Finds the frame of a line, which comes without its newline. With `only`, lines of other formats have none.
     #[must_use]
+    #[inline]
     pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
-        let (bracket, open) = request_start(line)?;
+        let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
         let close = open + request_end(&line[open..])?;
-        let (host, client, address) = split_client(&line[..bracket])?;
-        let frame =
-            Self { client, address, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
+        let frame = Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
         match only {
             None => Some(frame),
             Some(format) => frame.is(format).then_some(frame),
         }
     }
 
-    /// What follows the size: the headers with their quotes, and whatever the format adds; empty where it ends there.
+    /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
+    /// them, numbers are left out: a time taken is another one in each line.
     #[must_use]
+    #[inline]
     pub fn headers(&self) -> &'a [u8] {
-        word(word(self.rest).1).1
+        let headers = behind_size(self.rest);
+        match headers {
+            [b'"', .., b'"'] => headers,
+            [b'"', ..] => without_numbers(headers),
+            _ => &[],
+        }
     }
 
-    /// Reads what follows the request.
+    /// The status code, where it has three digits.
     #[must_use]
-    pub fn tail(&self) -> Tail<'a> {
-        let (status, rest) = word(self.rest);
-        let (bytes, rest) = word(rest);
-        let headers = rest.strip_prefix(b"\"").and_then(|r| {
-            let end = quoted_end(r)?;
-            let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
-            Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
-        });
-        let (referer, user_agent) = headers.unzip();
-        Tail {
-            status: status_code(status),
-            bytes: number(bytes),
-            referer: referer.filter(|r| *r != b"-"),
-            user_agent: user_agent.filter(|a| *a != b"-"),
-        }
+    #[inline]
+    pub fn status(&self) -> Option<u16> {
+        status_code(word(self.rest).0)
+    }
+
+    /// Bytes sent.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        number(word(word(self.rest).1).0)
     }
 
     /// The whole record, of a line whose time was read already.
     #[must_use]
     pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
-        let tail = self.tail();
+        let headers = self.headers().strip_prefix(b"\"").and_then(|r| {
+            let end = quoted_end(r)?;
+            let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
+            Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
+        });
+        // A dash is what a log writes for nothing.
+        let (referer, user_agent) = headers.unzip();
         Record {
             client: self.client,
             host: self.host,
             time,
             request: self.request,
-            status: tail.status,
-            bytes: tail.bytes,
-            referer: tail.referer,
-            user_agent: tail.user_agent,
+            status: self.status(),
+            bytes: self.bytes(),
+            referer: referer.filter(|r| *r != b"-"),
+            user_agent: user_agent.filter(|a| *a != b"-"),
         }
     }
 
     /// The format of this line, given its [`headers`](Self::headers).
     #[must_use]
+    #[inline]
     pub fn format(&self, headers: &[u8]) -> LogFormat {
-        match (self.host, headers.first() == Some(&b'"')) {
+        match (self.host, headers.is_empty()) {
             (Some(_), _) => LogFormat::VhostCombined,
-            (None, true) => LogFormat::Combined,
-            (None, false) => LogFormat::Common,
+            (None, false) => LogFormat::Combined,
+            (None, true) => LogFormat::Common,
         }
     }
 
@@ -117,10 +109,44 @@ impl<'a> Frame<'a> {
     fn is(&self, format: LogFormat) -> bool {
         match format {
             LogFormat::VhostCombined => self.host.is_some(),
-            LogFormat::Combined => self.host.is_none() && self.headers().first() == Some(&b'"'),
+            LogFormat::Combined => self.host.is_none() && !self.headers().is_empty(),
             LogFormat::Common => self.host.is_none(),
         }
     }
+}
+
+/// The virtual host and the client as logged, where `[` of the time stands, and where the request begins.
+type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize);
+
+/// The start of nearly all lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Nothing is searched but a space.
+#[inline]
+fn usual_start(line: &[u8]) -> Option<Start<'_>> {
+    let space = space_in(line.first_chunk()?)?;
+    let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + BEHIND_TIME.len());
+    let (between, behind) = (line.get(space..=bracket)?, line.get(open - BEHIND_TIME.len()..open)?);
+    (space > 0 && *between == DASHES && *behind == BEHIND_TIME).then(|| (None, &line[..space], bracket, open))
+}
+
+/// Between the client and the time, where neither an identity nor a user is known.
+const DASHES: [u8; 6] = *b" - - [";
+const BEHIND_TIME: [u8; 3] = *b"] \"";
+
+/// The first space in sixteen bytes: an IPv4 address takes up to fifteen.
+#[inline]
+fn space_in(bytes: &[u8; 16]) -> Option<usize> {
+    const ONES: u128 = u128::MAX / 255;
+    const SPACES: u128 = ONES * b' ' as u128;
+    // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
+    let zero_where_space = u128::from_le_bytes(*bytes) ^ SPACES;
+    let marks = zero_where_space.wrapping_sub(ONES) & !zero_where_space & (ONES << 7);
+    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
+}
+
+/// The start of any line.
+fn rare_start(line: &[u8]) -> Option<Start<'_>> {
+    let (bracket, open) = request_start(line)?;
+    let (host, client) = split_client(&line[..bracket])?;
+    Some((host, client, bracket, open))
 }
 
 /// Where `[` of the time stands, and where the request begins.
@@ -143,7 +169,16 @@ fn request_start_behind_quotes(line: &[u8]) -> Option<(usize, usize)> {
 
 /// Length of the request: up to the first bare quote with a status behind it. Where a writer that escapes nothing let
 /// a backslash stand before the closing quote, an escaped one will do.
+#[inline]
 fn request_end(text: &[u8]) -> Option<usize> {
+    let first = memchr(b'"', text)?;
+    let is_bare = first == 0 || text[first - 1] != b'\\';
+    if is_bare && starts_like_status(&text[first + 1..]) { Some(first) } else { request_end_behind_quotes(text) }
+}
+
+/// The rare case: quotes in the request.
+#[cold]
+fn request_end_behind_quotes(text: &[u8]) -> Option<usize> {
     let mut second_choice = None;
     for quote in memchr_iter(b'"', text) {
         if !starts_like_status(&text[quote + 1..]) {
@@ -172,21 +207,8 @@ fn quoted_end(text: &[u8]) -> Option<usize> {
     memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
 }
 
-/// The virtual host, where there is one, and the client as logged and as read.
-type Asker<'a> = (Option<&'a [u8]>, &'a [u8], Client<'a>);
-
-/// Who asked whom, out of what stands before the time.
-fn split_client(prefix: &[u8]) -> Option<Asker<'_>> {
-    if let Some((address, end)) = v4_at_start(prefix)
-        && prefix[end..] == *b" - - "
-    {
-        return Some((None, &prefix[..end], Client::V4(address)));
-    }
-    split_rare_client(prefix)
-}
-
-/// The same for anything but an IPv4 address and two dashes.
-fn split_rare_client(prefix: &[u8]) -> Option<Asker<'_>> {
+/// The virtual host, where there is one, and the client as logged, out of what stands before the time.
+fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let end = memchr(b' ', prefix)?;
     let (first, rest) = (&prefix[..end], &prefix[end + 1..]);
     if first.is_empty() {
@@ -195,13 +217,12 @@ fn split_rare_client(prefix: &[u8]) -> Option<Asker<'_>> {
     if memchr(b':', first).is_some()
         && let Some((host, client)) = split_host(first, rest)
     {
-        return Some((Some(host), client, Client::parse(client)));
+        return Some((Some(host), client));
     }
     // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
     // prefix of another writer.
-    let address = Client::parse(first);
     let usual = memchr_iter(b' ', rest).count() <= 2;
-    (usual || address.address().is_some()).then_some((None, first, address))
+    (usual || Client::parse(first).address().is_some()).then_some((None, first))
 }
 
 /// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
@@ -218,6 +239,28 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
     }
     let client = &rest[..memchr(b' ', rest)?];
     (!client.is_empty()).then_some((&first[..colon], client))
+}
+
+/// What follows a status and a size.
+#[inline]
+fn behind_size(rest: &[u8]) -> &[u8] {
+    if let [_, _, _, b' ', size @ ..] = rest
+        && let Some(start) = size.first_chunk()
+        && let Some(space) = space_in(start)
+    {
+        return &size[space + 1..];
+    }
+    word(word(rest).1).1
+}
+
+/// Headers without the numbers behind them, ` 0.004` or the like.
+#[cold]
+fn without_numbers(headers: &[u8]) -> &[u8] {
+    let numbers = headers.iter().rev().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b'-')).count();
+    match headers.split_at(headers.len() - numbers) {
+        (kept @ [b'"', .., b'"'], [b' ', ..]) => kept,
+        _ => headers,
+    }
 }
 
 /// A word and what follows the space behind it.
@@ -280,7 +323,7 @@ mod tests {
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
         assert_eq!(frame.format(frame.headers()), LogFormat::Common);
-        assert_eq!((frame.record(None).status, frame.record(None).bytes), (Some(304), None));
+        assert_eq!((frame.status(), frame.record(None).bytes), (Some(304), None));
     }
 
     #[test]

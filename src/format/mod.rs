@@ -10,7 +10,7 @@ mod foreign;
 use std::fmt;
 use std::str::FromStr;
 
-pub use clf::{Frame, Tail};
+pub use clf::Frame;
 pub use foreign::{is_error_log, recognise};
 
 /// A format of access logs.

@@ -55,6 +55,7 @@ struct State {
 
 /// What was found in one chunk.
 struct Judged {
+    worker: usize,
     offset: u64,
     findings: Findings,
     first_line: Vec<u8>,
@@ -85,14 +86,15 @@ impl<'a> OneInput<'a> {
     }
 
     fn judge(&self, chunk: Chunk<'_>) -> Judged {
+        let worker = Workers::mine();
         let (findings, first) = match chunk.body {
             Body::Lines(lines) => {
                 let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
-                (self.judge.judge(lines, &mut self.workers.scratch()), first)
+                (self.judge.judge(lines, &mut self.workers.scratch(worker)), first)
             }
             Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..]),
         };
-        Judged { offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec() }
+        Judged { worker, offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec() }
     }
 
     fn keep(&self, judged: Judged) {
@@ -107,12 +109,14 @@ impl<'a> OneInput<'a> {
                 state.held.push(judged);
             }
         }
-        for Judged { offset, findings, .. } in ready {
+        for Judged { worker, offset, findings, .. } in ready {
             let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
-            self.workers.tally().absorb(&findings, place);
+            self.workers.tally(worker).absorb(&findings, place);
+            let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
-                spool.push(&findings, place);
+                spool.push(&findings, &scratch.names, place);
             }
+            scratch.recycle(findings);
         }
     }
 
@@ -147,7 +151,7 @@ impl State {
     fn account(&mut self, judged: &Judged) {
         let findings = &judged.findings;
         self.lines.add(&findings.lines);
-        self.requests += findings.requests;
+        self.requests += findings.requests();
         self.hits += findings.hits.len() as u64;
         self.without_time += findings.without_time;
         self.times = span(self.times, findings.times);

@@ -1,18 +1,30 @@
 //! One cell of a tally: how often, from when to when, and the earliest line as proof.
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 use crate::finding::{Findings, Hit};
 use crate::time::LogTime;
 
 /// What tells cells apart. Numbers are those of the tally.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellKey {
     pub(super) client: u32,
     pub(super) path: u32,
     pub(super) rules: u32,
     pub(super) status: Option<u16>,
     pub(super) answer: Option<(u32, Option<u64>)>,
+}
+
+impl Hash for CellKey {
+    /// In two or three words; every hit is hashed.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.client) << 32 | u64::from(self.path));
+        state.write_u64(u64::from(self.rules) << 32 | u64::from(self.status.unwrap_or(0)));
+        if let Some((site, bytes)) = self.answer {
+            state.write_u64(bytes.unwrap_or(0) << 16 ^ u64::from(site));
+        }
+    }
 }
 
 /// What answered.

@@ -1,0 +1,52 @@
+//! Numbers for what findings name again and again, so that a hit is a few numbers and no text is copied twice.
+//!
+//! Each worker has its own and only ever adds to it: a number means the same for as long as the worker lives, whatever
+//! became of the lines it was first given for.
+
+use crate::clients::Clients;
+use crate::finding::RuleId;
+use crate::intern::Interner;
+
+/// The clients, paths and lists of rules that a worker met.
+#[derive(Debug)]
+pub struct Names {
+    /// Clients, as logged or as read.
+    pub clients: Clients,
+    /// Normalised paths.
+    pub paths: Interner<Box<[u8]>>,
+    /// Sorted lists of rules; the first one is [`NO_RULES`](Self::NO_RULES).
+    pub rules: Interner<Box<[RuleId]>>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let mut rules = Interner::default();
+        rules.number(&[][..], Box::from);
+        Self { clients: Clients::default(), paths: Interner::default(), rules }
+    }
+}
+
+/// New numbers, by old ones.
+#[derive(Debug)]
+pub struct Renumbering {
+    /// Those of clients.
+    pub clients: Vec<u32>,
+    /// Those of paths.
+    pub paths: Vec<u32>,
+    /// Those of lists of rules.
+    pub rules: Vec<u32>,
+}
+
+impl Names {
+    /// The number of the list without rules.
+    pub const NO_RULES: u32 = 0;
+
+    /// Takes in the names of another worker.
+    pub fn merge(&mut self, other: &Self) -> Renumbering {
+        Renumbering {
+            clients: self.clients.merge(&other.clients),
+            paths: self.paths.merge(&other.paths),
+            rules: self.rules.merge(&other.rules),
+        }
+    }
+}
