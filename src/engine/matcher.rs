@@ -177,14 +177,15 @@ impl<'r> Matcher<'r> {
             Field::Target => views.target,
             Field::Referer => header(referer),
             Field::UserAgent => header(agent),
-            Field::Method => probe.line.method,
+            Field::Method => &raw[..probe.line.method.len()],
             Field::Raw => raw,
         };
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
         rules.sort_unstable();
         if !rules.is_empty() {
-            path.extend_from_slice(views.resolved);
+            // Once more, as it was written.
+            path.extend_from_slice(target.views(probe.line.target).resolved);
         }
         Asked { headers: asked_headers.get(), status: asked_status.get() }
     }
@@ -198,33 +199,33 @@ impl<'r> Matcher<'r> {
     }
 }
 
-/// Marks what stands in the request, and gives its views and the request as it was sent.
+/// Marks what stands in the request, and gives its views and the request as it was sent, all in lower case.
 fn mark_request<'a>(
     literals: &Literals,
-    probe: &Probe<'a>,
+    probe: &Probe<'_>,
     normalizer: &'a mut Normalizer,
     raw: &'a mut Vec<u8>,
     marks: &mut Marks,
 ) -> (Views<'a>, &'a [u8]) {
     let line = &probe.line;
-    if !line.method.is_empty()
-        && memchr::memchr(b'\\', line.protocol).is_none()
-        && let Some(views) = Views::of_plain(line.target)
-    {
-        // An ordinary protocol is none of any rule's business.
-        let end =
-            if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { probe.request.len() - 9 } else { probe.request.len() };
-        literals.mark(&probe.request[..end], &plain_regions(probe, &views, end), marks);
-        return (views, probe.request);
-    }
-    let views = normalizer.views(line.target);
+    let is_plain = !line.method.is_empty() && memchr::memchr(b'\\', line.protocol).is_none() && Views::of_plain(line.target).is_some();
     unescape(probe.request, raw);
+    raw.make_ascii_lowercase();
+    let raw = raw.as_slice();
+    if is_plain && let Some(views) = Views::of_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
+        // An ordinary protocol is none of any rule's business.
+        let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { line.protocol.len() + 1 } else { 0 };
+        let searched = raw.len() - protocol;
+        literals.mark(&raw[..searched], &plain_regions(line.method.len(), &views, searched), marks);
+        return (views, raw);
+    }
+    let views = normalizer.folded_views(line.target);
     for (field, text) in [
         (Field::Path, views.path),
         (Field::Query, views.query),
         (Field::Target, views.target),
-        (Field::Method, line.method),
-        (Field::Raw, raw.as_slice()),
+        (Field::Method, &raw[..line.method.len()]),
+        (Field::Raw, raw),
     ] {
         if literals.look_at(field) && !text.is_empty() {
             literals.mark(text, &Regions::only(field, text.len()), marks);
@@ -236,8 +237,8 @@ fn mark_request<'a>(
 }
 
 /// Where the fields lie in a request that needs no decoding: all of them in one piece of bytes.
-fn plain_regions(probe: &Probe<'_>, views: &Views<'_>, searched: usize) -> Regions {
-    let (method, target) = (probe.line.method.len(), probe.line.method.len() + 1);
+fn plain_regions(method: usize, views: &Views<'_>, searched: usize) -> Regions {
+    let target = method + 1;
     let path = target..target + views.path.len();
     let end = target + views.target.len();
     let mut regions = Regions { resolved: Some(path.clone()), ..Regions::default() };
@@ -249,22 +250,19 @@ fn plain_regions(probe: &Probe<'_>, views: &Views<'_>, searched: usize) -> Regio
     regions
 }
 
-/// Marks what stands in a header, and gives it decoded.
+/// Marks what stands in a header, and gives it decoded and in lower case.
 fn mark_header<'a>(
     literals: &Literals,
     field: Field,
-    text: Option<&'a [u8]>,
+    text: Option<&[u8]>,
     normalizer: &'a mut Normalizer,
     memory: &mut Memory,
     marks: &mut Marks,
 ) -> &'a [u8] {
     let Some(text) = text else { return b"" };
-    if memory.knows_clean(text) {
-        return text;
-    }
-    let decoded = normalizer.header(text);
-    if !literals.mark(decoded, &Regions::only(field, decoded.len()), marks) {
+    let folded = normalizer.folded_header(text);
+    if !memory.knows_clean(text) && !literals.mark(folded, &Regions::only(field, folded.len()), marks) {
         memory.remember_clean(text);
     }
-    decoded
+    folded
 }

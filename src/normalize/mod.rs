@@ -76,14 +76,34 @@ impl Normalizer {
         }
     }
 
-    /// A header as logged, decoded like a target.
+    /// The same views in lower case, as rules look at them.
     #[must_use]
-    pub fn header<'a>(&'a mut self, text: &'a [u8]) -> &'a [u8] {
-        if !text.iter().any(|&b| matches!(b, b'%' | b'\\' | b'&' | 0x80..)) {
-            return text;
+    pub fn folded_views(&mut self, target: &[u8]) -> Views<'_> {
+        if is_plain(target) {
+            self.target.clear();
+            self.target.extend_from_slice(target);
+            self.target.make_ascii_lowercase();
+            let (path, query) = split(&self.target);
+            return Views { target: &self.target, path, resolved: path, query, round_limit: false };
         }
-        unescape(text, &mut self.sent);
-        decode(&self.sent, &mut self.target, &mut self.spare);
+        let round_limit = self.views(target).round_limit;
+        for view in [&mut self.target, &mut self.path, &mut self.resolved, &mut self.query] {
+            view.make_ascii_lowercase();
+        }
+        Views { target: &self.target, path: &self.path, resolved: &self.resolved, query: &self.query, round_limit }
+    }
+
+    /// A header as logged, decoded like a target and in lower case.
+    #[must_use]
+    pub fn folded_header(&mut self, text: &[u8]) -> &[u8] {
+        if text.iter().any(|&b| matches!(b, b'%' | b'\\' | b'&' | 0x80..)) {
+            unescape(text, &mut self.sent);
+            decode(&self.sent, &mut self.target, &mut self.spare);
+        } else {
+            self.target.clear();
+            self.target.extend_from_slice(text);
+        }
+        self.target.make_ascii_lowercase();
         &self.target
     }
 }
@@ -226,7 +246,7 @@ mod tests {
         fn never_panics(target in prop::collection::vec(any::<u8>(), 0..100)) {
             let mut normalizer = Normalizer::default();
             let _ = normalizer.views(&target);
-            let _ = normalizer.header(&target);
+            let _ = normalizer.folded_header(&target);
         }
     }
 }

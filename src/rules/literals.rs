@@ -142,7 +142,7 @@ impl Literals {
         self.fields & bit::of_field(field) != 0
     }
 
-    /// Searches `bytes` and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
+    /// Searches `bytes`, which are in lower case, and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
     pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut Marks) -> bool {
         let mut any = false;
         for found in self.automaton.find_overlapping_iter(bytes) {
@@ -171,7 +171,7 @@ impl Literals {
             Kind::Suffix { root } => given(in_path(root).is_some_and(|p| end == p.end), bit::SUFFIX),
             Kind::Glob { tail } => {
                 let tail = &self.tails[usize::from(tail)];
-                given(in_path(false).is_some_and(|p| ends_in(&bytes[p.clone()], tail)), bit::GLOB)
+                given(in_path(false).is_some_and(|p| bytes[p.clone()].ends_with(tail)), bit::GLOB)
             }
             Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
             Kind::Prefix => {
@@ -179,11 +179,6 @@ impl Literals {
             }
         }
     }
-}
-
-/// Whether `text` ends in `tail`, which is in lower case.
-fn ends_in(text: &[u8], tail: &[u8]) -> bool {
-    text.len() >= tail.len() && text[text.len() - tail.len()..].eq_ignore_ascii_case(tail)
 }
 
 /// Collects literals; the same text of several rules is one pattern.
@@ -219,7 +214,6 @@ impl Collector {
         let mut patterns: Vec<_> = self.patterns.into_iter().collect();
         patterns.sort_by(|a, b| a.0.cmp(&b.0));
         let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
