@@ -46,16 +46,6 @@ const MAY_HOLD_A_HOLE: usize = 512;
 /// Requests that are judged side by side.
 const BATCH: usize = 32;
 
-/// What became of a line.
-enum Taken<'t> {
-    /// A format explains it.
-    Request(Request<'t>),
-    /// None does.
-    Raw(&'t [u8], Place),
-    /// There is nothing more to do.
-    Nothing,
-}
-
 /// A line that a format explains.
 struct Request<'t> {
     text: &'t [u8],
@@ -103,14 +93,7 @@ impl<'a> Judge<'a> {
         while start < lines.len() {
             let length = memchr(b'\n', &lines[start..]);
             let end = length.map_or(lines.len(), |n| start + n);
-            match self.take(&lines[start..end], start as u64, length.is_some(), scratch, &mut findings) {
-                Taken::Request(request) => batch.push(request),
-                Taken::Raw(text, place) => {
-                    self.settle(&mut batch, scratch, &mut findings);
-                    self.unparsed(text, place, scratch, &mut findings);
-                }
-                Taken::Nothing => {}
-            }
+            self.take(&lines[start..end], start as u64, length.is_some(), &mut batch, scratch, &mut findings);
             if batch.len() == BATCH {
                 self.settle(&mut batch, scratch, &mut findings);
             }
@@ -120,38 +103,36 @@ impl<'a> Judge<'a> {
         findings
     }
 
-    /// Counts a line and finds out what it is.
+    /// Counts a line, and puts it into the batch if it is a request.
     #[inline]
-    fn take<'t>(&self, line: &'t [u8], offset: u64, ended: bool, scratch: &mut Scratch, findings: &mut Findings) -> Taken<'t> {
+    fn take<'t>(
+        &self,
+        line: &'t [u8],
+        offset: u64,
+        ended: bool,
+        batch: &mut Vec<Request<'t>>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) {
         let holes = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
         findings.lines.nul_bytes += holes as u64;
         let text = &line[holes..];
         if text.is_empty() && !ended {
-            return Taken::Nothing;
+            return;
         }
         let place = Place { line: findings.lines.lines as u32, offset: offset + holes as u64 };
         findings.lines.lines += 1;
         if text.len() > self.scope.max_line {
             findings.lines.oversized += 1;
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-            return Taken::Nothing;
+            return;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        match Frame::locate(text, self.scope.format) {
-            Some(frame) => self.take_request(text, place, frame, scratch, findings),
-            None => Taken::Raw(text, place),
-        }
-    }
-
-    #[inline]
-    fn take_request<'t>(
-        &self,
-        text: &'t [u8],
-        place: Place,
-        frame: Frame<'t>,
-        scratch: &mut Scratch,
-        findings: &mut Findings,
-    ) -> Taken<'t> {
+        let Some(frame) = Frame::locate(text, self.scope.format) else {
+            // Hits are in the order of their lines.
+            self.settle(batch, scratch, findings);
+            return self.unparsed(text, place, scratch, findings);
+        };
         let headers = frame.headers();
         findings.lines.parsed[frame.format(headers) as usize] += 1;
         if text.len() >= MAY_HOLD_A_HOLE {
@@ -161,10 +142,9 @@ impl<'a> Judge<'a> {
         if let Some(time) = time {
             findings.times = Some(findings.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
         }
-        if !self.in_window(time, findings) {
-            return Taken::Nothing;
+        if self.in_window(time, findings) {
+            batch.push(Request { text, place, frame, headers, time, status: frame.status() });
         }
-        Taken::Request(Request { text, place, frame, headers, time, status: frame.status() })
     }
 
     /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred

@@ -9,18 +9,16 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::quality::RandomState;
 
-/// Remembers values of eight bytes or less by the texts they were made of.
+/// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
 #[derive(Debug)]
-pub(super) struct Memo<V> {
-    sets: Vec<Set<V>>,
+pub(super) struct Memo<V, const WAYS: usize> {
+    sets: Vec<Set<V, WAYS>>,
 }
 
-const WAYS: usize = 4;
-
 /// What shares a cache line, the newest first.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Set<V>([(Fingerprint, V); WAYS]);
+struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
 
 /// Tells texts apart; 0 is nobody's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,16 +53,21 @@ impl Fingerprint {
     }
 }
 
-impl<V: Copy + Default> Memo<V> {
-    /// A memory of so many sets of [`WAYS`] slots, a power of two.
+impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
+    /// A memory of so many sets, a power of two.
     pub(super) fn new(sets: usize) -> Self {
-        Self { sets: vec![Set::default(); sets] }
+        Self { sets: vec![Set([Default::default(); WAYS]); sets] }
     }
 
     /// What is remembered of a text.
     #[inline]
     pub(super) fn get(&self, text: Fingerprint) -> Option<V> {
-        self.sets[self.at(text)].0.iter().find(|(known, _)| *known == text).map(|(_, value)| *value)
+        // All slots are looked at: which one it is nobody could foretell.
+        let mut found = None;
+        for (known, value) in &self.sets[self.at(text)].0 {
+            found = if *known == text { Some(*value) } else { found };
+        }
+        found
     }
 
     /// Remembers something.
@@ -89,7 +92,7 @@ mod tests {
     #[test]
     fn remembers_the_last_four_of_a_place() {
         let take = Fingerprinter::default();
-        let mut memo: Memo<u32> = Memo::new(1);
+        let mut memo: Memo<u32, 4> = Memo::new(1);
         let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];
         assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
         (0..).zip(texts).for_each(|(n, text)| memo.put(text, n));

@@ -14,8 +14,8 @@ use crate::names::Names;
 pub(super) struct Memory {
     take: Fingerprinter,
     /// Referers and agents in which no literal stands, each alone and as they stand in the line.
-    clean_headers: Memo<()>,
-    requests: Memo<Known>,
+    clean_headers: Memo<(), 8>,
+    requests: Memo<Known, 4>,
 }
 
 /// What is known of a request: a verdict, or by what it is remembered.
@@ -43,7 +43,7 @@ pub(super) struct Key {
 
 impl Default for Memory {
     fn default() -> Self {
-        let mut memory = Self { take: Fingerprinter::default(), clean_headers: Memo::new(1 << 13), requests: Memo::new(1 << 14) };
+        let mut memory = Self { take: Fingerprinter::default(), clean_headers: Memo::new(1 << 12), requests: Memo::new(1 << 14) };
         memory.remember_clean(b"");
         memory
     }
