@@ -1,5 +1,5 @@
 //! What a worker remembers of the requests it has judged, and by what: by the request alone where nothing else was asked
-//! for, else with the headers, else with the status as well.
+//! for, else with the status, else with the headers as well.
 //!
 //! It may be asked about any text, but told only of a copy: the bytes of a map may change while they are read. What is
 //! found in such a run of lines is thrown away, but what is remembered outlives it, and must be true of the text it is
@@ -21,7 +21,7 @@ pub(super) struct Memory {
 /// What is known of a request: a verdict, or by what it is remembered.
 type Known = Verdict;
 
-/// The verdict is remembered by the headers and the status as well.
+/// The verdict is remembered by the status and the headers as well.
 const ASKS_HEADERS: Known = Verdict { rules: u32::MAX, path: 0 };
 /// The verdict is remembered by the status as well.
 const ASKS_STATUS: Known = Verdict { rules: u32::MAX, path: 1 };
@@ -62,28 +62,36 @@ impl Memory {
         if !self.is_clean(key.headers) {
             return self.requests.get(self.whole(key, status));
         }
-        match self.requests.get(key.request)? {
-            ASKS_HEADERS => self.requests.get(self.whole(key, status)),
-            ASKS_STATUS => self.requests.get(self.with_status(key.request, status)),
-            verdict => Some(verdict),
+        let mut known = self.requests.get(key.request)?;
+        if known == ASKS_STATUS {
+            known = self.requests.get(self.with_status(key.request, status))?;
         }
+        if known == ASKS_HEADERS {
+            known = self.requests.get(self.whole(key, status))?;
+        }
+        Some(known)
     }
 
     /// Remembers a verdict, and what was asked for to find it.
     pub(super) fn remember(&mut self, key: Key, status: Option<u16>, asked: Asked, verdict: Verdict) {
-        let clean = self.is_clean(key.headers);
-        if clean && asked.headers {
-            self.requests.put(key.request, ASKS_HEADERS);
-        } else if clean && asked.status {
-            self.requests.put(key.request, ASKS_STATUS);
-            self.requests.put(self.with_status(key.request, status), verdict);
-            return;
-        } else if clean || verdict.rules == Names::NO_RULES && asked == Asked::default() {
-            self.requests.put(key.request, verdict);
-        }
-        if !clean || asked.headers {
+        if !self.is_clean(key.headers) {
+            if verdict.rules == Names::NO_RULES && asked == Asked::default() {
+                self.requests.put(key.request, verdict);
+            }
             self.requests.put(self.whole(key, status), verdict);
+            return;
         }
+        // The status first: whether the headers are asked for depends on it more often than not.
+        let mut text = key.request;
+        if asked.status {
+            self.requests.put(text, ASKS_STATUS);
+            text = self.with_status(text, status);
+        }
+        if asked.headers {
+            self.requests.put(text, ASKS_HEADERS);
+            text = self.whole(key, status);
+        }
+        self.requests.put(text, verdict);
     }
 
     /// Whether no literal stands in a header, as far as is known.
