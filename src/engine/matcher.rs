@@ -208,11 +208,11 @@ fn mark_request<'a>(
     marks: &mut Marks,
 ) -> (Views<'a>, &'a [u8]) {
     let line = &probe.line;
-    let is_plain = !line.method.is_empty() && memchr::memchr(b'\\', line.protocol).is_none() && Views::of_plain(line.target).is_some();
+    let is_verbatim = !line.method.is_empty() && memchr::memchr(b'\\', probe.request).is_none();
     unescape(probe.request, raw);
     raw.make_ascii_lowercase();
     let raw = raw.as_slice();
-    if is_plain && let Some(views) = Views::of_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
+    if is_verbatim && let Some(views) = Views::of_plain(&raw[line.method.len() + 1..][..line.target.len()]) {
         // An ordinary protocol is none of any rule's business.
         let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { line.protocol.len() + 1 } else { 0 };
         let searched = raw.len() - protocol;
