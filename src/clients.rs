@@ -69,6 +69,12 @@ impl Clients {
         self.keys.number(&client, ClientKey::from)
     }
 
+    /// The number of a client, where it has one.
+    #[must_use]
+    pub fn find(&self, client: Client<'_>) -> Option<u32> {
+        self.keys.find(&client)
+    }
+
     /// The client with a number.
     #[must_use]
     pub fn client(&self, number: u32) -> Client<'_> {

@@ -2,6 +2,8 @@
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
+mod signs;
+
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -9,6 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::time::LogTime;
+pub use signs::{Few, Signs};
 
 /// How bad a hit would be if the server gave what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -82,10 +85,12 @@ pub struct Findings {
     pub times: Option<(LogTime, LogTime)>,
     /// Who asked, a number for each request within the time window.
     pub askers: Vec<u32>,
-    /// The askers of those that matched, reported or not.
-    pub probers: Vec<u32>,
-    /// The lines to report, in their order.
+    /// The lines that matched, in their order.
     pub hits: Vec<Hit>,
+    /// Lines that matched and are allowed: the number of the entry that says so, and the asker.
+    pub allowed: Vec<(u16, u32)>,
+    /// What was answered that shows an app.
+    pub signs: Signs,
     text: Vec<u8>,
 }
 
@@ -144,10 +149,11 @@ pub struct Hit {
     pub client: u32,
     /// The number of the normalised path.
     pub path: u32,
+    /// The number of the virtual host.
+    pub host: u32,
     /// The number of the list of rules that matched.
     pub rules: u32,
     text: Range<usize>,
-    host: Option<Range<usize>>,
 }
 
 impl Findings {
@@ -168,16 +174,19 @@ impl Findings {
     #[must_use]
     pub fn cleared(mut self) -> Self {
         self.askers.clear();
-        self.probers.clear();
         self.hits.clear();
+        self.allowed.clear();
+        self.signs.clear();
         self.text.clear();
-        Self { askers: self.askers, probers: self.probers, hits: self.hits, text: self.text, ..Self::default() }
+        let Self { askers, hits, allowed, signs, text, .. } = self;
+        Self { askers, hits, allowed, signs, text, ..Self::default() }
     }
 
-    /// Keeps a hit, its line and the virtual host.
-    pub fn push(&mut self, mut hit: Hit, text: &[u8], host: Option<&[u8]>) {
-        hit.text = keep(&mut self.text, text);
-        hit.host = host.map(|h| keep(&mut self.text, h));
+    /// Keeps a hit and its line.
+    pub fn push(&mut self, mut hit: Hit, text: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(text);
+        hit.text = start..self.text.len();
         self.hits.push(hit);
     }
 
@@ -185,12 +194,6 @@ impl Findings {
     #[must_use]
     pub fn text(&self, hit: &Hit) -> &[u8] {
         &self.text[hit.text.clone()]
-    }
-
-    /// The virtual host of a hit.
-    #[must_use]
-    pub fn host(&self, hit: &Hit) -> Option<&[u8]> {
-        hit.host.clone().map(|range| &self.text[range])
     }
 }
 
@@ -208,15 +211,9 @@ impl Hit {
             exposes: false,
             client: 0,
             path: 0,
+            host: 0,
             rules: 0,
             text: 0..0,
-            host: None,
         }
     }
-}
-
-fn keep(store: &mut Vec<u8>, items: &[u8]) -> Range<usize> {
-    let start = store.len();
-    store.extend_from_slice(items);
-    start..store.len()
 }

@@ -39,6 +39,15 @@ impl<K: Hash + Eq> Interner<K> {
         number
     }
 
+    /// The number of a key, where it has one.
+    #[must_use]
+    pub fn find<Q>(&self, key: &Q) -> Option<u32>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.table.find(self.state.hash_one(key), |&n| key.equivalent(&self.keys[n as usize])).copied()
+    }
+
     /// The key with a number.
     #[must_use]
     pub fn key(&self, number: u32) -> &K {

@@ -14,15 +14,21 @@ pub struct Names {
     pub clients: Clients,
     /// Normalised paths.
     pub paths: Interner<Box<[u8]>>,
+    /// Virtual hosts in lower case; the first one is [`NO_HOST`](Self::NO_HOST).
+    pub hosts: Interner<Box<[u8]>>,
     /// Sorted lists of rules; the first one is [`NO_RULES`](Self::NO_RULES).
     pub rules: Interner<Box<[RuleId]>>,
+    /// A host in lower case.
+    folded: Vec<u8>,
 }
 
 impl Default for Names {
     fn default() -> Self {
         let mut rules = Interner::default();
         rules.number(&[][..], Box::from);
-        Self { clients: Clients::default(), paths: Interner::default(), rules }
+        let mut hosts = Interner::default();
+        hosts.number(&b""[..], Box::from);
+        Self { clients: Clients::default(), paths: Interner::default(), hosts, rules, folded: Vec::new() }
     }
 }
 
@@ -33,6 +39,8 @@ pub struct Renumbering {
     pub clients: Vec<u32>,
     /// Those of paths.
     pub paths: Vec<u32>,
+    /// Those of virtual hosts.
+    pub hosts: Vec<u32>,
     /// Those of lists of rules.
     pub rules: Vec<u32>,
 }
@@ -40,12 +48,24 @@ pub struct Renumbering {
 impl Names {
     /// The number of the list without rules.
     pub const NO_RULES: u32 = 0;
+    /// The number of the host of a line that names none.
+    pub const NO_HOST: u32 = 0;
+
+    /// The number of a virtual host as logged.
+    pub fn host(&mut self, host: Option<&[u8]>) -> u32 {
+        let Some(host) = host else { return Self::NO_HOST };
+        self.folded.clear();
+        self.folded.extend_from_slice(host);
+        self.folded.make_ascii_lowercase();
+        self.hosts.number(&*self.folded, Box::from)
+    }
 
     /// Takes in the names of another worker.
     pub fn merge(&mut self, other: &Self) -> Renumbering {
         Renumbering {
             clients: self.clients.merge(&other.clients),
             paths: self.paths.merge(&other.paths),
+            hosts: self.hosts.merge(&other.hosts),
             rules: self.rules.merge(&other.rules),
         }
     }

@@ -110,6 +110,20 @@ pub struct SelectionArgs {
     #[serde(deserialize_with = "word")]
     pub min_severity: Option<Severity>,
 
+    /// Say that this app runs here: its own pages are no news (repeatable, or a,b)
+    ///
+    /// wordpress, joomla, drupal and others: 'probewatch rules list --only app' shows them. Apps are found out from what
+    /// a site answers; this is for logs that do not show it.
+    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub app: Vec<String>,
+
+    /// Leave out what this file allows: clients, paths, agents (repeatable)
+    ///
+    /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. What it leaves out is
+    /// counted in the report.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub allow: Vec<PathBuf>,
+
     /// Keep only these outcomes: answered, denied, not_found, ...
     ///
     /// Separated by commas. There are answered (2xx, 304), redirected (other 3xx), auth_required (401, 407), denied
@@ -279,6 +293,8 @@ impl SelectionArgs {
     fn or(self, below: Self) -> Self {
         Self {
             min_severity: self.min_severity.or(below.min_severity),
+            app: first(self.app, below.app),
+            allow: first(self.allow, below.allow),
             outcome: first(self.outcome, below.outcome),
             since: self.since.or(below.since),
             until: self.until.or(below.until),

@@ -17,14 +17,14 @@ use super::progress::Progress;
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, signals, statistics};
 use crate::engine::Scope;
+use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
-use crate::normalize::Normalizer;
 use crate::pipeline::{self, Job, Scan};
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::{Input, Report};
 use crate::report::sink::{Sink, SinkError};
 use crate::report::{By, Format, TABLE_ROWS, View, hit, ndjson, render};
-use crate::rules::{RuleError, RuleSet, load};
+use crate::rules::{AllowList, RuleError, RuleSet, load};
 
 /// Why there is no report.
 #[derive(Debug, Error)]
@@ -33,6 +33,8 @@ enum Failure {
     Rules(#[from] RuleError),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
     NoMatch(PathBuf),
+    #[error("--app: no app is called '{name}'; there are {known}")]
+    NoApp { name: String, known: String },
     #[error("{}: --output would overwrite an input; choose another file", .0.display())]
     OutputIsInput(PathBuf),
     #[error(transparent)]
@@ -48,7 +50,7 @@ enum Failure {
 impl Failure {
     fn exit(&self) -> Exit {
         match self {
-            Self::Rules(_) | Self::NoMatch(_) | Self::OutputIsInput(_) | Self::Threads { .. } => Exit::Usage,
+            Self::Rules(_) | Self::NoApp { .. } | Self::NoMatch(_) | Self::OutputIsInput(_) | Self::Threads { .. } => Exit::Usage,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_) | Self::Spool(_) => Exit::Output,
             Self::Stopped(exit) => *exit,
@@ -75,6 +77,7 @@ pub fn run(settings: &Settings) -> Exit {
 fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
     let rules = load(&settings.rules)?;
+    let apps = apps(settings, &rules)?;
     let found = inputs(settings)?;
     let sink = output(settings, &found.sources)?;
     let pool = pool(settings)?;
@@ -85,19 +88,23 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         format: settings.log_format,
         since: settings.since,
         until: settings.until,
-        min_severity: settings.min_severity,
-        outcomes: settings.outcomes.clone(),
+        allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
     };
     let ready = started.elapsed();
     let scan = read(settings, &rules, &scope, &found.sources, &pool)?;
     let read = started.elapsed();
-    let material = Material { rules: &rules, tally: &scan.tally, texts: &scan.texts, min_severity: settings.min_severity };
-    let (context, mut report) = pool.install(|| {
-        let context = Context::of(&material);
-        let report = build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings));
-        (context, report)
-    });
+    let material = Material {
+        rules: &rules,
+        tally: &scan.tally,
+        texts: &scan.texts,
+        min_severity: settings.min_severity,
+        outcomes: &settings.outcomes,
+        apps: &apps,
+        allow: &scope.allow,
+    };
+    let context = Context::of(&material);
+    let mut report = pool.install(|| build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings)));
     drop_passed_over(&mut report, &scan);
     report.elapsed = started.elapsed();
     tell_notices(settings, &scan, &found);
@@ -114,6 +121,16 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         _ if problems => Exit::Damaged,
         _ => Exit::Success,
     })
+}
+
+/// The apps that are said to run everywhere.
+fn apps(settings: &Settings, rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
+    let unknown = |name: &String| {
+        let mut known: Vec<_> = rules.apps().map(str::to_owned).collect();
+        known.sort_unstable();
+        Failure::NoApp { name: name.clone(), known: known.join(", ") }
+    };
+    settings.apps.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// What is to be read; standard input where nothing was named.
@@ -232,8 +249,8 @@ fn write(
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut normalizer = Normalizer::default();
-        spool.for_each(|line| match hit::hit(material, context, line, &mut normalizer) {
+        let mut desk = hit::Desk::default();
+        spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&hit, material.rules, &mut sink),
             None => Ok(()),
         })

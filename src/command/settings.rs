@@ -25,6 +25,10 @@ pub struct Settings {
     pub log_format: Option<LogFormat>,
     /// Which rules.
     pub rules: RuleChoice,
+    /// Apps that run on every site.
+    pub apps: Vec<String>,
+    /// Files that say what is allowed.
+    pub allow: Vec<PathBuf>,
     /// Report from this level on.
     pub min_severity: Severity,
     /// Keep only these outcomes; all where empty.

@@ -46,7 +46,7 @@ pub(super) fn keys() -> Vec<String> {
 }
 
 fn below(folder: &Path, mut args: ScanArgs) -> ScanArgs {
-    let paths = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.output.output);
+    let paths = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow).chain(&mut args.output.output);
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);
     }

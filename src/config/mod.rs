@@ -102,6 +102,8 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         output: output.output.filter(|path| path != Path::new("-")),
         log_format: input.log_format.and_then(LogFormatWord::format),
         rules: rule_choice(rules),
+        apps: selection.app,
+        allow: selection.allow,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         outcomes: selection.outcome,
         since,

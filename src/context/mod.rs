@@ -1,5 +1,9 @@
 //! What only the whole shows. Each answer is a pure function of merged evidence, so it is the same for any split of a log.
 
+mod apps;
 mod catch_all;
+mod probers;
 
+pub use apps::Apps;
 pub use catch_all::{CatchAlls, Evidence};
+pub use probers::Probers;

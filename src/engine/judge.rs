@@ -6,13 +6,12 @@
 use memchr::{memchr, memchr_iter};
 
 use super::memory::Key;
-use super::scratch::Reported;
+use super::scratch::Reading;
 use super::{Matcher, Scratch, Verdict};
-use crate::finding::{Findings, Hit, RuleId, Severity};
+use crate::finding::{Findings, Hit, RuleId};
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
-use crate::record::Outcome;
-use crate::rules::RuleSet;
+use crate::rules::{AllowList, RuleSet};
 use crate::time::{Bound, LogTime};
 
 /// What a run is asked to look at and to keep.
@@ -24,17 +23,15 @@ pub struct Scope {
     pub since: Option<Bound>,
     /// Lines from this on are not looked at.
     pub until: Option<Bound>,
-    /// Rules below this are not kept, an answer that means something counted as one level more.
-    pub min_severity: Severity,
-    /// Outcomes to keep; all where empty.
-    pub outcomes: Vec<Outcome>,
+    /// Requests that are not kept, only counted.
+    pub allow: AllowList,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, min_severity: Severity::Low, outcomes: Vec::new(), max_line: 1 << 20 }
+        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20 }
     }
 }
 
@@ -166,7 +163,6 @@ impl<'a> Judge<'a> {
             findings.askers.push(client);
             let verdict = known.unwrap_or_else(|| self.verdict(&request, scratch));
             if verdict.rules != Names::NO_RULES {
-                findings.probers.push(client);
                 self.keep_request(&request, client, verdict, scratch, findings);
             }
         }
@@ -183,7 +179,12 @@ impl<'a> Judge<'a> {
         let Request { text, place, frame, time, status, .. } = request;
         let mut hit = place.hit();
         (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, *time, *status, frame.bytes());
-        self.keep(hit, verdict, text, frame.host, scratch, findings);
+        let reading = self.reading(verdict.rules, scratch);
+        if reading.signs != Names::NO_RULES {
+            see_signs(&hit, reading.signs, frame.host, scratch, findings);
+        }
+        let agent = || frame.record(None).user_agent;
+        self.keep(hit, reading, verdict.path, (text, frame.host), agent, scratch, findings);
     }
 
     fn unparsed(&self, text: &[u8], place: Place, scratch: &mut Scratch, findings: &mut Findings) {
@@ -196,7 +197,8 @@ impl<'a> Judge<'a> {
         if verdict.rules != Names::NO_RULES {
             let mut hit = place.hit();
             hit.client = scratch.names.clients.number(b"");
-            self.keep(hit, verdict, text, None, scratch, findings);
+            let reading = self.reading(verdict.rules, scratch);
+            self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
         }
     }
 
@@ -213,33 +215,57 @@ impl<'a> Judge<'a> {
         !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
     }
 
-    /// Keeps a line, where some of the rules it matched are asked for.
-    fn keep(&self, mut hit: Hit, verdict: Verdict, text: &[u8], host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
-        let outcome = Outcome::of(hit.status);
-        if !self.scope.outcomes.is_empty() && !self.scope.outcomes.contains(&outcome) {
+    /// Keeps a line that matched a rule, or counts it where it is allowed.
+    #[expect(clippy::too_many_arguments, reason = "a line, what was made of it, and where it goes")]
+    fn keep<'t>(
+        &self,
+        mut hit: Hit,
+        reading: Reading,
+        path: u32,
+        (text, host): (&[u8], Option<&[u8]>),
+        agent: impl FnOnce() -> Option<&'t [u8]>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) {
+        if reading.rules == Names::NO_RULES {
             return;
         }
-        let answered = usize::from(outcome == Outcome::Answered);
-        let Reported { rules: Some(rules), exposes } = self.reported(verdict.rules, scratch)[answered] else { return };
-        (hit.rules, hit.path, hit.exposes) = (rules, verdict.path, exposes);
-        findings.push(hit, text, host);
+        let names = &mut scratch.names;
+        if !self.scope.allow.entries().is_empty()
+            && let Some(entry) = self.scope.allow.entry_for(names.clients.client(hit.client), names.paths.key(path), agent())
+        {
+            findings.allowed.push((entry, hit.client));
+            return;
+        }
+        (hit.rules, hit.path, hit.exposes) = (reading.rules, path, reading.exposes);
+        hit.host = names.host(host);
+        findings.push(hit, text);
     }
 
-    /// What is reported of a list of rules, not answered and answered.
-    fn reported(&self, list: u32, scratch: &mut Scratch) -> [Reported; 2] {
-        let Scratch { names, reported, .. } = scratch;
+    /// What a list of rules comes to.
+    fn reading(&self, list: u32, scratch: &mut Scratch) -> Reading {
+        let Scratch { names, readings, .. } = scratch;
         let at = list as usize;
-        if let Some(Some(known)) = reported.get(at) {
+        if let Some(Some(known)) = readings.get(at) {
             return *known;
         }
-        let new = [false, true].map(|answered| {
-            let asked_for = |rule: &RuleId| self.rules.rule(*rule).severity_when(answered) >= self.scope.min_severity;
-            let kept: Vec<_> = names.rules.key(list).iter().copied().filter(asked_for).collect();
-            let exposes = kept.iter().any(|&rule| self.rules.rule(rule).exposes());
-            Reported { rules: (!kept.is_empty()).then(|| names.rules.number(&*kept, Box::from)), exposes }
-        });
-        reported.resize(reported.len().max(at + 1), None);
-        reported[at] = Some(new);
+        let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = names.rules.key(list).iter().partition(|&&rule| self.rules.rule(rule).is_sign);
+        let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
+        let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
+        let new = Reading { rules, signs, exposes };
+        readings.resize(readings.len().max(at + 1), None);
+        readings[at] = Some(new);
         new
+    }
+}
+
+/// Notes the signs of apps that a client was answered with.
+fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
+    if !matches!(hit.status, Some(200..=299)) {
+        return;
+    }
+    let host = scratch.names.host(host);
+    for &app in scratch.names.rules.key(signs) {
+        findings.signs.see(app, host, hit.client, hit.bytes.unwrap_or(0));
     }
 }

@@ -183,7 +183,7 @@ impl<'r> Matcher<'r> {
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
         rules.sort_unstable();
-        if !rules.is_empty() {
+        if rules.iter().any(|&rule| !self.rules.rule(rule).is_sign) {
             // Once more, as it was written.
             path.extend_from_slice(target.views(probe.line.target).resolved);
         }

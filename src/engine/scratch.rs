@@ -16,8 +16,8 @@ pub struct Scratch {
     pub(super) desk: Desk,
     pub(super) memory: Memory,
     pub(super) clock: ClfClock,
-    /// What is reported of each list of rules, not answered and answered.
-    pub(super) reported: Vec<Option<[Reported; 2]>>,
+    /// What each list of rules comes to.
+    pub(super) readings: Vec<Option<Reading>>,
     /// Findings that were read and cleared.
     spare: Findings,
 }
@@ -47,12 +47,14 @@ pub struct Verdict {
     pub path: u32,
 }
 
-/// Those rules of a list that a report asks for.
+/// What a list of rules comes to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reported {
-    /// Their list; `None` where there are none.
-    pub(super) rules: Option<u32>,
-    /// Whether one of them says that what was asked for is there.
+pub(super) struct Reading {
+    /// The list of those that are signs of apps.
+    pub(super) signs: u32,
+    /// The list of the others.
+    pub(super) rules: u32,
+    /// Whether an answer says that what was asked for is there.
     pub(super) exposes: bool,
 }
 

@@ -42,7 +42,6 @@ pub(super) struct Done {
 struct State {
     lines: LineCounts,
     requests: u64,
-    hits: u64,
     without_time: u64,
     times: Option<(LogTime, LogTime)>,
     /// Where each run of lines begins, and how many lines it has.
@@ -152,7 +151,6 @@ impl State {
         let findings = &judged.findings;
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
-        self.hits += findings.hits.len() as u64;
         self.without_time += findings.without_time;
         self.times = span(self.times, findings.times);
         self.runs.push((judged.offset, findings.lines.lines));
@@ -173,7 +171,6 @@ impl State {
             unparsed: self.lines.unparsed,
             oversized: self.lines.oversized,
             requests: self.requests,
-            hits: self.hits,
             first_time,
             last_time,
             problem: unread.or_else(|| self.problem(reading, only)),

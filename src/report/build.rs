@@ -1,15 +1,17 @@
-//! Builds a report out of merged tallies: decides the context, groups cells into rows, and puts rows in order.
+//! Builds a report out of merged tallies and what the context makes of them: groups cells into rows, and puts rows in order.
 //!
 //! Reads no log and prints nothing.
 
 use std::time::Duration;
 
+pub use super::context::Context;
+use super::context::{AnswerKey, Decision, answer_key};
 use super::model::{CatchAll, Input, Report, Row, Totals};
+use super::ordinary;
 use super::rows::{self, Item};
-use crate::context::{CatchAlls, Evidence};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
-use crate::rules::RuleSet;
+use crate::rules::{AllowList, RuleSet};
 use crate::source::SourceText;
 use crate::tally::{CellView, Scope, Tally};
 
@@ -22,8 +24,14 @@ pub struct Material<'a> {
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
     pub texts: &'a [SourceText],
-    /// Cells below this are left out.
+    /// Rules below this are left out, an answer that means something counted as one level more.
     pub min_severity: Severity,
+    /// Outcomes to report; all where empty.
+    pub outcomes: &'a [Outcome],
+    /// Apps that are said to run everywhere.
+    pub apps: &'a [RuleId],
+    /// What is allowed.
+    pub allow: &'a AllowList,
 }
 
 /// The rows that are wanted.
@@ -44,76 +52,46 @@ pub struct Wanted {
     pub most: Option<usize>,
 }
 
-/// Status and size of an answer, and who gave it.
-pub type AnswerKey<'a> = (Scope<'a>, u16, Option<u64>);
-
-/// What the whole log shows.
-#[derive(Debug)]
-pub struct Context<'a> {
-    catch_alls: CatchAlls<AnswerKey<'a>>,
-}
-
-impl<'a> Context<'a> {
-    /// Decides the context from all cells.
-    #[must_use]
-    pub fn of(material: &Material<'a>) -> Self {
-        let Material { rules, tally, .. } = *material;
-        let classes = |list: &[RuleId]| -> Vec<&'a str> {
-            list.iter().map(|&r| rules.rule(r)).filter(|r| r.exposes()).map(|r| r.class.as_str()).collect()
-        };
-        let answers: Vec<_> =
-            tally.cells().filter_map(|view| Some((answer_key(&view)?, view.path, classes(tally.rules(view.rules))))).collect();
-        let evidence = answers.iter().map(|(answer, path, classes)| Evidence { answer: *answer, path: *path, classes });
-        Self { catch_alls: CatchAlls::weigh(evidence) }
-    }
-
-    /// Whether an answer is one that everything gets.
-    #[must_use]
-    pub fn is_catch_all(&self, answer: &AnswerKey<'_>) -> bool {
-        self.catch_alls.contains(answer)
-    }
-}
-
-fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
-    let (site, bytes) = view.answer?;
-    Some((site.scope(), view.status?, bytes))
-}
-
-/// How bad a hit is: its worst rule, those that expose one level up where the answer means something.
+/// Builds the report. `inputs` come without hits: which lines count as such is decided here.
 #[must_use]
-pub fn severity(rules: &RuleSet, matched: &[RuleId], answered: bool) -> Severity {
-    matched.iter().map(|&id| rules.rule(id).severity_when(answered)).max().unwrap_or(Severity::Info)
-}
-
-/// Builds the report. `inputs` come with line-local counts of hits; what the context takes below the level is taken
-/// off them here.
-#[must_use]
-pub fn build<'a>(material: &Material<'a>, context: &Context<'_>, mut inputs: Vec<Input>, without_time: u64, wanted: Wanted) -> Report<'a> {
+pub fn build<'a>(
+    material: &Material<'a>,
+    context: &'a Context<'a>,
+    mut inputs: Vec<Input>,
+    without_time: u64,
+    wanted: Wanted,
+) -> Report<'a> {
     let mut items = Vec::new();
-    for view in material.tally.cells() {
-        let item = item(material, context, view);
-        if item.severity >= material.min_severity {
-            items.push(item);
-        } else if let Some((site, _)) = view.answer {
-            inputs[site.input as usize].hits -= view.cell.hits;
+    let mut matched = material.tally.client_counts().iter().map(|count| count.allowed).collect::<Vec<_>>();
+    for (view, decision) in material.tally.cells().zip(context.decisions()) {
+        matched[view.client as usize] += if decision.matched { view.cell.hits } else { 0 };
+        if decision.reported {
+            inputs[view.input as usize].hits += view.cell.hits;
+            items.push(item(context, view, decision));
         }
     }
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
         if wanted { group(material, &items, most) } else { Vec::new() }
     };
-    let ((pairs, clients), (paths, (rules, answered))) = rayon::join(
+    let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
+    let ((pairs, mut clients), (paths, (rules, answered))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
         || {
-            let last = || (rows(wanted.rules, rows::by_rule, most), rows(wanted.answered, rows::answered, usize::MAX));
+            let last = || (by_rule(), rows(wanted.answered, rows::answered, usize::MAX));
             rayon::join(|| rows(wanted.paths, rows::by_path, most), last)
         },
     );
+    for row in &mut clients {
+        row.other_requests = row.key.client().and_then(|c| material.tally.number_of(c)).map_or(0, |c| row.requests - matched[c as usize]);
+    }
     Report {
         rule_set: material.rules,
         totals: totals(&items, &inputs, without_time),
         answered,
         catch_all: catch_alls(material, context, &items),
+        apps: ordinary::apps(material, context),
+        allowed: ordinary::allowed(material),
         inputs,
         pairs,
         clients,
@@ -123,12 +101,9 @@ pub fn build<'a>(material: &Material<'a>, context: &Context<'_>, mut inputs: Vec
     }
 }
 
-fn item<'a>(material: &Material<'a>, context: &Context<'_>, view: CellView<'a>) -> Item<'a> {
-    let rules = material.tally.rules(view.rules);
-    let answer = answer_key(&view);
-    let catch_all = answer.is_some_and(|answer| context.is_catch_all(&answer));
-    let answered = answer.is_some() && !catch_all;
-    Item { view, rules, outcome: Outcome::of(view.status), severity: severity(material.rules, rules, answered), answered, catch_all }
+fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
+    let Decision { severity, answered, catch_all, .. } = *decision;
+    Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, catch_all }
 }
 
 fn totals(items: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {
@@ -165,7 +140,7 @@ fn sum(inputs: &[Input]) -> Input {
     sum
 }
 
-fn catch_alls<'a>(material: &Material<'a>, context: &Context<'_>, items: &[Item<'a>]) -> Vec<CatchAll<'a>> {
+fn catch_alls<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<CatchAll<'a>> {
     let mut found: Vec<CatchAll<'a>> = Vec::new();
     let mut keys: Vec<AnswerKey<'a>> = Vec::new();
     for item in items.iter().filter(|i| i.catch_all) {
@@ -175,14 +150,18 @@ fn catch_alls<'a>(material: &Material<'a>, context: &Context<'_>, items: &[Item<
             found[at].hits += hits;
             continue;
         }
-        let site = match key.0 {
-            Scope::Host(host) => host,
-            Scope::Input(input) => &material.texts[input as usize].path,
-        };
-        let paths = context.catch_alls.paths(&key) as u64;
-        found.push(CatchAll { site, status: key.1, bytes: key.2, paths, hits });
+        let paths = context.catch_all_paths(&key) as u64;
+        found.push(CatchAll { site: site_name(material, key.0), status: key.1, bytes: key.2, paths, hits });
         keys.push(key);
     }
     found.sort_by(|a, b| (b.hits, a.site, a.status, a.bytes).cmp(&(a.hits, b.site, b.status, b.bytes)));
     found
+}
+
+/// A site as a reader knows it: its host, or the input where hosts are not logged.
+pub(super) fn site_name<'a>(material: &Material<'a>, site: Scope<'a>) -> &'a [u8] {
+    match site {
+        Scope::Host(host) => host,
+        Scope::Input(input) => &material.texts[input as usize].path,
+    }
 }

@@ -1,13 +1,14 @@
 //! Tells one kept line as NDJSON does, once the context is known.
 
-use super::build::{Context, Material, severity};
+use super::build::Material;
+use super::context::{Context, Seen};
 use super::model::Hit;
 use super::rows::reread;
 use crate::client::Client;
 use crate::finding::RuleId;
 use crate::normalize::Normalizer;
 use crate::record::Outcome;
-use crate::tally::{Place, Site};
+use crate::tally::{Place, Scope};
 
 /// A line that matched, as it was kept.
 #[derive(Debug, Clone, Copy)]
@@ -22,27 +23,36 @@ pub struct KeptLine<'a> {
     pub rules: &'a [RuleId],
 }
 
-/// The hit a kept line is; `None` where the context takes it below the level that is reported.
-pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, normalizer: &'a mut Normalizer) -> Option<Hit<'a>> {
+/// Room to tell a hit in.
+#[derive(Debug, Default)]
+pub struct Desk {
+    normalizer: Normalizer,
+    rules: Vec<RuleId>,
+    host: Vec<u8>,
+}
+
+/// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
+pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
     let outcome = Outcome::of(record.status);
-    let exposes = line.rules.iter().any(|&rule| material.rules.rule(rule).exposes());
-    let site = Site::of(record.host, line.place.input);
-    let meant = exposes && outcome == Outcome::Answered;
-    let catch_all = meant && record.status.is_some_and(|status| context.is_catch_all(&(site.scope(), status, record.bytes)));
-    let severity = severity(material.rules, line.rules, meant && !catch_all);
-    if severity < material.min_severity {
+    let client = Client::parse(record.client);
+    desk.host.clear();
+    desk.host.extend(record.host.unwrap_or_default().to_ascii_lowercase());
+    let site = if record.host.is_some() { Scope::Host(&desk.host) } else { Scope::Input(line.place.input) };
+    let seen = Seen { client: material.tally.number_of(client)?, site, status: record.status, bytes: record.bytes };
+    let decision = context.decide(line.rules, &seen, &mut desk.rules);
+    if !decision.reported {
         return None;
     }
     let text = &material.texts[line.place.input as usize];
-    let views = normalizer.views(probe.line.target);
+    let views = desk.normalizer.views(probe.line.target);
     Some(Hit {
         generation: text.generation,
         offset: line.place.chunk + line.place.offset,
         source: &text.path,
         line: text.line_number(line.place.chunk, line.place.line),
         time: record.time,
-        client: Client::parse(record.client),
+        client,
         method: probe.line.method,
         target: probe.line.target,
         path: views.resolved,
@@ -51,12 +61,12 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
         status: record.status,
         bytes: record.bytes,
         outcome,
-        catch_all: Some(catch_all),
-        severity,
-        rules: line.rules,
+        catch_all: Some(decision.catch_all),
+        severity: decision.severity,
+        context: context.is_of_client(&desk.rules).then_some("client"),
+        rules: &desk.rules,
         host: record.host,
         referer: record.referer,
         user_agent: record.user_agent,
-        context: None,
     })
 }

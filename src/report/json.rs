@@ -14,7 +14,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use self::rows::RowLines;
 use super::facts::{self, first};
 use super::mask::shown;
-use super::model::{CatchAll, Input, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, CatchAll, Input, Report, Row, Sample, Totals};
 use super::sanitize::text;
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -41,6 +41,8 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         rules: list(&report.rules),
         pairs: list(&report.pairs),
         catch_all: report.catch_all.iter().map(catch_all).collect(),
+        apps: report.apps.iter().map(app).collect(),
+        allowed: report.allowed.iter().map(allowed).collect(),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
     out.write_all(b"\n")
@@ -58,6 +60,8 @@ struct Document<'a> {
     rules: Rows<'a>,
     pairs: Rows<'a>,
     catch_all: Vec<CatchAllObject<'a>>,
+    apps: Vec<AppObject<'a>>,
+    allowed: Vec<AllowedObject<'a>>,
 }
 
 #[derive(Serialize)]
@@ -95,6 +99,30 @@ fn input(input: &Input) -> InputObject<'_> {
         last_time: input.last_time.map(LogTime::rfc3339),
         problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
     }
+}
+
+#[derive(Serialize)]
+struct AppObject<'a> {
+    app: &'a str,
+    site: Option<Cow<'a, str>>,
+    silenced: u64,
+}
+
+fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
+    AppObject { app: seen.app, site: seen.site.map(shown), silenced: seen.silenced }
+}
+
+#[derive(Serialize)]
+struct AllowedObject<'a> {
+    file: Cow<'a, str>,
+    line: usize,
+    reason: Cow<'a, str>,
+    requests: u64,
+}
+
+fn allowed<'a>(entry: &Allowed<'a>) -> AllowedObject<'a> {
+    let Allowed { file, line, reason, requests } = *entry;
+    AllowedObject { file: text(file.as_bytes()), line, reason: text(reason.as_bytes()), requests }
 }
 
 #[derive(Serialize)]

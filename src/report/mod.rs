@@ -3,6 +3,7 @@
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
 pub mod build;
+mod context;
 mod csv;
 mod facts;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod json;
 pub mod mask;
 pub mod model;
 pub mod ndjson;
+mod ordinary;
 mod rows;
 pub mod sanitize;
 pub mod sink;

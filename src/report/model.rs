@@ -33,6 +33,10 @@ pub struct Report<'a> {
     pub rules: Vec<Row<'a>>,
     /// Sites that say the same to everything.
     pub catch_all: Vec<CatchAll<'a>>,
+    /// The apps that sites run, what was silenced most first.
+    pub apps: Vec<AppSeen<'a>>,
+    /// What allow lists took out, an item an entry.
+    pub allowed: Vec<Allowed<'a>>,
     /// How long it took, for the table only: programs get the same bytes for the same input.
     pub elapsed: Duration,
 }
@@ -175,6 +179,32 @@ pub struct CatchAll<'a> {
     pub paths: u64,
     /// Hits marked.
     pub hits: u64,
+}
+
+/// An app that a site runs, whose own pages are no news there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppSeen<'a> {
+    /// Its name, as rules have it.
+    pub app: &'a str,
+    /// Its name, for people.
+    pub title: &'a str,
+    /// The host it was seen on, or the input where hosts are not logged; `None` where it was said to run.
+    pub site: Option<&'a [u8]>,
+    /// Requests that would be reported but for it.
+    pub silenced: u64,
+}
+
+/// What one entry of an allow list took out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed<'a> {
+    /// The list.
+    pub file: &'a str,
+    /// The line the entry begins at, from 1.
+    pub line: usize,
+    /// Why it is allowed.
+    pub reason: &'a str,
+    /// Requests that matched a rule and are allowed.
+    pub requests: u64,
 }
 
 /// One hit as NDJSON tells it.

@@ -6,7 +6,8 @@ use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::build::{Material, severity};
+use super::build::Material;
+use super::context::Context;
 use super::model::{Key, Row, Sample};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
@@ -54,10 +55,10 @@ pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], most: usi
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
-pub(super) fn by_rule<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+pub(super) fn by_rule<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |item: &Item<'a>, rules: &'a [RuleId]| {
         let answered = item.answered && material.rules.rule(rules[0]).exposes();
-        Item { rules, answered, severity: severity(material.rules, rules, answered), ..*item }
+        Item { rules, answered, severity: context.severity_of(rules[0], item.view.site, answered), ..*item }
     };
     let each: Vec<_> = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();
     grouped(material, each, most, |i| i.rules[0], |i| Key::Rule(i.rules[0]))
@@ -116,8 +117,7 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
     }
     if let Key::Client(_) = key {
-        let count = material.tally.client_count(items[0].view.client);
-        (row.requests, row.other_requests) = (count.requests, count.requests - count.matched);
+        row.requests = material.tally.client_counts()[items[0].view.client as usize].requests;
     }
     row
 }

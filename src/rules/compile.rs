@@ -2,13 +2,14 @@
 
 use super::Field;
 use super::condition::{Condition, Text};
-use super::definition::{At, CLASSES, Definition};
+use super::definition::{APP_FAMILY, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
 use super::glob;
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet};
+use crate::finding::RuleId;
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 const MOST_RULES: usize = u16::MAX as usize;
@@ -60,7 +61,9 @@ impl Compiler {
     }
 
     fn finish(self) -> Result<RuleSet, RuleError> {
+        let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
         Ok(RuleSet {
+            silenced_by: self.rules.iter().map(signs_of).collect(),
             rules: self.rules,
             conditions: self.conditions,
             request: self.request.build()?,
@@ -144,6 +147,9 @@ impl From<&Definition> for Rule {
             class: d.class.clone(),
             severity: d.severity,
             answer: d.answer(),
+            with_client: d.with_client.clone(),
+            unless_app: d.unless_app.0.clone(),
+            is_sign: d.is_sign,
             cve: d.cve.clone(),
             attack: d.attack.clone(),
             cwe: d.cwe.clone(),
@@ -153,6 +159,11 @@ impl From<&Definition> for Rule {
             misses: d.misses.clone(),
         }
     }
+}
+
+/// The sign of an app.
+fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
+    rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
 }
 
 /// What can be said of a definition without compiling anything.
@@ -173,6 +184,12 @@ fn check(d: &Definition) -> Result<(), String> {
     if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
         return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
     }
+    if let Some(with) = &d.with_client {
+        if with.distinct_paths == 0 {
+            return Err("with_client: distinct_paths is 0, which every client has; name at least 1".into());
+        }
+        with.classes.iter().try_for_each(|class| check_class(class))?;
+    }
     if d.fields.as_ref().is_some_and(Vec::is_empty) {
         return Err("fields: the list is empty; leave it out for path and query".into());
     }
@@ -186,9 +203,11 @@ fn check_words_of(d: &Definition) -> Result<(), String> {
     if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
         return Err("an id is family/name, of lower-case letters, digits and '-'".into());
     }
-    if !CLASSES.contains(&d.class.as_str()) {
-        let meant = nearest(&d.class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
-        return Err(format!("no class is called '{}'{meant}; there are {}", d.class, CLASSES.join(", ")));
+    if !d.is_sign {
+        check_class(&d.class)?;
+        if id.starts_with(APP_FAMILY) && id[APP_FAMILY.len()..].starts_with('/') {
+            return Err(format!("ids of the family '{APP_FAMILY}' are those of [[app]] tables; give the rule another family"));
+        }
     }
     for (name, list) in [
         ("paths", &d.paths),
@@ -203,6 +222,14 @@ fn check_words_of(d: &Definition) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn check_class(class: &str) -> Result<(), String> {
+    if CLASSES.contains(&class) {
+        return Ok(());
+    }
+    let meant = nearest(class, CLASSES.into_iter()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+    Err(format!("no class is called '{class}'{meant}; there are {}", CLASSES.join(", ")))
 }
 
 /// A text with `\xNN` for bytes that cannot be typed, and `\\` for a backslash.

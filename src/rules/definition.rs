@@ -61,6 +61,8 @@ pub(super) struct RuleFile {
     pub(super) title: String,
     #[serde(default)]
     pub(super) rule: Vec<Definition>,
+    #[serde(default)]
+    pub(super) app: Vec<AppDefinition>,
 }
 
 /// One rule as written.
@@ -104,9 +106,93 @@ pub(super) struct Definition {
     pub(super) shape: Option<super::Shape>,
     pub(super) unless: Option<Unless>,
     #[serde(default)]
+    pub(super) unless_app: OneOrMany,
+    pub(super) with_client: Option<WithClient>,
+    #[serde(default)]
     pub(super) hits: Vec<Case>,
     #[serde(default)]
     pub(super) misses: Vec<Case>,
+    /// It is the sign of an app, and no rule.
+    #[serde(skip)]
+    pub(super) is_sign: bool,
+}
+
+/// How a site shows an app, as written: what its pages load.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AppDefinition {
+    id: Spanned<String>,
+    title: String,
+    #[serde(default)]
+    references: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    suffixes: Vec<String>,
+    #[serde(default)]
+    path_glob: OneOrMany,
+    at: Option<At>,
+    #[serde(default)]
+    words: Vec<String>,
+    regex: Option<String>,
+    fields: Option<Vec<Field>>,
+    unless: Option<Unless>,
+    #[serde(default)]
+    hits: Vec<Case>,
+    #[serde(default)]
+    misses: Vec<Case>,
+}
+
+/// The class of signs of apps, and the family of their ids.
+pub(super) const APP_CLASS: &str = "app";
+pub(super) const APP_FAMILY: &str = "apps";
+
+impl From<AppDefinition> for Definition {
+    /// A sign is looked for like a rule; it is `apps/wordpress` where rules say `wordpress`.
+    fn from(app: AppDefinition) -> Self {
+        let id = Spanned::new(app.id.span(), format!("{APP_FAMILY}/{}", app.id.get_ref()));
+        Self {
+            id,
+            title: app.title,
+            class: APP_CLASS.to_owned(),
+            severity: Severity::Info,
+            answer: Some(Answer::Inconclusive),
+            cve: Vec::new(),
+            attack: Vec::new(),
+            cwe: Vec::new(),
+            references: app.references,
+            false_positives: Vec::new(),
+            paths: app.paths,
+            suffixes: app.suffixes,
+            path_glob: app.path_glob,
+            at: app.at,
+            words: app.words,
+            regex: app.regex,
+            fields: app.fields,
+            agents: Vec::new(),
+            raw_prefixes: Vec::new(),
+            methods: Vec::new(),
+            statuses: Vec::new(),
+            shape: None,
+            unless: app.unless,
+            unless_app: OneOrMany::default(),
+            with_client: None,
+            hits: app.hits,
+            misses: app.misses,
+            is_sign: true,
+        }
+    }
+}
+
+/// A rule's request is a probe only where its client asked for so many other probe paths.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WithClient {
+    /// Distinct paths it must have asked for ...
+    pub distinct_paths: u32,
+    /// ... that rules of these classes name; of any class where empty.
+    #[serde(default)]
+    pub classes: Vec<String>,
 }
 
 impl Definition {

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::compile::compile;
-use super::definition::{CLASSES, Definition, RuleFile};
+use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
 use super::set::RuleSet;
 use crate::finding::Severity;
@@ -72,13 +72,30 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
         }
     }
     rules.extend(own);
+    let warnings = unknown_apps(&rules);
     select(&mut rules, choice)?;
     for (id, level) in &choice.severity {
         if let Some(located) = rules.get_mut(id) {
             located.definition.severity = *level;
         }
     }
-    compile(rules.into_values().collect())
+    let mut set = compile(rules.into_values().collect())?;
+    set.warnings.extend(warnings);
+    Ok(set)
+}
+
+/// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
+fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
+    let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_sign);
+    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.get_ref().split_once('/')?.1)).collect();
+    let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
+    named
+        .filter(|(_, app)| !apps.contains(&app.as_str()))
+        .map(|(located, app)| {
+            let meant = nearest(app, apps.iter().copied()).map(|n| format!(" (did you mean '{n}'?)")).unwrap_or_default();
+            located.error(format!("unless_app: no app is called '{app}'{meant}; nothing will silence this rule")).to_string()
+        })
+        .collect()
 }
 
 /// Adds rules to those there are; an id may come once.
@@ -97,7 +114,7 @@ fn insert(rules: &mut BTreeMap<String, Located>, found: Vec<Located>) -> Result<
 fn select(rules: &mut BTreeMap<String, Located>, choice: &RuleChoice) -> Result<(), RuleError> {
     let ids: Vec<String> = rules.keys().cloned().collect();
     for name in &choice.only {
-        if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) {
+        if !rules.contains_key(name) && !CLASSES.contains(&name.as_str()) && name != APP_CLASS {
             return Err(unknown("--only", name, true, &ids));
         }
     }
@@ -108,10 +125,13 @@ fn select(rules: &mut BTreeMap<String, Located>, choice: &RuleChoice) -> Result<
         return Err(unknown("--severity", name, false, &ids));
     }
     if !choice.only.is_empty() {
-        rules.retain(|id, located| choice.only.iter().any(|name| name == id || *name == located.definition.class));
+        // What an app silences stays silent whatever rules are asked for.
+        let is_kept = |id: &String, d: &Definition| d.is_sign || choice.only.iter().any(|name| name == id || *name == d.class);
+        rules.retain(|id, located| is_kept(id, &located.definition));
     }
     rules.retain(|id, _| !choice.disable.contains(id));
-    if rules.is_empty() { Err(RuleError::NoneLeft) } else { Ok(()) }
+    let shows_apps = choice.only.iter().any(|name| name == APP_CLASS || name.starts_with("apps/"));
+    if !shows_apps && rules.values().all(|located| located.definition.is_sign) { Err(RuleError::NoneLeft) } else { Ok(()) }
 }
 
 fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> RuleError {
@@ -155,8 +175,9 @@ fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleE
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let family: RuleFile = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
     let mut lines = LineNumbers::default();
-    Ok(family
-        .rule
+    let mut definitions: Vec<Definition> = family.rule.into_iter().chain(family.app.into_iter().map(Definition::from)).collect();
+    definitions.sort_by_key(|definition| definition.id.span().start);
+    Ok(definitions
         .into_iter()
         .map(|definition| Located { file: file.to_owned(), line: lines.of(text, definition.id.span().start), is_builtin, definition })
         .collect())

@@ -3,6 +3,7 @@
 //! Rules are data (`rules/README.md` is their format): this room reads them, says what is wrong with them, and turns
 //! them into two automata and a list of conditions. It never looks at a log; that is `engine`'s part.
 
+mod allow;
 mod case;
 mod compile;
 mod condition;
@@ -14,9 +15,10 @@ mod load;
 mod pattern;
 mod set;
 
+pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
 pub use condition::{Condition, Request, Shape};
-pub use definition::{Answer, CLASSES, Field};
+pub use definition::{Answer, CLASSES, Field, WithClient};
 pub use error::RuleError;
 pub use literals::{Literals, Marks, Regions, bit};
 pub use load::{RuleChoice, load};

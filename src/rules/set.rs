@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::condition::Condition;
-use super::definition::Answer;
+use super::definition::{APP_FAMILY, Answer, WithClient};
 use super::error::nearest;
 use super::literals::Literals;
 use crate::finding::{RuleId, Severity};
@@ -20,6 +20,12 @@ pub struct Rule {
     pub severity: Severity,
     /// What a 2xx tells.
     pub answer: Answer,
+    /// Matches only where the client asked for other things as well.
+    pub with_client: Option<WithClient>,
+    /// Apps whose sites are asked for this every day.
+    pub unless_app: Vec<String>,
+    /// It is the sign of an app: ordinary, and never reported.
+    pub is_sign: bool,
     /// CVE ids.
     pub cve: Vec<String>,
     /// MITRE ATT&CK techniques.
@@ -43,6 +49,12 @@ impl Rule {
         self.answer == Answer::Exposes
     }
 
+    /// The name of the app that this is a sign of.
+    #[must_use]
+    pub fn app(&self) -> Option<&str> {
+        self.id.strip_prefix(APP_FAMILY)?.strip_prefix('/').filter(|_| self.is_sign)
+    }
+
     /// How bad a hit is: one level more where it was answered and the answer means something.
     #[must_use]
     pub fn severity_when(&self, answered: bool) -> Severity {
@@ -59,6 +71,8 @@ pub struct RuleSet {
     pub(super) headers: Literals,
     pub(super) unanchored: Vec<u16>,
     pub(super) warnings: Vec<String>,
+    /// The signs of the apps that each rule is silenced by.
+    pub(super) silenced_by: Vec<Vec<RuleId>>,
 }
 
 impl RuleSet {
@@ -72,6 +86,24 @@ impl RuleSet {
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The sign of an app, by the app's name.
+    #[must_use]
+    pub fn app(&self, name: &str) -> Option<RuleId> {
+        let is_it = |rule: &Rule| rule.is_sign && rule.app() == Some(name);
+        self.rules.iter().position(is_it).map(|number| RuleId(number as u16))
+    }
+
+    /// The names of all apps.
+    pub fn apps(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().filter(|rule| rule.is_sign).filter_map(Rule::app)
+    }
+
+    /// The signs of the apps on whose sites a rule says nothing.
+    #[must_use]
+    pub fn silenced_by(&self, rule: RuleId) -> &[RuleId] {
+        &self.silenced_by[usize::from(rule.0)]
     }
 
     /// The id that is most like this one, when one is like it at all.

@@ -13,50 +13,31 @@ pub(super) struct CellKey {
     pub(super) path: u32,
     pub(super) rules: u32,
     pub(super) status: Option<u16>,
-    pub(super) answer: Option<(u32, Option<u64>)>,
+    pub(super) input: u32,
+    pub(super) host: u32,
+    /// The size of an answer that exposes something.
+    pub(super) answer: Option<Option<u64>>,
 }
 
 impl Hash for CellKey {
-    /// In two or three words; every hit is hashed.
+    /// In three or four words; every hit is hashed.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(u64::from(self.client) << 32 | u64::from(self.path));
         state.write_u64(u64::from(self.rules) << 32 | u64::from(self.status.unwrap_or(0)));
-        if let Some((site, bytes)) = self.answer {
-            state.write_u64(bytes.unwrap_or(0) << 16 ^ u64::from(site));
+        state.write_u64(u64::from(self.input) << 32 | u64::from(self.host));
+        if let Some(bytes) = self.answer {
+            state.write_u64(bytes.unwrap_or(0));
         }
     }
-}
-
-/// What answered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Site {
-    /// The input's number.
-    pub input: u32,
-    /// The virtual host in lower case, where the log names one.
-    pub host: Option<Box<[u8]>>,
 }
 
 /// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope<'a> {
-    /// A virtual host.
+    /// A virtual host, in lower case.
     Host(&'a [u8]),
     /// An input.
     Input(u32),
-}
-
-impl Site {
-    /// The site of a line.
-    #[must_use]
-    pub fn of(host: Option<&[u8]>, input: u32) -> Self {
-        Self { input, host: host.map(|h| h.to_ascii_lowercase().into()) }
-    }
-
-    /// What the site counts as.
-    #[must_use]
-    pub fn scope(&self) -> Scope<'_> {
-        self.host.as_deref().map_or(Scope::Input(self.input), Scope::Host)
-    }
 }
 
 /// Where a line stands.

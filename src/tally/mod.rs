@@ -6,10 +6,10 @@
 
 mod cell;
 
-pub use cell::{Cell, Place, Sample, Scope, Site, span};
+pub use cell::{Cell, Place, Sample, Scope, span};
 
 use crate::client::Client;
-use crate::finding::{Findings, Hit, RuleId};
+use crate::finding::{Few, Findings, Hit, RuleId, Signs};
 use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::Outcome;
@@ -20,10 +20,13 @@ use cell::CellKey;
 pub struct Tally {
     names: Names,
     clients: Vec<ClientCount>,
-    sites: Interner<Site>,
     keys: Interner<CellKey>,
     /// By the number of their key.
     cells: Vec<Cell>,
+    /// Requests that are allowed, by the number of the entry that says so.
+    allowed: Vec<u64>,
+    /// What was answered that shows an app, by input and host.
+    signs: Signs<(u32, u32)>,
 }
 
 /// Counts of one client.
@@ -31,8 +34,8 @@ pub struct Tally {
 pub struct ClientCount {
     /// All its requests.
     pub requests: u64,
-    /// Those of them that matched a rule, reported or not.
-    pub matched: u64,
+    /// Those of them that matched a rule and are allowed.
+    pub allowed: u64,
 }
 
 /// A cell with its key spelled out.
@@ -46,8 +49,12 @@ pub struct CellView<'t> {
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// Where an answer that exposes something came from, and its size.
-    pub answer: Option<(&'t Site, Option<u64>)>,
+    /// The input's number.
+    pub input: u32,
+    /// What answered.
+    pub site: Scope<'t>,
+    /// The size of an answer that exposes something.
+    pub answer: Option<Option<u64>>,
     /// The counts.
     pub cell: &'t Cell,
 }
@@ -58,19 +65,27 @@ impl Tally {
         for &client in &findings.askers {
             self.count_mut(client).requests += 1;
         }
-        for &client in &findings.probers {
-            self.count_mut(client).matched += 1;
+        for &(entry, client) in &findings.allowed {
+            self.count_mut(client).allowed += 1;
+            self.count_allowed(entry, 1);
         }
+        self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
         for hit in &findings.hits {
             self.add(findings, hit, place);
         }
     }
 
+    fn count_allowed(&mut self, entry: u16, requests: u64) {
+        let at = usize::from(entry);
+        self.allowed.resize(self.allowed.len().max(at + 1), 0);
+        self.allowed[at] += requests;
+    }
+
     fn add(&mut self, findings: &Findings, hit: &Hit, place: Place) {
         let answered = hit.exposes && Outcome::of(hit.status) == Outcome::Answered;
-        let site = answered.then(|| Site::of(findings.host(hit), place.input));
-        let answer = site.map(|site| (self.sites.number(&site, Site::clone), hit.bytes));
-        let key = CellKey { client: hit.client, path: hit.path, rules: hit.rules, status: hit.status, answer };
+        let answer = answered.then_some(hit.bytes);
+        let Hit { client, path, rules, status, host, .. } = *hit;
+        let key = CellKey { client, path, rules, status, input: place.input, host, answer };
         let place = Place { line: u64::from(hit.line), offset: hit.offset, ..place };
         let number = self.keys.number(&key, |key| *key) as usize;
         if number == self.cells.len() {
@@ -97,19 +112,23 @@ impl Tally {
     /// Adds another tally; both have their names.
     pub fn merge(&mut self, other: Self) {
         let new = self.names.merge(&other.names);
-        let sites = self.sites.merge(&other.sites);
         for (client, count) in new.clients.iter().zip(&other.clients) {
             let sum = self.count_mut(*client);
             sum.requests += count.requests;
-            sum.matched += count.matched;
+            sum.allowed += count.allowed;
         }
+        for (entry, requests) in (0..).zip(&other.allowed) {
+            self.count_allowed(entry, *requests);
+        }
+        let host = |host: u32| new.hosts[host as usize];
+        self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.clients[client as usize]);
         for (key, cell) in other.keys.keys().iter().zip(other.cells) {
             let key = CellKey {
                 client: new.clients[key.client as usize],
                 path: new.paths[key.path as usize],
                 rules: new.rules[key.rules as usize],
-                status: key.status,
-                answer: key.answer.map(|(site, bytes)| (sites[site as usize], bytes)),
+                host: host(key.host),
+                ..*key
             };
             match self.cells.get_mut(self.keys.number(&key, |key| *key) as usize) {
                 Some(mine) => mine.merge(cell),
@@ -125,9 +144,38 @@ impl Tally {
             path: key.path,
             rules: key.rules,
             status: key.status,
-            answer: key.answer.map(|(site, bytes)| (self.sites.key(site), bytes)),
+            input: key.input,
+            site: self.site(key.input, key.host),
+            answer: key.answer,
             cell,
         })
+    }
+
+    fn site(&self, input: u32, host: u32) -> Scope<'_> {
+        if host == Names::NO_HOST { Scope::Input(input) } else { Scope::Host(self.names.hosts.key(host)) }
+    }
+
+    /// Requests that are allowed, by the number of the entry that says so; those that allowed none may be missing.
+    #[must_use]
+    pub fn allowed(&self) -> &[u64] {
+        &self.allowed
+    }
+
+    /// The apps that were seen, where, and by how many.
+    pub fn signs(&self) -> impl Iterator<Item = (RuleId, Scope<'_>, &Few)> {
+        self.signs.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
+    }
+
+    /// The number of a client, where it has one.
+    #[must_use]
+    pub fn number_of(&self, client: Client<'_>) -> Option<u32> {
+        self.names.clients.find(client)
+    }
+
+    /// All lists of rules, by number.
+    #[must_use]
+    pub fn lists(&self) -> &[Box<[RuleId]>] {
+        self.names.rules.keys()
     }
 
     /// The client with a number.
@@ -136,10 +184,10 @@ impl Tally {
         self.names.clients.client(number)
     }
 
-    /// What that client asked for.
+    /// What clients asked for, by number.
     #[must_use]
-    pub fn client_count(&self, number: u32) -> ClientCount {
-        self.clients.get(number as usize).copied().unwrap_or_default()
+    pub fn client_counts(&self) -> &[ClientCount] {
+        &self.clients
     }
 
     /// The path with a number.

@@ -8,6 +8,7 @@ mod answered;
 mod headline;
 mod layout;
 mod number;
+mod ordinary;
 mod sections;
 mod style;
 
@@ -49,6 +50,7 @@ pub(super) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> 
         Some(By::Path) => sections::write_paths(report, page, out)?,
         Some(By::Rule) => sections::write_rules(report, page, out)?,
     }
+    ordinary::write(report, page, out)?;
     accounting::write(report, page, out)
 }
 

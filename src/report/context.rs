@@ -1,0 +1,242 @@
+//! What the whole log shows, and what each hit comes to in that light: which of its rules stand, how bad it is, and
+//! whether its answer means something.
+//!
+//! Decides from merged tallies alone, so that any split of a log and any number of threads come to the same.
+
+use super::build::Material;
+use crate::context::{Apps, CatchAlls, Evidence, Probers};
+use crate::finding::{RuleId, Severity};
+use crate::intern::Interner;
+use crate::record::Outcome;
+use crate::rules::{Rule, RuleSet, WithClient};
+use crate::tally::{CellView, Scope};
+
+/// Status and size of an answer, and who gave it.
+pub(super) type AnswerKey<'a> = (Scope<'a>, u16, Option<u64>);
+
+/// What the whole log shows.
+#[derive(Debug)]
+pub struct Context<'a> {
+    rules: &'a RuleSet,
+    level: Severity,
+    outcomes: &'a [Outcome],
+    apps: Apps<Scope<'a>>,
+    /// The conditions on clients that rules have, and who meets them.
+    probers: Vec<(&'a WithClient, Probers)>,
+    catch_alls: CatchAlls<AnswerKey<'a>>,
+    lists: Interner<Box<[RuleId]>>,
+    /// By cell, in the order of the tally.
+    decisions: Vec<Decision>,
+}
+
+/// What the hits of a cell come to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Decision {
+    /// The list of rules to report, in [`Context::list`].
+    list: u32,
+    pub(super) severity: Severity,
+    /// It is reported.
+    pub(super) reported: bool,
+    /// A rule stands, reported or not.
+    pub(super) matched: bool,
+    /// The answer means something.
+    pub(super) answered: bool,
+    pub(super) catch_all: bool,
+    /// But for this app it would be reported.
+    pub(super) silenced: Option<RuleId>,
+}
+
+/// One hit as the context sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) client: u32,
+    pub(super) site: Scope<'a>,
+    pub(super) status: Option<u16>,
+    pub(super) bytes: Option<u64>,
+}
+
+/// What becomes of one rule that a request matched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Stands,
+    /// On a site that runs this app it is `info`, whatever was answered.
+    Silenced(RuleId),
+    /// The client is nobody to whom it applies.
+    Falls,
+}
+
+impl<'a> Context<'a> {
+    /// Decides the context from all cells.
+    #[must_use]
+    pub fn of(material: &Material<'a>) -> Self {
+        let tally = material.tally;
+        let mut context = Self {
+            rules: material.rules,
+            level: material.min_severity,
+            outcomes: material.outcomes,
+            apps: Apps::weigh(tally.signs(), material.apps),
+            probers: Vec::new(),
+            catch_alls: CatchAlls::weigh(std::iter::empty::<Evidence<'_, _, u8>>()),
+            lists: Interner::default(),
+            decisions: Vec::new(),
+        };
+        context.probers = context.probers(material);
+        context.catch_alls = context.catch_alls(material);
+        context.decide_all(material);
+        context
+    }
+
+    /// The apps that were seen or said to run, and where.
+    pub(super) fn apps(&self) -> Vec<(RuleId, Option<Scope<'a>>)> {
+        self.apps.all()
+    }
+
+    /// Decisions by cell, in the order of the tally.
+    pub(super) fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// The rules that a decision leaves.
+    pub(super) fn list(&self, decision: &Decision) -> &[RuleId] {
+        self.lists.key(decision.list)
+    }
+
+    /// The number of unlike probe paths an answer was given to; 0 where it is no catch-all.
+    pub(super) fn catch_all_paths(&self, answer: &AnswerKey<'_>) -> usize {
+        self.catch_alls.paths(answer)
+    }
+
+    /// How bad one rule is for a hit.
+    pub(super) fn severity_of(&self, rule: RuleId, site: Scope<'a>, answered: bool) -> Severity {
+        match self.silenced(rule, site) {
+            Some(_) => Severity::Info,
+            None => self.rules.rule(rule).severity_when(answered),
+        }
+    }
+
+    /// What a hit by these rules comes to; the rules that are reported go to `kept`.
+    pub(super) fn decide(&self, matched: &[RuleId], seen: &Seen<'a>, kept: &mut Vec<RuleId>) -> Decision {
+        let standing = |&rule: &RuleId| (rule, self.standing(rule, seen));
+        let stands = |rule: &RuleId| self.standing(*rule, seen) == Standing::Stands;
+        let outcome = Outcome::of(seen.status);
+        let meant = outcome == Outcome::Answered && matched.iter().filter(|r| stands(r)).any(|&r| self.rules.rule(r).exposes());
+        let catch_all = meant && seen.status.is_some_and(|status| self.catch_alls.contains(&(seen.site, status, seen.bytes)));
+        let answered = meant && !catch_all;
+        let mut silenced = None;
+        let mut decision =
+            Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, catch_all, silenced: None };
+        kept.clear();
+        for (rule, standing) in matched.iter().map(standing) {
+            let usual = self.rules.rule(rule).severity_when(answered);
+            let severity = match standing {
+                Standing::Falls => continue,
+                Standing::Stands => usual,
+                Standing::Silenced(app) => {
+                    silenced = silenced.or((usual >= self.level).then_some(app));
+                    Severity::Info
+                }
+            };
+            decision.matched = true;
+            if severity >= self.level {
+                kept.push(rule);
+                decision.severity = decision.severity.max(severity);
+            }
+        }
+        let is_asked_for = self.outcomes.is_empty() || self.outcomes.contains(&outcome);
+        decision.reported = !kept.is_empty() && is_asked_for;
+        decision.silenced = silenced.filter(|_| kept.is_empty() && is_asked_for);
+        decision
+    }
+
+    /// Whether rules make a finding only because of who asks.
+    pub(super) fn is_of_client(&self, rules: &[RuleId]) -> bool {
+        rules.iter().all(|&rule| self.rules.rule(rule).with_client.is_some())
+    }
+
+    fn standing(&self, rule: RuleId, seen: &Seen<'a>) -> Standing {
+        let upheld = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(seen.client));
+        if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
+            return Standing::Falls;
+        }
+        self.silenced(rule, seen.site).map_or(Standing::Stands, Standing::Silenced)
+    }
+
+    /// The app that silences a rule on a site.
+    fn silenced(&self, rule: RuleId, site: Scope<'a>) -> Option<RuleId> {
+        self.rules.silenced_by(rule).iter().copied().find(|&app| self.apps.run(app, site))
+    }
+
+    /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
+    /// where no app silences it.
+    fn probers(&self, material: &Material<'a>) -> Vec<(&'a WithClient, Probers)> {
+        let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
+        conditions.sort_unstable();
+        conditions.dedup();
+        let with = |with: &'a WithClient| {
+            let counts = |rule: &Rule| rule.with_client.is_none() && (with.classes.is_empty() || with.classes.contains(&rule.class));
+            let lists = by_list(material, |rule| counts(self.rules.rule(rule)));
+            let cells = material.tally.cells().filter(|view| lists[view.rules as usize]);
+            let strong = |view: &CellView<'a>| {
+                let rules = material.tally.rules(view.rules).iter();
+                rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.silenced(rule, view.site).is_none())
+            };
+            let asked = cells.filter(strong).map(|view| (view.client, view.path)).collect();
+            (with, Probers::weigh(asked, with.distinct_paths))
+        };
+        conditions.into_iter().map(with).collect()
+    }
+
+    fn catch_alls(&self, material: &Material<'a>) -> CatchAlls<AnswerKey<'a>> {
+        let classes = |view: &CellView<'a>| -> Vec<&'a str> {
+            let stands = |rule: &&RuleId| self.standing(**rule, &Seen::of(view)) == Standing::Stands;
+            let rules = material.tally.rules(view.rules).iter().filter(stands).map(|&rule| self.rules.rule(rule));
+            rules.filter(|rule| rule.exposes()).map(|rule| rule.class.as_str()).collect()
+        };
+        let answers = material.tally.cells().filter_map(|view| Some((answer_key(&view)?, view.path, classes(&view))));
+        let answers: Vec<_> = answers.filter(|(_, _, classes)| !classes.is_empty()).collect();
+        CatchAlls::weigh(answers.iter().map(|(answer, path, classes)| Evidence { answer: *answer, path: *path, classes }))
+    }
+
+    fn decide_all(&mut self, material: &Material<'a>) {
+        // The same for every client and site, as most lists are: decided once for each answer.
+        let depends = |rule: RuleId| {
+            self.rules.rule(rule).with_client.is_some() || self.rules.silenced_by(rule).iter().any(|&app| self.apps.run_somewhere(app))
+        };
+        let depends = by_list(material, depends);
+        let mut known: Vec<[Option<Decision>; 3]> = vec![[None; 3]; depends.len()];
+        let mut kept = Vec::new();
+        for view in material.tally.cells() {
+            let seen = Seen::of(&view);
+            let at = view.rules as usize;
+            let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(self.catch_alls.contains(&key)));
+            let mut decision = match known[at][answer].filter(|_| !depends[at]) {
+                Some(decision) => decision,
+                None => {
+                    let mut decision = self.decide(material.tally.rules(view.rules), &seen, &mut kept);
+                    decision.list = self.lists.number(&*kept, Box::from);
+                    known[at][answer] = Some(decision);
+                    decision
+                }
+            };
+            let is_asked_for = self.outcomes.is_empty() || self.outcomes.contains(&Outcome::of(view.status));
+            decision.reported = is_asked_for && !self.lists.key(decision.list).is_empty();
+            self.decisions.push(decision);
+        }
+    }
+}
+
+/// Which lists of rules hold one that meets a condition, by number.
+fn by_list(material: &Material<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
+    material.tally.lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
+}
+
+impl<'a> Seen<'a> {
+    fn of(view: &CellView<'a>) -> Self {
+        Self { client: view.client, site: view.site, status: view.status, bytes: view.answer.flatten() }
+    }
+}
+
+/// What answered, where it means something.
+pub(super) fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
+    Some((view.site, view.status?, view.answer?))
+}

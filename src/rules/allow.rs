@@ -1,0 +1,232 @@
+//! Who may ask for what: clients, paths and user agents that are no news, each with a reason.
+//!
+//! An allow list takes requests out of a report and counts them; it changes no rule and no verdict. It is read when it is
+//! named, never searched for.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::RuleError;
+use crate::client::Client;
+
+/// Everything that is allowed.
+#[derive(Debug, Clone, Default)]
+pub struct AllowList {
+    entries: Vec<AllowEntry>,
+}
+
+/// One `[[allow]]`: a request is meant when it meets each list that is there.
+#[derive(Debug, Clone)]
+pub struct AllowEntry {
+    /// Why it is allowed.
+    pub reason: String,
+    /// The file it stands in.
+    pub file: String,
+    /// The line it begins at, from 1.
+    pub line: usize,
+    clients: Vec<IpNet>,
+    names: Vec<String>,
+    paths: Vec<String>,
+    agents: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    allow: Vec<Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    reason: String,
+    #[serde(default)]
+    clients: Vec<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    agents: Vec<String>,
+}
+
+/// Entries a list holds: they are numbered by 16 bits.
+const MOST_ENTRIES: usize = u16::MAX as usize;
+
+impl AllowList {
+    /// Reads allow lists.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or says something that makes no sense.
+    pub fn load(files: &[PathBuf]) -> Result<Self, RuleError> {
+        let mut entries = Vec::new();
+        for file in files {
+            entries.extend(read(file)?);
+        }
+        if entries.len() > MOST_ENTRIES {
+            let message = format!("{} entries are too many for allow lists; {MOST_ENTRIES} are the most", entries.len());
+            return Err(RuleError::Syntax { file: files[0].display().to_string(), message });
+        }
+        Ok(Self { entries })
+    }
+
+    /// The number of the first entry that allows a request: `path` is the normalised one, `agent` as logged.
+    #[must_use]
+    pub fn entry_for(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> Option<u16> {
+        self.entries.iter().position(|entry| entry.allows(client, path, agent)).map(|number| number as u16)
+    }
+
+    /// All entries, by number.
+    #[must_use]
+    pub fn entries(&self) -> &[AllowEntry] {
+        &self.entries
+    }
+}
+
+impl AllowEntry {
+    fn new(file: &str, line: usize, entry: Entry) -> Result<Self, String> {
+        let Entry { reason, clients, paths, agents } = entry;
+        if reason.trim().is_empty() {
+            return Err("reason: it is empty; say why this is allowed, for whoever reads the report next year".into());
+        }
+        if clients.is_empty() && paths.is_empty() && agents.is_empty() {
+            return Err("it would allow everything; give it clients, paths or agents".into());
+        }
+        for (name, list) in [("clients", &clients), ("paths", &paths), ("agents", &agents)] {
+            if list.iter().any(String::is_empty) {
+                return Err(format!("{name}: an empty text would allow every request"));
+            }
+        }
+        if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
+            return Err(format!("paths: '{path}' must begin with '/'"));
+        }
+        let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents };
+        for client in clients {
+            match network(&client) {
+                Some(network) => this.clients.push(network),
+                None if is_name(&client) => this.names.push(client),
+                None => {
+                    return Err(format!(
+                        "clients: '{client}' is no address, network or host name; type 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or a name as it stands in the log"
+                    ));
+                }
+            }
+        }
+        Ok(this)
+    }
+
+    fn allows(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> bool {
+        let any_client = self.clients.is_empty() && self.names.is_empty();
+        (any_client || self.names_client(client))
+            && (self.paths.is_empty() || self.paths.iter().any(|allowed| is_at(path, allowed.as_bytes())))
+            && (self.agents.is_empty() || agent.is_some_and(|agent| self.agents.iter().any(|part| holds(agent, part.as_bytes()))))
+    }
+
+    fn names_client(&self, client: Client<'_>) -> bool {
+        let address: IpAddr = match client {
+            Client::V4(bits) => Ipv4Addr::from(bits).into(),
+            Client::V6(bits) => Ipv6Addr::from(bits).into(),
+            Client::Text(text) => return self.names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(text)),
+        };
+        self.clients.iter().any(|network| network.contains(&address))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
+    let file = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|source| RuleError::Unreadable { path: path.to_owned(), source })?;
+    let parsed: File = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
+    parsed
+        .allow
+        .into_iter()
+        .map(|entry| {
+            let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..entry.span().start]).count() + 1;
+            let refused = |message| RuleError::Syntax { file: format!("{file}:{line}"), message };
+            AllowEntry::new(&file, line, entry.into_inner()).map_err(refused)
+        })
+        .collect()
+}
+
+/// An address is a network of one. One of IPv4 written as IPv6 is that of IPv4, as clients are.
+fn network(text: &str) -> Option<IpNet> {
+    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
+    match network {
+        IpNet::V6(six) if six.prefix_len() >= 96 => match six.addr().to_ipv4_mapped() {
+            Some(four) => IpNet::new(four.into(), six.prefix_len() - 96).ok(),
+            None => Some(network),
+        },
+        _ => Some(network),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_alphabetic()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+}
+
+/// Whether a path is this one, or lies below it where that ends in `/`.
+fn is_at(path: &[u8], allowed: &[u8]) -> bool {
+    match path.get(..allowed.len()) {
+        Some(start) => start.eq_ignore_ascii_case(allowed) && (path.len() == allowed.len() || allowed.ends_with(b"/")),
+        None => false,
+    }
+}
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(text: &str) -> Result<AllowList, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("allow.toml");
+        fs::write(&file, text).unwrap();
+        AllowList::load(&[file]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_list_of_an_entry_must_be_met() {
+        let allowed = list(
+            "[[allow]]\nreason = 'office'\nclients = ['192.0.2.0/28', '2001:db8::/32', '::ffff:198.51.100.7', 'scan.example.net']\n\
+             [[allow]]\nreason = 'monitor'\npaths = ['/health', '/wp-login.php', '/old/']\nagents = ['UptimeRobot']\n",
+        )
+        .unwrap();
+        let entry = |client: &str, path: &str, agent: &str| {
+            allowed.entry_for(Client::parse(client.as_bytes()), path.as_bytes(), Some(agent.as_bytes()))
+        };
+        for client in ["192.0.2.15", "2001:db8::1", "198.51.100.7", "Scan.example.net"] {
+            assert_eq!(entry(client, "/.env", "-"), Some(0), "{client}");
+        }
+        assert_eq!(entry("192.0.2.16", "/.env", "-"), None);
+        let robot = "Mozilla/5.0 (compatible; uptimerobot/2.0)";
+        for path in ["/wp-login.php", "/WP-login.php", "/old/.env", "/old/"] {
+            assert_eq!(entry("203.0.113.1", path, robot), Some(1), "{path}");
+        }
+        for path in ["/wp-login.php5", "/blog/wp-login.php", "/old", "/health/x"] {
+            assert_eq!(entry("203.0.113.1", path, robot), None, "{path}");
+        }
+        assert_eq!(entry("203.0.113.1", "/wp-login.php", "curl/8"), None);
+    }
+
+    #[test]
+    fn a_mistake_names_file_line_and_what_to_type() {
+        for (text, part) in [
+            ("[[allow]]\nclients = ['192.0.2.1']", "reason"),
+            ("\n[[allow]]\nreason = 'x'", "allow.toml:2: it would allow everything"),
+            ("[[allow]]\nreason = 'x'\nclients = ['192.0.2.0/33']", "192.0.2.0/24"),
+            ("[[allow]]\nreason = 'x'\npaths = ['health']", "must begin with '/'"),
+            ("[[allow]]\nreason = 'x'\nagents = ['']", "every request"),
+            ("[[alow]]\nreason = 'x'", "unknown field `alow`"),
+        ] {
+            let error = list(text).expect_err(text);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
