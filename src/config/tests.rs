@@ -50,7 +50,7 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 /// Something to say with each flag that is not its default.
 fn sample(name: &str) -> &'static str {
     match name {
-        "paths" | "rules" | "output" | "config" => "x",
+        "paths" | "rules" | "output" | "config" | "app" | "allow" => "x",
         "log-format" => "common",
         "max-line" => "512K",
         "disable" | "only" => "a/b",

@@ -62,9 +62,12 @@ pub fn build<'a>(
     wanted: Wanted,
 ) -> Report<'a> {
     let mut items = Vec::new();
-    let mut matched = material.tally.client_counts().iter().map(|count| count.allowed).collect::<Vec<_>>();
+    let mut others: Vec<u64> = material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed)).collect();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
-        matched[view.client as usize] += if decision.matched { view.cell.hits } else { 0 };
+        // Lines that no format explains belong to a client without a name, and are no requests.
+        if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
+            *others = others.saturating_sub(view.cell.hits);
+        }
         if decision.reported {
             inputs[view.input as usize].hits += view.cell.hits;
             items.push(item(context, view, decision));
@@ -83,7 +86,8 @@ pub fn build<'a>(
         },
     );
     for row in &mut clients {
-        row.other_requests = row.key.client().and_then(|c| material.tally.number_of(c)).map_or(0, |c| row.requests - matched[c as usize]);
+        let number = row.key.client().and_then(|client| material.tally.number_of(client));
+        row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
         rule_set: material.rules,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::model::{CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -248,6 +248,14 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         clients,
         paths,
         rules,
+        apps: vec![
+            AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
+            AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
+        ],
+        allowed: vec![
+            Allowed { file: "allow.toml", line: 3, reason: "our own scanner", requests: 17 },
+            Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
+        ],
         catch_all: vec![CatchAll { site: b"app.example", status: 200, bytes: Some(612), paths: 14, hits: 31 }],
         elapsed: Duration::from_millis(312),
     }
@@ -273,6 +281,8 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         clients: vec![],
         paths: vec![],
         rules: vec![],
+        apps: Vec::new(),
+        allowed: Vec::new(),
         catch_all: vec![],
         elapsed: Duration::from_millis(3),
     }

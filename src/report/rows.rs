@@ -117,7 +117,7 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
     }
     if let Key::Client(_) = key {
-        row.requests = material.tally.client_counts()[items[0].view.client as usize].requests;
+        row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
     }
     row
 }

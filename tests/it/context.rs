@@ -1,0 +1,225 @@
+//! What only the whole log shows: apps that a site runs, clients that are probers, and what an allow list leaves out.
+
+use serde_json::Value;
+
+use crate::rig::{Dice, Rig, line};
+
+const RULES: &str = r#"
+[[app]]
+id = "shop"
+title = "Shop"
+path_glob = ["/shop-assets/**/*.css"]
+hits = ["GET /shop-assets/a.css", "GET /x/shop-assets/b/c.css"]
+misses = ["GET /shop-assets/", "GET /a.css"]
+
+[[rule]]
+id = "own/shop-login"
+title = "Log-in page of the shop"
+class = "panel"
+severity = "high"
+paths = ["/shop-login"]
+unless_app = "shop"
+hits = ["GET /shop-login", "POST /shop-login"]
+misses = ["GET /shop-log", "GET /"]
+
+[[rule]]
+id = "own/key"
+title = "Key"
+class = "config-exposure"
+severity = "high"
+paths = ["/key.pem", "/key-1.pem", "/key-2.pem", "/key-3.pem"]
+hits = ["GET /key.pem", "GET /a/key.pem"]
+misses = ["GET /key.pe", "GET /"]
+
+[[rule]]
+id = "own/guess"
+title = "A page that key hunters guess at"
+class = "exposure"
+severity = "medium"
+suffixes = [".page"]
+with_client = { distinct_paths = 3, classes = ["config-exposure"] }
+hits = ["GET /a.page", "GET /b.page"]
+misses = ["GET /page", "GET /a.pages"]
+"#;
+
+fn asset(client: u8, bytes: u32) -> String {
+    line(&format!("198.51.100.{client}"), "GET /shop-assets/site.css HTTP/1.1", 200).replace(" 200 512 ", &format!(" 200 {bytes} "))
+}
+
+fn login() -> String {
+    line("192.0.2.1", "GET /shop-login HTTP/1.1", 200)
+}
+
+fn get(client: &str, path: &str, status: u16) -> String {
+    line(client, &format!("GET {path} HTTP/1.1"), status)
+}
+
+/// Runs with the rules above only.
+fn scan(rig: &Rig, log: &str, args: &[&str]) -> crate::rig::Run {
+    rig.file("own.toml", RULES);
+    rig.file("access.log", log);
+    let given = ["scan", "--no-builtin", "--rules", "own.toml", "access.log"].iter().chain(args);
+    let run = rig.run(given);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    run
+}
+
+fn report(log: &str, args: &[&str]) -> Value {
+    let rig = Rig::new();
+    scan(&rig, log, &[&["-f", "json"], args].concat()).json()
+}
+
+fn hits(report: &Value) -> u64 {
+    report["totals"]["hits"].as_u64().unwrap()
+}
+
+#[test]
+fn the_own_pages_of_an_app_are_no_news_on_its_site() {
+    let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
+    let log = login() + &shop + &get("192.0.2.1", "/key.pem", 404);
+    let seen = report(&log, &[]);
+    assert_eq!(hits(&seen), 1, "the key still is");
+    assert_eq!(seen["apps"], serde_json::json!([{"app": "shop", "site": "access.log", "silenced": 1}]));
+    assert_eq!(seen["answered"], serde_json::json!([]));
+    let info = report(&log, &["--min-severity", "info"]);
+    assert_eq!(hits(&info), 2);
+    let severities: Vec<_> = info["rules"].as_array().unwrap().iter().map(|row| (&row["rule"], &row["severity"])).collect();
+    assert_eq!(severities, [(&"own/key".into(), &"high".into()), (&"own/shop-login".into(), &"info".into())]);
+    // The client asked for four things, and one of them is no news.
+    assert_eq!(seen["clients"][0]["requests"], 2);
+    assert_eq!(seen["clients"][0]["other_requests"], 0);
+}
+
+#[test]
+fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
+    for (assets, why) in [
+        ([asset(1, 10), asset(2, 11)].concat(), "two clients"),
+        ([asset(1, 10), asset(2, 10), asset(3, 10)].concat(), "a site that says the same to everything"),
+        ([asset(1, 10), asset(1, 11), asset(1, 12)].concat(), "one client"),
+        ([asset(1, 10), asset(2, 11), asset(3, 12)].concat().replace("\" 200 ", "\" 404 "), "nothing was answered"),
+    ] {
+        let seen = report(&(login() + &assets), &[]);
+        assert_eq!((hits(&seen), &seen["apps"]), (1, &serde_json::json!([])), "{why}");
+    }
+}
+
+#[test]
+fn an_app_is_a_matter_of_the_host() {
+    let at = |host: &str, line: String| format!("{host}:443 {line}");
+    let shop: String = [1, 2, 3].map(|n| at("Shop.example", asset(n, u32::from(n)))).concat();
+    let log = shop + &at("shop.example", login()) + &at("blog.example", login());
+    let seen = report(&log, &[]);
+    assert_eq!(hits(&seen), 1);
+    assert_eq!(seen["pairs"][0]["sample"]["host"], "blog.example");
+    assert_eq!(seen["apps"][0]["site"], "shop.example");
+}
+
+#[test]
+fn an_app_can_be_said_to_run_and_can_be_switched_off() {
+    assert_eq!(hits(&report(&login(), &["--app", "shop"])), 0);
+    let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
+    assert_eq!(hits(&report(&(login() + &shop), &["--disable", "apps/shop"])), 1);
+    let rig = Rig::new();
+    rig.file("access.log", login());
+    let run = rig.run(["scan", "--app", "wordpres", "access.log"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("no app is called 'wordpres'") && run.stderr.contains("wordpress"), "{}", run.stderr);
+}
+
+#[test]
+fn a_rule_about_the_client_holds_in_any_order_of_lines() {
+    let guess = get("192.0.2.7", "/a.page", 200);
+    let keys: Vec<_> = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).into();
+    let other = get("192.0.2.8", "/a.page", 200);
+    for log in [guess.clone() + &keys.concat() + &other, keys.concat() + &other + &guess] {
+        let seen = report(&log, &[]);
+        assert_eq!(hits(&seen), 4);
+        let client = &seen["clients"][0];
+        assert_eq!((&client["client"], &client["requests"], &client["other_requests"]), (&"192.0.2.7".into(), &4.into(), &0.into()));
+        let rig = Rig::new();
+        let objects = scan(&rig, &log, &["-f", "ndjson"]).objects();
+        let of = |path: &str| objects.iter().find(|object| object["path"] == path).map(|object| object["context"].clone());
+        assert_eq!(of("/a.page"), Some("client".into()));
+        assert_eq!(of("/key-1.pem"), Some(Value::Null));
+        assert_eq!(objects.len(), 4);
+    }
+    let few = guess + &keys[..2].concat() + &keys[0] + &get("192.0.2.7", "/b.page", 404);
+    assert_eq!(hits(&report(&few, &[])), 3, "two distinct keys are too few, and guesses do not uphold each other");
+}
+
+#[test]
+fn what_is_not_shown_counts_as_evidence_all_the_same() {
+    let keys: String = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).concat();
+    let log = keys + &get("192.0.2.7", "/a.page", 200);
+    assert_eq!(hits(&report(&log, &["--outcome", "answered"])), 1);
+}
+
+#[test]
+fn an_allow_list_leaves_out_and_counts() {
+    let rig = Rig::new();
+    rig.file(
+        "allow.toml",
+        "[[allow]]\nreason = 'our own scanner'\nclients = ['192.0.2.0/28']\n[[allow]]\nreason = 'never met'\nagents = ['x9']\n",
+    );
+    let log = get("192.0.2.7", "/key.pem", 404) + &get("192.0.2.7", "/", 200) + &get("192.0.2.99", "/key.pem", 404);
+    let run = scan(&rig, &log, &["-f", "json", "--allow", "allow.toml"]);
+    let seen = run.json();
+    assert_eq!(hits(&seen), 1);
+    assert_eq!(seen["clients"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        seen["allowed"],
+        serde_json::json!([
+            {"file": "allow.toml", "line": 1, "reason": "our own scanner", "requests": 1},
+            {"file": "allow.toml", "line": 4, "reason": "never met", "requests": 0}
+        ])
+    );
+    let table = scan(&rig, &log, &["--allow", "allow.toml"]).text();
+    assert!(table.contains("Allowed by allow.toml:1, our own scanner: 1 request left out."), "{table}");
+    assert_eq!(scan(&rig, &log, &["-f", "ndjson", "--allow", "allow.toml"]).objects().len(), 1);
+    let wrong = rig.run(["scan", "--allow", "none.toml", "access.log"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("none.toml"), "{}", wrong.stderr);
+}
+
+#[test]
+fn threads_and_maps_change_nothing() {
+    let rig = Rig::new();
+    let mut dice = Dice::new();
+    let lines: Vec<String> = (0..40_000)
+        .map(|_| {
+            let client = format!("192.0.2.{}", dice.below(60));
+            match dice.below(12) {
+                0 => get(&client, &format!("/key-{}.pem", dice.below(4)), 404),
+                1 => get(&client, &format!("/{}.page", dice.below(9)), 200),
+                2 => get(&client, "/shop-login", 200),
+                3 => asset(dice.below(200) as u8, dice.below(5) as u32),
+                n => get(&client, &format!("/ordinary/{n}"), 200),
+            }
+        })
+        .collect();
+    let log = lines.concat();
+    for format in ["json", "ndjson", "csv", "table"] {
+        let of = |args: &[&str]| {
+            let text = scan(&rig, &log, &[&["-f", format], args].concat()).text();
+            // The last line of a table tells the time it took.
+            text.lines().filter(|line| !line.starts_with("40,000 lines, ")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let expected = of(&["-j1", "--mmap", "never"]);
+        for args in [&["-j2", "--mmap", "always"], &["-j8", "--mmap", "never"], &["-j3", "--mmap", "always"]] {
+            assert!(of(args) == expected, "{format} {args:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_names_no_app_is_told() {
+    let rig = Rig::new();
+    rig.file("own.toml", RULES.replace("unless_app = \"shop\"", "unless_app = [\"shopp\", \"shop\"]"));
+    let run = rig.run(["rules", "test", "own.toml"]);
+    assert_eq!(run.code, 0);
+    for part in ["own.toml:10: rule 'own/shop-login'", "no app is called 'shopp' (did you mean 'shop'?)"] {
+        assert!(run.stderr.contains(part), "{}", run.stderr);
+    }
+    rig.file("own.toml", RULES.replace("distinct_paths = 3", "distinct_paths = 0"));
+    let run = rig.run(["rules", "test", "own.toml"]);
+    assert!(run.code == 2 && run.stderr.contains("name at least 1"), "{}", run.stderr);
+}
