@@ -252,7 +252,7 @@ impl<'a> Judge<'a> {
         let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = names.rules.key(list).iter().partition(|&&rule| self.rules.rule(rule).is_sign);
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
         let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
-        let new = Reading { rules, signs, exposes };
+        let new = Reading { signs, rules, exposes };
         readings.resize(readings.len().max(at + 1), None);
         readings[at] = Some(new);
         new

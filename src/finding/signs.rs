@@ -121,7 +121,9 @@ mod tests {
         fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u64..5), 0..20), cut in any::<prop::sample::Index>()) {
             let of = |part: &[(u8, u32, u64)]| {
                 let mut signs = Signs::default();
-                part.iter().for_each(|&(key, client, size)| signs.see(RuleId(0), key, client, size));
+                for &(key, client, size) in part {
+                    signs.see(RuleId(0), key, client, size);
+                }
                 signs
             };
             let cut = cut.index(seen.len() + 1);

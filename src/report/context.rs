@@ -31,6 +31,7 @@ pub struct Context<'a> {
 
 /// What the hits of a cell come to.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, and all answers occur")]
 pub(super) struct Decision {
     /// The list of rules to report, in [`Context::list`].
     list: u32,
@@ -209,15 +210,12 @@ impl<'a> Context<'a> {
             let seen = Seen::of(&view);
             let at = view.rules as usize;
             let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(self.catch_alls.contains(&key)));
-            let mut decision = match known[at][answer].filter(|_| !depends[at]) {
-                Some(decision) => decision,
-                None => {
-                    let mut decision = self.decide(material.tally.rules(view.rules), &seen, &mut kept);
-                    decision.list = self.lists.number(&*kept, Box::from);
-                    known[at][answer] = Some(decision);
-                    decision
-                }
-            };
+            let mut decision = known[at][answer].filter(|_| !depends[at]).unwrap_or_else(|| {
+                let mut decision = self.decide(material.tally.rules(view.rules), &seen, &mut kept);
+                decision.list = self.lists.number(&*kept, Box::from);
+                known[at][answer] = Some(decision);
+                decision
+            });
             let is_asked_for = self.outcomes.is_empty() || self.outcomes.contains(&Outcome::of(view.status));
             decision.reported = is_asked_for && !self.lists.key(decision.list).is_empty();
             self.decisions.push(decision);
@@ -232,11 +230,11 @@ fn by_list(material: &Material<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool>
 
 impl<'a> Seen<'a> {
     fn of(view: &CellView<'a>) -> Self {
-        Self { client: view.client, site: view.site, status: view.status, bytes: view.answer.flatten() }
+        Self { client: view.client, site: view.site, status: view.status, bytes: view.bytes }
     }
 }
 
 /// What answered, where it means something.
 pub(super) fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
-    Some((view.site, view.status?, view.answer?))
+    view.status.filter(|_| view.answered).map(|status| (view.site, status, view.bytes))
 }

@@ -15,8 +15,10 @@ pub(super) struct CellKey {
     pub(super) status: Option<u16>,
     pub(super) input: u32,
     pub(super) host: u32,
-    /// The size of an answer that exposes something.
-    pub(super) answer: Option<Option<u64>>,
+    /// It was answered, and that exposes something.
+    pub(super) answered: bool,
+    /// The size of such an answer.
+    pub(super) bytes: Option<u64>,
 }
 
 impl Hash for CellKey {
@@ -25,8 +27,8 @@ impl Hash for CellKey {
         state.write_u64(u64::from(self.client) << 32 | u64::from(self.path));
         state.write_u64(u64::from(self.rules) << 32 | u64::from(self.status.unwrap_or(0)));
         state.write_u64(u64::from(self.input) << 32 | u64::from(self.host));
-        if let Some(bytes) = self.answer {
-            state.write_u64(bytes.unwrap_or(0));
+        if self.answered {
+            state.write_u64(self.bytes.unwrap_or(0));
         }
     }
 }

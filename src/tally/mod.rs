@@ -53,8 +53,10 @@ pub struct CellView<'t> {
     pub input: u32,
     /// What answered.
     pub site: Scope<'t>,
-    /// The size of an answer that exposes something.
-    pub answer: Option<Option<u64>>,
+    /// It was answered, and that exposes something.
+    pub answered: bool,
+    /// The size of such an answer.
+    pub bytes: Option<u64>,
     /// The counts.
     pub cell: &'t Cell,
 }
@@ -83,9 +85,9 @@ impl Tally {
 
     fn add(&mut self, findings: &Findings, hit: &Hit, place: Place) {
         let answered = hit.exposes && Outcome::of(hit.status) == Outcome::Answered;
-        let answer = answered.then_some(hit.bytes);
+        let bytes = hit.bytes.filter(|_| answered);
         let Hit { client, path, rules, status, host, .. } = *hit;
-        let key = CellKey { client, path, rules, status, input: place.input, host, answer };
+        let key = CellKey { client, path, rules, status, input: place.input, host, answered, bytes };
         let place = Place { line: u64::from(hit.line), offset: hit.offset, ..place };
         let number = self.keys.number(&key, |key| *key) as usize;
         if number == self.cells.len() {
@@ -146,7 +148,8 @@ impl Tally {
             status: key.status,
             input: key.input,
             site: self.site(key.input, key.host),
-            answer: key.answer,
+            answered: key.answered,
+            bytes: key.bytes,
             cell,
         })
     }
