@@ -29,11 +29,38 @@ impl SourceText {
         let at = self.runs.partition_point(|(start, _)| *start < run);
         self.runs.get(at).map_or(0, |(_, before)| *before) + line + 1
     }
+
+    /// What the names of a log and of its rotated siblings have in common: `access.log` of `access.log.2.gz` and of
+    /// `access.log-20261101`.
+    #[must_use]
+    pub fn family(&self) -> &[u8] {
+        let mut name = self.path.as_slice();
+        for ending in [&b".gz"[..], b".bz2", b".xz", b".zst"] {
+            name = name.strip_suffix(ending).unwrap_or(name);
+        }
+        let digits = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        match name[..name.len() - digits].split_last() {
+            // A number, or a date, behind something that has a name.
+            Some((b'.' | b'-', stem)) if digits > 0 && stem.last().is_some_and(|b| !matches!(b, b'/' | b'-' | b'.')) => stem,
+            _ => name,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rotated_logs_are_one_family() {
+        let family = |path: &str| String::from_utf8(SourceText::new(path.into(), 0, Vec::new()).family().to_vec()).unwrap();
+        for path in ["access.log", "access.log.1", "access.log.2.gz", "access.log-20261101", "access.log-20261101.gz", "access.log.gz"] {
+            assert_eq!(family(path), "access.log", "{path}");
+        }
+        for path in ["other.log", "/var/log/access_log", "2026", "logs/1", "a/.1", "-"] {
+            assert_eq!(family(path), path);
+        }
+    }
 
     #[test]
     fn numbers_lines_through_runs() {

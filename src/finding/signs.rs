@@ -81,6 +81,11 @@ impl<K: Copy + Eq + std::hash::Hash> Signs<K> {
         }
     }
 
+    /// Takes in what was seen of one app, under another key.
+    pub fn gather(&mut self, app: RuleId, key: K, few: &Few) {
+        self.seen.entry((app, key)).or_default().merge(few, |client| client);
+    }
+
     /// All that were seen, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, K, &Few)> {
         self.seen.iter().map(|(&(app, key), few)| (app, key, few))

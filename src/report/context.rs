@@ -3,9 +3,11 @@
 //!
 //! Decides from merged tallies alone, so that any split of a log and any number of threads come to the same.
 
+use std::collections::HashMap;
+
 use super::build::Material;
 use crate::context::{Apps, CatchAlls, Evidence, Probers};
-use crate::finding::{RuleId, Severity};
+use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
 use crate::record::Outcome;
 use crate::rules::{Rule, RuleSet, WithClient};
@@ -21,6 +23,8 @@ pub struct Context<'a> {
     level: Severity,
     outcomes: &'a [Outcome],
     apps: Apps<Scope<'a>>,
+    /// By input: the first one that is a rotated sibling of it.
+    families: Vec<u32>,
     /// The conditions on clients that rules have, and who meets them.
     probers: Vec<(&'a WithClient, Probers)>,
     catch_alls: CatchAlls<AnswerKey<'a>>,
@@ -71,11 +75,17 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn of(material: &Material<'a>) -> Self {
         let tally = material.tally;
+        let families = families(material);
+        let mut signs: Signs<Scope<'a>> = Signs::default();
+        for (app, site, few) in tally.signs() {
+            signs.gather(app, home(&families, site), few);
+        }
         let mut context = Self {
             rules: material.rules,
             level: material.min_severity,
             outcomes: material.outcomes,
-            apps: Apps::weigh(tally.signs(), material.apps),
+            apps: Apps::weigh(signs.iter(), material.apps),
+            families,
             probers: Vec::new(),
             catch_alls: CatchAlls::weigh(std::iter::empty::<Evidence<'_, _, u8>>()),
             lists: Interner::default(),
@@ -90,6 +100,11 @@ impl<'a> Context<'a> {
     /// The apps that were seen or said to run, and where.
     pub(super) fn apps(&self) -> Vec<(RuleId, Option<Scope<'a>>)> {
         self.apps.all()
+    }
+
+    /// The site whose apps count for another: the logs of a site are rotated, and the newest may hold few lines.
+    pub(super) fn home(&self, site: Scope<'a>) -> Scope<'a> {
+        home(&self.families, site)
     }
 
     /// Decisions by cell, in the order of the tally.
@@ -164,7 +179,7 @@ impl<'a> Context<'a> {
 
     /// The app that silences a rule on a site.
     fn silenced(&self, rule: RuleId, site: Scope<'a>) -> Option<RuleId> {
-        self.rules.silenced_by(rule).iter().copied().find(|&app| self.apps.run(app, site))
+        self.rules.silenced_by(rule).iter().copied().find(|&app| self.apps.run(app, self.home(site)))
     }
 
     /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
@@ -221,6 +236,18 @@ impl<'a> Context<'a> {
             self.decisions.push(decision);
         }
     }
+}
+
+fn home<'a>(families: &[u32], site: Scope<'a>) -> Scope<'a> {
+    match site {
+        Scope::Input(input) => Scope::Input(families.get(input as usize).copied().unwrap_or(input)),
+        host @ Scope::Host(_) => host,
+    }
+}
+
+fn families(material: &Material<'_>) -> Vec<u32> {
+    let mut first = HashMap::new();
+    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.family()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold one that meets a condition, by number.

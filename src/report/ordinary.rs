@@ -14,7 +14,7 @@ pub(super) fn apps<'a>(material: &Material<'a>, context: &Context<'a>) -> Vec<Ap
     let mut silenced: HashMap<(RuleId, Scope<'a>), u64> = HashMap::new();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
         if let Some(app) = decision.silenced {
-            *silenced.entry((app, view.site)).or_default() += view.cell.hits;
+            *silenced.entry((app, context.home(view.site))).or_default() += view.cell.hits;
         }
     }
     let sum = |app: RuleId, site: Option<Scope<'a>>| match site {

@@ -115,6 +115,32 @@ fn an_app_is_a_matter_of_the_host() {
 }
 
 #[test]
+fn rotated_logs_are_those_of_one_site() {
+    let rig = Rig::new();
+    rig.file("own.toml", RULES);
+    rig.file("access.log", login());
+    rig.file("access.log.1", [asset(1, 10), asset(2, 11)].concat());
+    rig.file("access.log.2.gz", crate::laws::gzip(asset(3, 12).as_bytes()));
+    rig.file("other.log", login());
+    let run = rig.run([
+        "scan",
+        "--no-builtin",
+        "--rules",
+        "own.toml",
+        "-f",
+        "json",
+        "access.log",
+        "access.log.1",
+        "access.log.2.gz",
+        "other.log",
+    ]);
+    let seen = run.json();
+    assert_eq!(hits(&seen), 1);
+    assert_eq!(seen["pairs"][0]["sample"]["source"], "other.log");
+    assert_eq!(seen["apps"], serde_json::json!([{"app": "shop", "site": "access.log", "silenced": 1}]));
+}
+
+#[test]
 fn an_app_can_be_said_to_run_and_can_be_switched_off() {
     assert_eq!(hits(&report(&login(), &["--app", "shop"])), 0);
     let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
