@@ -4,6 +4,7 @@
 //! them into two automata and a list of conditions. It never looks at a log; that is `engine`'s part.
 
 mod case;
+mod check;
 mod compile;
 mod condition;
 mod definition;
@@ -15,9 +16,10 @@ mod pattern;
 mod set;
 
 pub use case::Case;
+pub use check::{Asks, Check, Span, View};
 pub use condition::{Condition, Request, Shape};
 pub use definition::{Answer, CLASSES, Field};
 pub use error::RuleError;
-pub use literals::{Literals, Marks, Regions, bit};
+pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, load};
 pub use set::{Rule, RuleSet};
