@@ -4,6 +4,7 @@
 
 pub mod build;
 mod csv;
+pub mod explain;
 mod facts;
 #[cfg(test)]
 mod fixture;
@@ -15,6 +16,7 @@ pub mod ndjson;
 mod rows;
 pub mod sanitize;
 pub mod sink;
+mod style;
 mod table;
 
 use std::io::{self, Write};
