@@ -70,10 +70,39 @@ impl<'r> Account<'r> {
 
     /// How far the rule is from matching: what it lacks, then how little of it was seen.
     pub(super) fn distance(&self) -> (usize, usize) {
-        let longest = self.seen.iter().map(|seen| seen.span.range.len()).max().unwrap_or(0);
-        (self.missing().count(), usize::MAX - longest)
+        (self.lacks(), usize::MAX - self.longest(true).max(self.longest(false)))
+    }
+
+    /// Whether a reader may wonder why the rule does not match: a telling part of it stands where it must and little is
+    /// lacking, or nothing is lacking but that it stands there.
+    pub(super) fn is_near(&self) -> bool {
+        match self.lacks() {
+            0 => false,
+            1 => self.longest(true) >= TELLING || self.longest(false) > TELLING,
+            2 => self.longest(true) >= TELLING,
+            _ => false,
+        }
+    }
+
+    /// What is missing, where one lack that brings the other about counts once: a regex that has no word to be tried at.
+    fn lacks(&self) -> usize {
+        let is_missing = |asks: fn(&Asks<'_>) -> bool| self.missing().any(|check| asks(&check.asks));
+        let no_word = is_missing(|asks| matches!(asks, Asks::Word(_)));
+        let no_glob = is_missing(|asks| matches!(asks, Asks::Literal(bit::GLOB)));
+        let follows = |asks: &Asks<'_>| matches!(asks, Asks::Regex(..)) && no_word || matches!(asks, Asks::Glob(_)) && no_glob;
+        self.missing().filter(|check| !follows(&check.asks)).count()
+    }
+
+    /// The longest literal that was seen where it counts, or elsewhere in a part of the request.
+    fn longest(&self, counts: bool) -> usize {
+        let elsewhere = |seen: &&Seen| !matches!(seen.span.view, View::Field(Field::Raw | Field::Method));
+        let seen = self.seen.iter().filter(|seen| seen.counts == counts).filter(|seen| counts || elsewhere(seen));
+        seen.map(|seen| seen.span.range.len()).max().unwrap_or(0)
     }
 }
+
+/// Letters of a literal that say something: `/.` stands in every hidden file.
+const TELLING: usize = 4;
 
 /// What a place was found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,20 +127,28 @@ impl Mark {
         }
     }
 
-    /// The word of rule files for it.
+    /// What rule files call it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Literal(kind) if kind & bit::PATHS != 0 => "path",
-            Self::Literal(kind) if kind & bit::SUFFIX != 0 => "suffix",
-            Self::Literal(kind) if kind & bit::AGENT != 0 => "agent",
-            Self::Literal(kind) if kind & bit::PREFIX != 0 => "prefix",
-            Self::Literal(kind) if kind & bit::GLOB != 0 => "glob",
-            Self::Literal(_) => "word",
-            Self::Glob => "glob",
+            Self::Literal(kind) => literal(kind),
+            Self::Glob => "path_glob",
             Self::Regex => "regex",
             Self::Unless => "unless",
         }
+    }
+}
+
+/// What rule files call a kind of literal.
+#[must_use]
+pub fn literal(kind: u16) -> &'static str {
+    match kind {
+        bit::PATHS => "paths",
+        bit::SUFFIX => "suffixes",
+        bit::GLOB => "path_glob",
+        bit::AGENT => "agents",
+        bit::PREFIX => "raw_prefixes",
+        _ => "words",
     }
 }
 

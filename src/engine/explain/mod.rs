@@ -10,7 +10,7 @@ mod typed;
 
 use std::cell::Cell;
 
-pub use account::{Account, Mark, Seen, Withheld};
+pub use account::{Account, Mark, Seen, Withheld, literal};
 pub use texts::{Texts, Trail};
 pub use typed::Typed;
 
@@ -19,7 +19,7 @@ use super::{Matcher, Probe};
 use crate::finding::{RuleId, Severity};
 use crate::normalize::Normalizer;
 use crate::record::Outcome;
-use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span, View};
+use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span};
 
 /// What there is to say of a request.
 #[derive(Debug, Clone)]
@@ -30,8 +30,7 @@ pub struct Explanation<'r> {
     pub trails: Vec<Trail>,
     /// The rules that match, by id.
     pub matches: Vec<Account<'r>>,
-    /// The rules of which some literal was seen and which do not match, the nearest first; or, where one rule was asked
-    /// for, that rule, be anything of it seen or not.
+    /// The rules that nearly match, the nearest first; or, where one rule was asked for, that rule, be it near or not.
     pub misses: Vec<Account<'r>>,
 }
 
@@ -58,7 +57,7 @@ impl<'r> Explainer<'r> {
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
         let (mut matches, mut misses): (Vec<_>, Vec<_>) = accounts.into_iter().partition(Account::matches);
         if only.is_none() {
-            misses.retain(|account| !account.seen.is_empty());
+            misses.retain(Account::is_near);
         }
         matches.sort_by_key(|account| account.rule);
         misses.sort_by_cached_key(|account| (account.distance(), account.rule));
@@ -169,13 +168,5 @@ impl Sightings {
         seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
         seen.dedup();
         seen
-    }
-}
-
-impl Account<'_> {
-    /// The view in which most of the rule was found, where one was.
-    #[must_use]
-    pub fn view(&self) -> Option<View> {
-        self.spans().first().map(|(_, span)| span.view)
     }
 }

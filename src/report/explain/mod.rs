@@ -5,6 +5,7 @@
 mod json;
 mod marked;
 mod page;
+mod places;
 mod sentence;
 mod text;
 
@@ -69,6 +70,17 @@ impl<'a> Subject<'a> {
     /// How bad a hit of this rule is here.
     fn severity(&self, rule: RuleId) -> Severity {
         self.rules.rule(rule).severity_when(self.outcome() == Outcome::Answered)
+    }
+
+    /// A resolved path in which nothing was to be resolved is the path.
+    fn same(&self, view: Seen) -> Seen {
+        let (path, texts) = (Seen::Field(Field::Path), &self.explanation.texts);
+        if view == Seen::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
+    }
+
+    /// The name of a view within a sentence.
+    fn name(&self, view: Seen) -> &'static str {
+        sentence::name(self.same(view))
     }
 
     /// A view, masked by what it was as logged.

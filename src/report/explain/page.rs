@@ -42,9 +42,12 @@ impl<'w, W: Write> Page<'w, W> {
     pub(super) fn labelled(&mut self, margin: usize, column: usize, label: &str, text: &str) -> io::Result<()> {
         let indent = margin + column + 2;
         for (number, line) in wrapped(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
-            let label = if number == 0 { label } else { "" };
-            let label = self.pen.paint(DIM, format!("{label:column$}"));
-            writeln!(self.out, "{:margin$}{label}  {line}", "")?;
+            if number == 0 && !label.is_empty() {
+                let label = self.pen.paint(DIM, format!("{label:column$}"));
+                writeln!(self.out, "{:margin$}{label}  {line}", "")?;
+            } else {
+                writeln!(self.out, "{:indent$}{line}", "")?;
+            }
         }
         Ok(())
     }
@@ -58,6 +61,19 @@ impl<'w, W: Write> Page<'w, W> {
     pub(super) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
         self.text(margin, PLAIN, text)
     }
+}
+
+/// The text, or as much of its beginning as leaves room for `…`.
+pub(super) fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut taken = 1;
+    let begins = text.chars().take_while(|c| {
+        taken += c.width().unwrap_or(0);
+        taken <= room
+    });
+    begins.chain(['…']).collect()
 }
 
 /// Lines of at most `room` columns, broken at spaces, and within a word that is longer than a line.

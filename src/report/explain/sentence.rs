@@ -1,7 +1,7 @@
 //! What a rule asks for and whether it got it, as sentences.
 
 use super::Subject;
-use crate::engine::explain::{Account, Withheld};
+use crate::engine::explain::{Account, Withheld, literal};
 use crate::report::sanitize::text;
 use crate::rules::{Asks, Check, Field, Shape, Span, View, bit};
 
@@ -25,11 +25,8 @@ pub(super) fn name(view: View) -> &'static str {
 /// What a check is about, in the words of rule files.
 pub(super) fn topic(asks: &Asks<'_>) -> &'static str {
     match asks {
-        Asks::Literal(bit::PATHS) => "paths",
-        Asks::Literal(bit::SUFFIX) => "suffixes",
-        Asks::Literal(bit::AGENT) => "agents",
-        Asks::Literal(bit::PREFIX) => "raw_prefixes",
-        Asks::Literal(_) | Asks::Glob(_) => "path_glob",
+        Asks::Literal(kind) => literal(*kind),
+        Asks::Glob(_) => "path_glob",
         Asks::Method(_) => "methods",
         Asks::Status(_) => "statuses",
         Asks::Shape(_) => "shape",
@@ -57,8 +54,10 @@ pub(super) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
         (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
         (Asks::Glob(glob), holds) => format!("the resolved path {} {}", if holds { "fits" } else { "does not fit" }, shown(glob)),
         (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
-        (Asks::Regex(regex, _), true) => format!("{}: {}", found(check.found.as_ref(), subject), shown(regex)),
-        (Asks::Not(_, _), false) => format!("excused by unless: {}", found(check.found.as_ref(), subject)),
+        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
+        (Asks::Not(_, _), false) => {
+            format!("excused by unless: {}", check.found.as_ref().map(|span| stands(span, subject)).unwrap_or_default())
+        }
         (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), shown(regex)),
     }
 }
@@ -96,8 +95,14 @@ fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
 /// Why no literal of these kinds counts: one stands in the wrong place, or none is there.
 fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
     let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
-    // Of several views that show the same bytes, the one that the rule speaks of.
-    let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), matches!(seen.span.view, View::Resolved)));
+    // Of several views that show the same bytes, the one that says most about the place.
+    let telling = |view| match view {
+        View::Resolved => 4,
+        View::Field(Field::Path | Field::Query | Field::Referer | Field::UserAgent) => 3,
+        View::Field(Field::Target | Field::Method) => 2,
+        View::Field(Field::Raw) => 1,
+    };
+    let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
     if let Some(seen) = nearest {
         return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view));
     }
@@ -138,15 +143,12 @@ fn but(kinds: u16, view: View) -> String {
 }
 
 fn stands(span: &Span, subject: &Subject<'_>) -> String {
-    format!("'{}' stands in the {}", subject.marked(span.view).text(&span.range), name(span.view))
+    format!("'{}' stands in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view))
 }
 
-fn found(span: Option<&Span>, subject: &Subject<'_>) -> String {
-    match span {
-        Some(span) if span.range.is_empty() => format!("the {} fits", name(span.view)),
-        Some(span) => stands(span, subject),
-        None => String::new(),
-    }
+fn matched(span: Option<&Span>, subject: &Subject<'_>) -> String {
+    let told = |span: &Span| format!("matches '{}' in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view));
+    span.map(told).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
@@ -181,6 +183,8 @@ fn unless(holds: bool, text: &str) -> &str {
     if holds { "" } else { text }
 }
 
-fn shown(text_of_rule: &str) -> String {
-    text(text_of_rule.as_bytes()).into_owned()
+/// A regex on one line. Line breaks in one that is written over several mean nothing.
+pub(super) fn shown(regex: &str) -> String {
+    let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
+    text(lines.join(" ").as_bytes()).into_owned()
 }

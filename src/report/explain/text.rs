@@ -3,22 +3,23 @@
 //! Promises no layout: programs read JSON instead.
 
 use std::io::{self, Write};
-use std::ops::Range;
 
-use super::page::Page;
-use super::{Marked, Subject, Taken, sentence};
-use crate::engine::explain::{Account, Mark};
+use super::page::{Page, cut};
+use super::{Marked, Subject, Taken, places, sentence};
+use crate::engine::explain::Account;
 use crate::report::View;
 use crate::report::mask::shown;
 use crate::report::sanitize;
 use crate::report::style::{self, ALARM, BOLD, DIM, WARNING};
-use crate::rules::{Asks, Field, Span, View as Seen};
+use crate::rules::{Asks, Field, View as Seen};
 use crate::time::LogTime;
 
 /// Near misses that are told.
 const NEAR_MISSES: usize = 5;
-/// Columns that the name of a kind of place takes.
-const KIND: usize = 6;
+/// Columns of `seen`.
+const SEEN: usize = 4;
+/// Columns of `statuses`.
+const TOPIC: usize = 8;
 
 /// Writes the explanation.
 pub(super) fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
@@ -80,7 +81,7 @@ fn fields(subject: &Subject<'_>) -> Vec<(String, String)> {
     [
         ("client", text(record.client), is_line),
         ("time", record.time.map(LogTime::rfc3339), is_line),
-        ("method", text(subject.line.method), true),
+        ("method", text(subject.line.method), is_line),
         ("target", text(subject.line.target), true),
         ("protocol", text(subject.line.protocol), is_line),
         ("status", status, is_line),
@@ -105,9 +106,9 @@ fn write_decoding<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io
     for trail in trails {
         let name = sentence::name(Seen::Field(trail.field));
         let shown = |text: &[u8]| Marked::new(text, &trail.logged).whole();
-        rows.extend(trail.sent.iter().map(|sent| (format!("{name}, log escapes"), shown(sent))));
+        rows.extend(trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent))));
         let rounds = trail.rounds.iter().zip(1..);
-        rows.extend(rounds.map(|(round, n)| (format!("{name}, round {n}: {}", round.undone.join(", ")), shown(&round.text))));
+        rows.extend(rounds.map(|(round, n)| (format!("{name} {n} ({})", round.undone.join(", ")), shown(&round.text))));
     }
     let widest = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     if widest * 2 <= page.width {
@@ -126,21 +127,17 @@ fn write_decoding<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io
 
 /// The views of the target, where they are not plain to see in it.
 fn write_views<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
-    let text = |field| subject.explanation.texts.of_view(Seen::Field(field));
-    let (path, query) = (text(Field::Path), text(Field::Query));
-    let resolved = subject.explanation.texts.of_view(Seen::Resolved);
+    let text = |view| subject.explanation.texts.of_view(view);
+    let (path, query) = (text(Seen::Field(Field::Path)), text(Seen::Field(Field::Query)));
     let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
-    let plain = [path, mark, query].concat() == subject.line.target;
-    if plain && resolved == path {
+    let mut views = vec![Seen::Field(Field::Path)];
+    views.extend(Some(Seen::Resolved).filter(|view| text(*view) != path));
+    if views.len() == 1 && [path, mark, query].concat() == subject.line.target {
         return Ok(());
     }
-    let views = [(Field::Path, path, true), (Field::Query, query, !query.is_empty())].map(|(f, text, told)| (Seen::Field(f), text, told));
-    let [path_row, query_row] = views;
-    let rows: Vec<_> = [path_row, (Seen::Resolved, resolved, resolved != path), query_row]
-        .into_iter()
-        .filter(|(.., told)| *told)
-        .map(|(view, ..)| (sentence::name(view).to_owned(), subject.marked(view).whole()))
-        .collect();
+    views.extend(Some(Seen::Field(Field::Query)).filter(|_| !query.is_empty()));
+    let shown = |view: Seen| if text(view).is_empty() { "(empty)".into() } else { subject.marked(view).whole() };
+    let rows: Vec<_> = views.into_iter().map(|view| (sentence::name(view).to_owned(), shown(view))).collect();
     page.heading("WHAT RULES SEE")?;
     page.rows(&rows)
 }
@@ -153,11 +150,9 @@ fn write_matches<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io:
     page.heading("WHAT MATCHES")?;
     for account in matches {
         write_name(subject, account, page)?;
-        write_places(subject, account, page)?;
-        let told = |asks: &Asks<'_>| matches!(asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_));
-        let also: Vec<_> = account.checks.iter().filter(|c| told(&c.asks)).map(|check| sentence::of(check, account, subject)).collect();
-        if !also.is_empty() {
-            page.labelled(4, KIND, "and", &also.join("; "))?;
+        places::write(subject, account, page)?;
+        for check in account.checks.iter().filter(|c| matches!(c.asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_))) {
+            page.labelled(4, TOPIC, sentence::topic(&check.asks), &sentence::of(check, account, subject))?;
         }
         if let Some(reason) = account.withheld {
             page.text(4, WARNING, &sentence::withheld(reason))?;
@@ -176,15 +171,17 @@ fn write_misses<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::
         write_name(subject, account, page)?;
         let seen = sentence::seen(account, subject);
         if !seen.is_empty() {
-            page.labelled(4, KIND, "seen", &seen)?;
+            page.labelled(4, SEEN, "seen", &seen)?;
         }
         for check in account.missing() {
-            page.labelled(4, KIND, "but", &sentence::of(check, account, subject))?;
+            let says = sentence::of(check, account, subject);
+            // A long regex is told in part: --rule has it whole.
+            page.labelled(4, SEEN, "but", &cut(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
         }
     }
     match misses.len().saturating_sub(NEAR_MISSES) {
         0 => Ok(()),
-        more => page.text(2, DIM, &format!("… and {more} more of which a part was seen; --rule ID explains any rule")),
+        more => page.text(2, DIM, &format!("… and {more} more; --rule ID explains any rule")),
     }
 }
 
@@ -192,7 +189,7 @@ fn write_misses<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::
 fn write_rule<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
     page.heading("WHAT THE RULE ASKS FOR")?;
     write_name(subject, account, page)?;
-    write_places(subject, account, page)?;
+    places::write(subject, account, page)?;
     for check in &account.checks {
         let answer = if check.holds { "yes" } else { "no" };
         let label = format!("{answer:3}  {}", sentence::topic(&check.asks));
@@ -217,69 +214,4 @@ fn write_name<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut
         writeln!(page.out, "{before}{line}")?;
     }
     Ok(())
-}
-
-/// The views in which something of the rule stands, with lines under it.
-fn write_places<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
-    let spans = account.spans();
-    let mut views: Vec<_> = spans.iter().map(|(_, span)| span.view).collect();
-    views.sort_unstable();
-    views.dedup();
-    for view in views {
-        write_view(subject, account, view, &spans, page)?;
-    }
-    Ok(())
-}
-
-fn write_view<W: Write>(
-    subject: &Subject<'_>,
-    account: &Account<'_>,
-    view: Seen,
-    spans: &[(Mark, &Span)],
-    page: &mut Page<'_, W>,
-) -> io::Result<()> {
-    let here: Vec<_> = spans.iter().filter(|(_, span)| span.view == view).collect();
-    // A regex says most about where to look.
-    let mut ordered = here.clone();
-    ordered.sort_by_key(|(mark, _)| !matches!(mark, Mark::Regex | Mark::Glob | Mark::Unless));
-    let places: Vec<Range<usize>> = ordered.iter().map(|(_, span)| span.range.clone()).collect();
-    let name = sentence::name(view);
-    let column = name.len().max(KIND);
-    let room = page.width.saturating_sub(4 + column + 2);
-    let line = subject.marked(view).line(&places, room);
-    write!(page.out, "    {}  ", page.pen.paint(DIM, format!("{name:column$}")))?;
-    for (text, is_covered) in &line.parts {
-        write!(page.out, "{}", page.pen.paint(if *is_covered { ALARM } else { style::PLAIN }, text))?;
-    }
-    writeln!(page.out)?;
-    let mut kinds: Vec<_> = ordered.iter().map(|(mark, _)| mark.as_str()).collect();
-    kinds.dedup();
-    for kind in kinds {
-        let of_kind = ordered.iter().zip(&line.columns).filter(|((mark, _), _)| mark.as_str() == kind).map(|(_, columns)| columns);
-        let carets = underline(of_kind);
-        if carets.is_empty() {
-            continue;
-        }
-        let label = page.pen.paint(DIM, format!("{kind:column$}"));
-        writeln!(page.out, "    {label}  {}", page.pen.paint(ALARM, &carets))?;
-    }
-    let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| found.view == view));
-    for check in patterns {
-        if let Asks::Regex(source, _) | Asks::Glob(source) | Asks::Not(source, _) = check.asks {
-            page.labelled(4, column, "", &sanitize::text(source.as_bytes()))?;
-        }
-    }
-    Ok(())
-}
-
-/// Carets under these columns; nothing where there are none.
-fn underline<'c>(columns: impl Iterator<Item = &'c Range<usize>>) -> String {
-    let mut line = String::new();
-    for columns in columns.filter(|columns| !columns.is_empty()) {
-        let mut cells: Vec<char> = line.chars().collect();
-        cells.resize(cells.len().max(columns.end), ' ');
-        cells[columns.clone()].fill('^');
-        line = cells.into_iter().collect();
-    }
-    line
 }
