@@ -195,6 +195,7 @@ mod tests {
 
     #[test]
     fn short_help_fits_a_terminal() {
+        assert!(refusal(&["explain", "-h"]).lines().all(|line| line.len() <= 100));
         let text = refusal(&["scan", "-h"]);
         for heading in ["Arguments:", "Input:", "Rules:", "What to report:", "Output:", "Performance:", "Other:", "Examples:"] {
             assert!(text.contains(heading), "{heading} in {text}");

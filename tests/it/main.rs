@@ -7,6 +7,7 @@ mod addresses;
 mod cases;
 mod changing;
 mod content;
+mod explain;
 mod files;
 mod floors;
 mod hostile;

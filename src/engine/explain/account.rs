@@ -77,20 +77,23 @@ impl<'r> Account<'r> {
     /// lacking, or nothing is lacking but that it stands there.
     pub(super) fn is_near(&self) -> bool {
         match self.lacks() {
-            0 => false,
             1 => self.longest(true) >= TELLING || self.longest(false) > TELLING,
             2 => self.longest(true) >= TELLING,
             _ => false,
         }
     }
 
-    /// What is missing, where one lack that brings the other about counts once: a regex that has no word to be tried at.
-    fn lacks(&self) -> usize {
+    /// What is missing of itself, and not for something else that is missing: a regex needs a word to be tried at.
+    pub fn lacking(&self) -> impl Iterator<Item = &Check<'r>> {
         let is_missing = |asks: fn(&Asks<'_>) -> bool| self.missing().any(|check| asks(&check.asks));
         let no_word = is_missing(|asks| matches!(asks, Asks::Word(_)));
         let no_glob = is_missing(|asks| matches!(asks, Asks::Literal(bit::GLOB)));
-        let follows = |asks: &Asks<'_>| matches!(asks, Asks::Regex(..)) && no_word || matches!(asks, Asks::Glob(_)) && no_glob;
-        self.missing().filter(|check| !follows(&check.asks)).count()
+        let follows = move |asks: &Asks<'_>| matches!(asks, Asks::Regex(..)) && no_word || matches!(asks, Asks::Glob(_)) && no_glob;
+        self.missing().filter(move |check| !follows(&check.asks))
+    }
+
+    fn lacks(&self) -> usize {
+        self.lacking().count()
     }
 
     /// The longest literal that was seen where it counts, or elsewhere in a part of the request.

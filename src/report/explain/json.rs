@@ -33,8 +33,8 @@ struct Object<'a> {
     decoding: Vec<Step>,
     round_limit: bool,
     views: Views,
-    matches: Vec<Rule<'a>>,
-    near_misses: Vec<Rule<'a>>,
+    matches: Vec<Match<'a>>,
+    near_misses: Vec<Match<'a>>,
 }
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ struct Views {
 }
 
 #[derive(Serialize)]
-struct Rule<'a> {
+struct Match<'a> {
     rule: &'a str,
     title: Cow<'a, str>,
     class: &'a str,
@@ -133,10 +133,10 @@ fn steps(trail: &Trail) -> Vec<Step> {
         .collect()
 }
 
-fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Rule<'a> {
+fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
     let rule = subject.rules.rule(account.rule);
     let found = |view, range| Found { kind: "", field: key(view), text: subject.marked(view).text(range) };
-    Rule {
+    Match {
         rule: &rule.id,
         title: text(rule.title.as_bytes()),
         class: &rule.class,

@@ -65,7 +65,7 @@ impl Marked {
     /// As much of the text as fits into `room` columns, with the first of the places in it.
     pub(super) fn line(&self, places: &[Range<usize>], room: usize) -> Line {
         let (start, end) = self.window(places, room);
-        let mut line = Line { parts: Vec::new(), columns: vec![usize::MAX..0; places.len()] };
+        let mut line = Line { parts: Vec::new(), columns: vec![0..0; places.len()] };
         let mut column = 0;
         if start > 0 {
             push(&mut line.parts, CUT, false);
@@ -76,7 +76,8 @@ impl Marked {
             let mut is_covered = false;
             for (_, columns) in covering {
                 is_covered = true;
-                *columns = columns.start.min(column)..column + piece.width;
+                let start = if columns.end == 0 { column } else { columns.start };
+                *columns = start..column + piece.width;
             }
             push(&mut line.parts, &piece.shown, is_covered);
             column += piece.width;
@@ -201,7 +202,8 @@ mod tests {
         fn fits_and_shows_its_place(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in LEAST..60) {
             let start = start.index(text.len() + 1);
             let marked = Marked::new(&text, &text);
-            let line = marked.line(&[start..text.len().min(start + 1)], room);
+            let place = start..text.len().min(start + 1);
+            let line = marked.line(std::slice::from_ref(&place), room);
             let shown: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
             let width = shown.chars().map(|c| c.width().unwrap_or(0)).sum::<usize>();
             prop_assert!(width <= room, "{width} > {room}: {shown}");

@@ -62,7 +62,7 @@ pub fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::R
     }
 }
 
-impl<'a> Subject<'a> {
+impl Subject<'_> {
     fn outcome(&self) -> Outcome {
         Outcome::of(self.record.status)
     }

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn underlines_of_one_kind_share_a_line() {
-        assert_eq!(underline([4..6, 1..2, 5..8, usize::MAX..0].iter()), " ^  ^^^^");
-        assert_eq!(underline([usize::MAX..0].iter()), "");
+        assert_eq!(underline([4..6, 1..2, 5..8, 0..0].iter()), " ^  ^^^^");
+        assert_eq!(underline(std::iter::empty()), "");
     }
 }

@@ -48,11 +48,16 @@ pub(super) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
             format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| text(m).into_owned())))))
         }
         (Asks::Status(statuses), holds) => {
-            let status = subject.record.status.map_or_else(|| "there is no status".into(), |status| format!("status is {status}"));
-            format!("{status}{}", unless(holds, &format!(", not {}", one_of(statuses.iter().map(u16::to_string)))))
+            let wanted = one_of(statuses.iter().map(u16::to_string));
+            match subject.record.status {
+                Some(status) => format!("status is {status}{}", unless(holds, &format!(", not {wanted}"))),
+                None => format!("there is no status, and the rule asks for {wanted}"),
+            }
         }
         (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
-        (Asks::Glob(glob), holds) => format!("the resolved path {} {}", if holds { "fits" } else { "does not fit" }, shown(glob)),
+        (Asks::Glob(glob), holds) => {
+            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, shown(glob))
+        }
         (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
         (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
         (Asks::Not(_, _), false) => {
@@ -104,7 +109,7 @@ fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
     };
     let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
     if let Some(seen) = nearest {
-        return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view));
+        return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view, subject.name(View::Resolved)));
     }
     let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
     let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(account.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
@@ -130,12 +135,12 @@ fn nowhere(kinds: u16) -> String {
 }
 
 /// What is wrong with a literal's place.
-fn but(kinds: u16, view: View) -> String {
+fn but(kinds: u16, view: View, resolved: &str) -> String {
     match (kinds, view) {
         (bit::PATHS, View::Resolved) => "but not as whole segments where the rule looks".into(),
         (bit::SUFFIX, View::Resolved) => "but not at its end".into(),
         (bit::GLOB, View::Resolved) => "but the path ends otherwise".into(),
-        (bit::PATHS | bit::SUFFIX | bit::GLOB, _) => "not in the resolved path".into(),
+        (bit::PATHS | bit::SUFFIX | bit::GLOB, _) => format!("not in the {resolved}"),
         (bit::PREFIX, _) => "but the request does not begin with it".into(),
         (bit::AGENT, _) => "not in the user agent".into(),
         (fields, _) => format!("not in the {}", fields_of(fields)),

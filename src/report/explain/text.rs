@@ -2,11 +2,12 @@
 //!
 //! Promises no layout: programs read JSON instead.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::page::{Page, cut};
 use super::{Marked, Subject, Taken, places, sentence};
-use crate::engine::explain::Account;
+use crate::engine::explain::{Account, Trail};
 use crate::report::View;
 use crate::report::mask::shown;
 use crate::report::sanitize;
@@ -18,8 +19,6 @@ use crate::time::LogTime;
 const NEAR_MISSES: usize = 5;
 /// Columns of `seen`.
 const SEEN: usize = 4;
-/// Columns of `statuses`.
-const TOPIC: usize = 8;
 
 /// Writes the explanation.
 pub(super) fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
@@ -97,19 +96,11 @@ fn fields(subject: &Subject<'_>) -> Vec<(String, String)> {
 }
 
 fn write_decoding<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
-    let trails = &subject.explanation.trails;
-    if trails.is_empty() {
+    let rows: Vec<_> = subject.explanation.trails.iter().flat_map(steps).collect();
+    if rows.is_empty() {
         return Ok(());
     }
     page.heading("DECODED")?;
-    let mut rows = Vec::new();
-    for trail in trails {
-        let name = sentence::name(Seen::Field(trail.field));
-        let shown = |text: &[u8]| Marked::new(text, &trail.logged).whole();
-        rows.extend(trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent))));
-        let rounds = trail.rounds.iter().zip(1..);
-        rows.extend(rounds.map(|(round, n)| (format!("{name} {n} ({})", round.undone.join(", ")), shown(&round.text))));
-    }
     let widest = rows.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     if widest * 2 <= page.width {
         page.rows(&rows)?;
@@ -123,6 +114,23 @@ fn write_decoding<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io
         page.text(2, WARNING, "More rounds would have changed it still; what is left is looked at as it is.")?;
     }
     Ok(())
+}
+
+/// The steps of a trail that can be seen: an escaped byte looks the same when the log writer escaped it and when we do.
+fn steps(trail: &Trail) -> Vec<(String, String)> {
+    let name = sentence::name(Seen::Field(trail.field));
+    let shown = |text: &[u8]| Marked::new(text, &trail.logged).whole();
+    let sent = trail.sent.iter().map(|sent| (format!("{name} (log escapes)"), shown(sent)));
+    let rounds = trail.rounds.iter().zip(1..);
+    let mut steps: Vec<_> =
+        sent.chain(rounds.map(|(round, n)| (format!("{name} {n} ({})", round.undone.join(", ")), shown(&round.text)))).collect();
+    let mut before = shown(&trail.logged);
+    steps.retain(|(_, text)| {
+        let differs = *text != before;
+        before.clone_from(text);
+        differs
+    });
+    steps
 }
 
 /// The views of the target, where they are not plain to see in it.
@@ -143,16 +151,19 @@ fn write_views<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::R
 }
 
 fn write_matches<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
-    let matches = &subject.explanation.matches;
+    let mut matches: Vec<_> = subject.explanation.matches.iter().collect();
     if matches.is_empty() {
         return Ok(());
     }
+    matches.sort_by_key(|account| (Reverse(subject.severity(account.rule)), account.rule));
     page.heading("WHAT MATCHES")?;
     for account in matches {
         write_name(subject, account, page)?;
         places::write(subject, account, page)?;
-        for check in account.checks.iter().filter(|c| matches!(c.asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_))) {
-            page.labelled(4, TOPIC, sentence::topic(&check.asks), &sentence::of(check, account, subject))?;
+        let placeless = account.checks.iter().filter(|c| matches!(c.asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_)));
+        let told: Vec<_> = placeless.map(|check| sentence::of(check, account, subject)).collect();
+        if !told.is_empty() {
+            page.plain(4, &told.join("; "))?;
         }
         if let Some(reason) = account.withheld {
             page.text(4, WARNING, &sentence::withheld(reason))?;
@@ -173,7 +184,7 @@ fn write_misses<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::
         if !seen.is_empty() {
             page.labelled(4, SEEN, "seen", &seen)?;
         }
-        for check in account.missing() {
+        for check in account.lacking() {
             let says = sentence::of(check, account, subject);
             // A long regex is told in part: --rule has it whole.
             page.labelled(4, SEEN, "but", &cut(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
