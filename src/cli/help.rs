@@ -4,6 +4,7 @@
 pub(super) const ROOT: &str = "\
 Examples:
   probewatch scan /var/log/nginx/
+  probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch scan --help";
 
 /// After `scan -h`.
@@ -46,6 +47,33 @@ Exit codes:
   130  stopped by SIGINT (Ctrl-C)
   141  nobody reads standard output any more
   143  stopped by SIGTERM";
+
+/// After `explain -h`.
+pub(super) const EXPLAIN_SHORT: &str = "\
+Examples:
+  probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
+  probewatch explain access.log.2.gz:1047
+  probewatch explain --rule dotfiles/env 'GET /.environment'";
+
+/// After `explain --help`.
+pub(super) const EXPLAIN_LONG: &str = "\
+Examples:
+  Why is this flagged?
+    probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
+    probewatch explain access.log.2.gz:1047
+  Why is this not flagged, by this rule of mine?
+    probewatch explain --rules my.toml --rule mine/old-admin 'GET /old-administrator'
+  Many lines, for a program:
+    grep ' 500 ' access.log | probewatch explain -f json - | jq -c '[.target, .matches[].rule]'
+
+Quote a line with single quotes, for it holds double ones. One that begins with '-' goes behind --.
+
+Exit codes:
+  0    explained, be there a match or none
+  2    the command line, the environment, the configuration or a rule is wrong
+  3    the input cannot be read
+  4    the explanation could not be written
+  141  nobody reads standard output any more";
 
 /// After `rules --help`.
 pub(super) const RULES: &str = "\

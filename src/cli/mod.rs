@@ -3,6 +3,7 @@
 //! Nothing is done here. What was typed becomes plain values in `config`; a subcommand does the work and says how the
 //! run ends.
 
+pub mod explain;
 mod help;
 mod refusal;
 pub mod rules;
@@ -12,6 +13,7 @@ pub mod words;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use self::explain::ExplainArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::{self, Exit, message};
@@ -36,6 +38,11 @@ pub enum Command {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
     Scan(Box<ScanArgs>),
+    /// Explain why a line matches, or why it does not
+    ///
+    /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
+    #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
+    Explain(Box<ExplainArgs>),
     /// List, show and test rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -70,7 +77,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" => documented(command),
+        "scan" | "explain" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -89,6 +96,7 @@ fn help_last(command: clap::Command) -> clap::Command {
 fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
+        Command::Explain(args) => explain(*args, here),
         Command::Rules(asked) => rules(asked, here),
         Command::Completions { shell } => command::completions::run(self::command(), shell),
         Command::Man { only } => command::man::run(self::command(), only.as_deref()),
@@ -99,6 +107,14 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
     let settings = layered(args, here).and_then(|asked| config::settings(asked, here));
     match settings {
         Ok(settings) => command::scan::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
+    let (line, rule, args) = args.split();
+    match layered(args, here) {
+        Ok(asked) => command::explain::run(&config::question(line, rule, asked)),
         Err(error) => refused(error),
     }
 }
@@ -179,6 +195,7 @@ mod tests {
 
     #[test]
     fn short_help_fits_a_terminal() {
+        assert!(refusal(&["explain", "-h"]).lines().all(|line| line.len() <= 100));
         let text = refusal(&["scan", "-h"]);
         for heading in ["Arguments:", "Input:", "Rules:", "What to report:", "Output:", "Performance:", "Other:", "Examples:"] {
             assert!(text.contains(heading), "{heading} in {text}");

@@ -117,7 +117,7 @@ mod tests {
         for long in scan.get_arguments().filter_map(clap::Arg::get_long) {
             assert!(page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))), "{long}");
         }
-        let chapters = ["PROBEWATCH SCAN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
+        let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
         let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(places.is_sorted(), "{places:?}");
         assert!(page.contains(".SS \"EXIT CODES\""), "{page}");

@@ -2,6 +2,7 @@
 
 pub mod completions;
 mod exit;
+pub mod explain;
 pub mod man;
 pub mod message;
 mod progress;

@@ -9,6 +9,7 @@ pub mod file;
 mod surroundings;
 pub mod value;
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -16,6 +17,7 @@ pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::words::{FailOn, LogFormatWord};
 use crate::command::Settings;
+use crate::command::explain::Question;
 use crate::finding::Severity;
 use crate::input::read::MAX_LINE;
 use crate::rules::RuleChoice;
@@ -118,6 +120,24 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         stats: output.stats.unwrap_or(false),
         max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
     })
+}
+
+/// What `explain` is asked: the line, the rule that is meant, and what a scan would be told.
+#[must_use]
+pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Question {
+    let quiet = asked.quiet();
+    let ScanArgs { input, rules, selection, output, .. } = asked;
+    Question {
+        line,
+        rule,
+        log_format: input.log_format.and_then(LogFormatWord::format),
+        rules: rule_choice(rules),
+        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
+        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+        format: output.format.unwrap_or_default(),
+        color: output.color.unwrap_or_default(),
+        quiet,
+    }
 }
 
 /// The rules that were asked for.

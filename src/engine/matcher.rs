@@ -150,7 +150,11 @@ impl<'r> Matcher<'r> {
         rules.clear();
         path.clear();
         marks.clear(self.rules.rules().len());
-        let (views, raw) = mark_request(self.rules.request_literals(), probe, target, raw, marks);
+        let literals = self.rules.request_literals();
+        let mark = |text: &[u8], regions: &Regions| {
+            literals.mark(text, regions, marks);
+        };
+        let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
         let headers = self.rules.header_literals();
         let referer = mark_header(headers, Field::Referer, probe.referer, referer, memory, marks);
@@ -190,7 +194,8 @@ impl<'r> Matcher<'r> {
         Asked { headers: asked_headers.get(), status: asked_status.get() }
     }
 
-    fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
+    /// Makes candidates of the rules without a literal, where a request may meet one.
+    pub(super) fn mark_unanchored(&self, probe: &Probe<'_>, marks: &mut Marks) {
         if self.unanchored_ordinary || probe.shape.is_some() || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"") {
             for &rule in self.rules.unanchored() {
                 marks.add(rule, 0);
@@ -199,13 +204,13 @@ impl<'r> Matcher<'r> {
     }
 }
 
-/// Marks what stands in the request, and gives its views and the request as it was sent, all in lower case.
-fn mark_request<'a>(
+/// Searches all of a request, piece by piece, and gives its views and the request as it was sent, all in lower case.
+pub(super) fn search_request<'a>(
     literals: &Literals,
     probe: &Probe<'_>,
     normalizer: &'a mut Normalizer,
     raw: &'a mut Vec<u8>,
-    marks: &mut Marks,
+    mut search: impl FnMut(&[u8], &Regions),
 ) -> (Views<'a>, &'a [u8]) {
     let line = &probe.line;
     let is_verbatim = !line.method.is_empty() && memchr::memchr(b'\\', probe.request).is_none();
@@ -216,7 +221,7 @@ fn mark_request<'a>(
         // An ordinary protocol is none of any rule's business.
         let protocol = if matches!(line.protocol, b"HTTP/1.1" | b"HTTP/1.0" | b"HTTP/2.0") { line.protocol.len() + 1 } else { 0 };
         let searched = raw.len() - protocol;
-        literals.mark(&raw[..searched], &plain_regions(line.method.len(), &views, searched), marks);
+        search(&raw[..searched], &plain_regions(line.method.len(), &views, searched));
         return (views, raw);
     }
     let views = normalizer.folded_views(line.target);
@@ -228,11 +233,10 @@ fn mark_request<'a>(
         (Field::Raw, raw),
     ] {
         if literals.look_at(field) && !text.is_empty() {
-            literals.mark(text, &Regions::only(field, text.len()), marks);
+            search(text, &Regions::only(field, text.len()));
         }
     }
-    let resolved = Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() };
-    literals.mark(views.resolved, &resolved, marks);
+    search(views.resolved, &Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() });
     (views, raw)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Pure: no file, no clock, no screen, no failure. What depends on other lines is not decided here.
 
+pub mod explain;
 mod judge;
 mod matcher;
 mod memo;

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::explain::Explainer;
 use super::*;
-use crate::finding::Findings;
+use crate::finding::{Findings, Severity};
 use crate::rules::{RuleChoice, RuleSet, load};
 
 fn builtin() -> &'static RuleSet {
@@ -79,5 +80,86 @@ proptest! {
         sum.add(&second.lines);
         prop_assert_eq!(whole.lines, sum);
         prop_assert_eq!(sum.lines, sum.parsed() + sum.unparsed + sum.oversized);
+    }
+}
+
+/// The ids of the rules that an explanation says match.
+fn explained(explainer: &Explainer<'_>, probe: &Probe<'_>) -> Vec<crate::finding::RuleId> {
+    explainer.explain(probe, None).matches.iter().map(|account| account.rule).collect()
+}
+
+#[test]
+fn what_is_explained_is_what_matches() {
+    let rules = builtin();
+    let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info));
+    let mut scratch = Scratch::default();
+    for case in rules.rules().iter().flat_map(|rule| rule.hits.iter().chain(&rule.misses)) {
+        let verdict = matcher.verdict(&case.record(), b"", &mut scratch);
+        assert_eq!(explained(&explainer, &Probe::of_record(&case.record())), scratch.rules(verdict), "{case:?}");
+        let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
+        let verdict = matcher.raw_verdict(line.as_bytes(), &mut scratch);
+        assert_eq!(explained(&explainer, &Probe::of_raw(line.as_bytes())), scratch.rules(verdict), "{line}");
+    }
+}
+
+#[test]
+fn one_rule_alone_is_explained_whatever_it_says() {
+    let rules = builtin();
+    let explainer = Explainer::new(rules, Severity::Info);
+    let record = crate::record::Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
+    for number in 0..rules.rules().len() {
+        let id = crate::finding::RuleId(number as u16);
+        let told = explainer.explain(&Probe::of_record(&record), Some(id));
+        assert!(told.matches.is_empty() && told.misses.len() == 1, "{}", rules.rule(id).id);
+        assert!(told.misses[0].missing().count() > 0, "{}: no reason", rules.rule(id).id);
+    }
+}
+
+/// Requests out of pieces of those that rules speak of, as they stand there and disguised.
+fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>, Option<u16>)> {
+    let piece = |text: &Option<String>| text.clone().unwrap_or_default();
+    let cases: Vec<_> = builtin()
+        .rules()
+        .iter()
+        .flat_map(|rule| &rule.hits)
+        .map(|case| (case.request.clone(), piece(&case.referer), piece(&case.user_agent)))
+        .collect();
+    let pick = || prop::sample::select(cases.clone());
+    let request = (pick(), pick(), any::<prop::sample::Index>(), 0..5).prop_map(|((a, ..), (b, ..), cut, how)| {
+        let cut = (0..=cut.index(a.len() + 1)).rev().find(|&at| a.is_char_boundary(at)).unwrap_or(0);
+        match how {
+            0 => a,
+            1 => format!("{}{}", &a[..cut], b.trim_start_matches("GET ")),
+            2 => a.replace(['/', '.'], "%2f"),
+            3 => a.replace('.', "%252e"),
+            _ => format!("{}{}", b, &a[cut..]),
+        }
+    });
+    let header = prop::option::of(pick().prop_map(|(request, referer, agent)| [request, referer, agent].concat()));
+    (request, header.clone(), header, prop::option::of(prop::sample::select(vec![200_u16, 301, 404, 500])))
+}
+
+proptest! {
+    #[test]
+    fn an_explanation_never_disagrees((request, referer, agent, status) in any_probe()) {
+        let rules = builtin();
+        let record = crate::record::Record {
+            request: request.as_bytes(),
+            referer: referer.as_deref().map(str::as_bytes),
+            user_agent: agent.as_deref().map(str::as_bytes),
+            status,
+            ..Default::default()
+        };
+        let mut scratch = Scratch::default();
+        let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
+        let probe = Probe::of_record(&record);
+        let told = Explainer::new(rules, Severity::Info).explain(&probe, None);
+        prop_assert_eq!(told.matches.iter().map(|account| account.rule).collect::<Vec<_>>(), scratch.rules(verdict));
+        for account in told.matches.iter().chain(&told.misses) {
+            prop_assert!(account.matches() || account.missing().count() > 0);
+            for (_, span) in account.spans() {
+                prop_assert!(told.texts.of_view(span.view).get(span.range.clone()).is_some(), "{:?}", span);
+            }
+        }
     }
 }

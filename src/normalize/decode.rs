@@ -36,11 +36,65 @@ pub(super) fn settle(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
     if round(text, spare) { Rounds::Limit } else { Rounds::Settled }
 }
 
+/// Every round that changes something, in order: what it undid and what came of it. The last is what [`decode`] gives.
+#[must_use]
+pub fn rounds(text: &[u8]) -> Vec<Round> {
+    let mut rounds: Vec<Round> = Vec::new();
+    while rounds.len() < MAX_ROUNDS {
+        let before = rounds.last().map_or(text, |round| &round.text);
+        let mut text = Vec::new();
+        let undone = disguises(before);
+        if !round(before, &mut text) {
+            break;
+        }
+        rounds.push(Round { undone, text });
+    }
+    rounds
+}
+
+/// A round of decoding that changed something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// The kinds of disguise that were undone, in the order in which they came.
+    pub undone: Vec<&'static str>,
+    /// What came of it.
+    pub text: Vec<u8>,
+}
+
+/// The kinds of escape that one round undoes.
+fn disguises(text: &[u8]) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let known = if begins_escape(rest[0]) { escape(rest) } else { None };
+        if known.is_some() {
+            let kind = match rest {
+                [b'%', b'u' | b'U', ..] => "%u",
+                [b'%', ..] => "percent",
+                [b'\\', ..] => "JavaScript",
+                [b'&', ..] => "HTML entity",
+                [0xef, ..] => "full-width",
+                _ => "overlong UTF-8",
+            };
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        rest = &rest[known.map_or(1, |(_, length)| length)..];
+    }
+    kinds
+}
+
+/// Whether an escape may begin with this byte.
+fn begins_escape(byte: u8) -> bool {
+    matches!(byte, b'%' | b'\\' | b'&' | 0xc0..)
+}
+
 /// One round; whether it changed anything.
 fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|&b| matches!(b, b'%' | b'\\' | b'&' | 0xc0..)) {
+    while let Some(at) = rest.iter().position(|&b| begins_escape(b)) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let (decoded, length) = escape(rest).unwrap_or((Decoded::Byte(rest[0]), 1));
@@ -194,6 +248,26 @@ mod tests {
             ("a&b=c&d=e", "a&b=c&d=e"),
         ] {
             assert_eq!(decoded(text.as_bytes()), (plain.to_owned(), Rounds::Settled), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_round_says_what_it_undid() {
+        let told: Vec<_> = rounds(b"%252e%u003c&lt;\\x41%c0%ae").into_iter().map(|round| round.undone.join(", ")).collect();
+        assert_eq!(told, ["percent, %u, HTML entity, JavaScript", "percent, overlong UTF-8"]);
+        assert_eq!(rounds(b"/plain%zz&x"), []);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_rounds_end_where_decoding_ends(pieces in proptest::collection::vec(
+            proptest::sample::select(vec!["%", "25", "2e", "u00", "&", "lt;", "#x3c;", "\\x", "c0", "%ae", "a", "\u{ff0e}", "é"]), 0..30)) {
+            let text = pieces.concat();
+            let (mut out, mut spare) = (Vec::new(), Vec::new());
+            decode(text.as_bytes(), &mut out, &mut spare);
+            let rounds = rounds(text.as_bytes());
+            proptest::prop_assert_eq!(rounds.last().map_or(text.as_bytes(), |round| &round.text), &out);
+            proptest::prop_assert!(rounds.iter().all(|round| !round.undone.is_empty()));
         }
     }
 

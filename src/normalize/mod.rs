@@ -9,7 +9,7 @@ mod path;
 mod query;
 mod unescape;
 
-pub use decode::{MAX_ROUNDS, Rounds, decode};
+pub use decode::{MAX_ROUNDS, Round, Rounds, decode, rounds};
 pub use unescape::unescape;
 
 /// A request target in every form that rules look at. Fields that need no work borrow from the log line.
@@ -96,6 +96,19 @@ impl Normalizer {
     /// A header as logged, decoded like a target and in lower case.
     #[must_use]
     pub fn folded_header(&mut self, text: &[u8]) -> &[u8] {
+        self.decode_header(text);
+        self.target.make_ascii_lowercase();
+        &self.target
+    }
+
+    /// A header as logged, decoded like a target.
+    #[must_use]
+    pub fn header(&mut self, text: &[u8]) -> &[u8] {
+        self.decode_header(text);
+        &self.target
+    }
+
+    fn decode_header(&mut self, text: &[u8]) {
         if text.iter().any(|&b| matches!(b, b'%' | b'\\' | b'&' | 0x80..)) {
             unescape(text, &mut self.sent);
             decode(&self.sent, &mut self.target, &mut self.spare);
@@ -103,8 +116,6 @@ impl Normalizer {
             self.target.clear();
             self.target.extend_from_slice(text);
         }
-        self.target.make_ascii_lowercase();
-        &self.target
     }
 }
 

@@ -50,6 +50,15 @@ pub fn shown_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
     }
 }
 
+/// Where the secrets are in the decoded form of `logged`, those among them that only the logged form shows to be one.
+pub(super) fn secrets_of_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
+    let mut found = secrets(decoded);
+    for value in secrets(logged).into_iter().flat_map(|secret| values_in_hiding(&logged[secret])) {
+        found.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
+    }
+    merged(found)
+}
+
 /// The text with `***` in place of every secret.
 #[must_use]
 pub fn mask(text: &[u8]) -> Cow<'_, [u8]> {
@@ -76,6 +85,11 @@ fn secrets(text: &[u8]) -> Vec<Range<usize>> {
     link::find_reset_tokens(text, &mut found);
     token::find_signed(text, &mut found);
     token::find_credentials(text, &mut found);
+    merged(found)
+}
+
+/// In order and apart from each other.
+fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     found.sort_unstable_by_key(|secret| secret.start);
     found.dedup_by(|next, kept| {
         let overlaps = next.start < kept.end;

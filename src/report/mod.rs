@@ -5,6 +5,7 @@
 pub mod build;
 mod context;
 mod csv;
+pub mod explain;
 mod facts;
 #[cfg(test)]
 mod fixture;
@@ -17,6 +18,7 @@ mod ordinary;
 mod rows;
 pub mod sanitize;
 pub mod sink;
+mod style;
 mod table;
 
 use std::io::{self, Write};

@@ -51,7 +51,7 @@ pub enum Shape {
 
 impl Shape {
     /// Whether a request of shape `seen` has this one.
-    fn includes(self, seen: Option<Self>) -> bool {
+    pub(super) fn includes(self, seen: Option<Self>) -> bool {
         seen == Some(self) || (self == Self::NoMethod && seen == Some(Self::Binary))
     }
 }

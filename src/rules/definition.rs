@@ -261,7 +261,7 @@ pub enum Answer {
 }
 
 /// A view of a request that `words` and `regex` look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Field {

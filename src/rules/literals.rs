@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
+use super::check::View;
 use super::definition::Field;
 
 /// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
@@ -49,10 +50,37 @@ pub(super) enum Kind {
     Prefix,
 }
 
+impl Kind {
+    /// The marks it can leave.
+    fn wanted(self) -> u16 {
+        match self {
+            Self::Word(fields) => fields,
+            Self::Path { .. } => bit::PATHS,
+            Self::Suffix { .. } => bit::SUFFIX,
+            Self::Glob { .. } => bit::GLOB,
+            Self::Agent => bit::AGENT,
+            Self::Prefix => bit::PREFIX,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Use {
     rule: u16,
     kind: Kind,
+}
+
+/// A literal of a rule, found somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sighting {
+    /// The rule.
+    pub rule: u16,
+    /// The marks the literal can leave; bits of [`bit`].
+    pub wanted: u16,
+    /// Those it leaves here; none where it stands in another place than the rule asks for.
+    pub bits: u16,
+    /// Where in the bytes that were searched.
+    pub range: Range<usize>,
 }
 
 /// Where in the bytes that are searched the fields lie. An absent field is `None`: nothing is marked for it.
@@ -71,6 +99,16 @@ impl Regions {
         let mut regions = Self::default();
         regions.fields[field as usize] = Some(0..length);
         regions
+    }
+
+    /// The fields that `found` lies in, where they begin with it as 0, and the resolved path where it lies there.
+    pub fn around(&self, found: &Range<usize>) -> impl Iterator<Item = (View, Range<usize>)> {
+        let fields = Field::ALL.into_iter().map(|field| (View::Field(field), &self.fields[field as usize]));
+        let within = |(view, region): (View, &Option<Range<usize>>)| {
+            let region = region.as_ref().filter(|r| r.start <= found.start && found.end <= r.end)?;
+            Some((view, found.start - region.start..found.end - region.start))
+        };
+        fields.chain([(View::Resolved, &self.resolved)]).filter_map(within)
     }
 
     fn word_bits(&self, wanted: u16, start: usize, end: usize) -> u16 {
@@ -133,6 +171,8 @@ pub struct Literals {
     fields: u16,
     /// What the matches of globs end in.
     tails: Vec<Vec<u8>>,
+    /// The patterns as text, for whoever explains.
+    texts: Vec<Vec<u8>>,
 }
 
 impl Literals {
@@ -147,9 +187,7 @@ impl Literals {
         let mut any = false;
         for found in self.automaton.find_overlapping_iter(bytes) {
             any = true;
-            let i = found.pattern().as_usize();
-            let uses = &self.uses[self.starts[i] as usize..self.starts[i + 1] as usize];
-            for &Use { rule, kind } in uses {
+            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
                 let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
                 if bits != 0 {
                     marks.add(rule, bits);
@@ -157,6 +195,26 @@ impl Literals {
             }
         }
         any
+    }
+
+    /// Searches like [`mark`](Self::mark) and hands out every literal that is found, be it where its rule wants it or not.
+    pub fn sight(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(Sighting)) {
+        for found in self.automaton.find_overlapping_iter(bytes) {
+            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
+                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
+                each(Sighting { rule, wanted: kind.wanted(), bits, range: found.range() });
+            }
+        }
+    }
+
+    /// The literals of a rule in lower case, by text, each with the marks it can leave.
+    pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
+        let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
+        self.texts.iter().enumerate().map(move |(i, text)| (text.as_slice(), wanted(i))).filter(|(_, wanted)| *wanted != 0)
+    }
+
+    fn uses_of(&self, pattern: usize) -> &[Use] {
+        &self.uses[self.starts[pattern] as usize..self.starts[pattern + 1] as usize]
     }
 
     /// The marks that a literal found at `start..end` leaves.
@@ -220,11 +278,12 @@ impl Collector {
             .prefilter(false)
             .build(patterns.iter().map(|(text, _)| text))?;
         let mut starts = vec![0];
-        let mut uses = Vec::new();
-        for (_, of_pattern) in patterns {
+        let (mut uses, mut texts) = (Vec::new(), Vec::with_capacity(patterns.len()));
+        for (text, of_pattern) in patterns {
+            texts.push(text);
             uses.extend(of_pattern);
             starts.push(uses.len() as u32);
         }
-        Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails })
+        Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails, texts })
     }
 }

@@ -5,6 +5,7 @@
 
 mod allow;
 mod case;
+mod check;
 mod compile;
 mod condition;
 mod definition;
@@ -17,9 +18,10 @@ mod set;
 
 pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
+pub use check::{Asks, Check, Span, View};
 pub use condition::{Condition, Request, Shape};
 pub use definition::{Answer, CLASSES, Field, WithClient};
 pub use error::RuleError;
-pub use literals::{Literals, Marks, Regions, bit};
+pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, load};
 pub use set::{Rule, RuleSet};

@@ -5,6 +5,7 @@
 //! hundred cost more than a small log; the tests compile them all. Those of other rules are compiled at once, so that a
 //! mistake is told before the first line is read.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -48,7 +49,21 @@ impl Pattern {
 
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref().is_some_and(|regex| regex.is_match(text))
+        self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// Where it matches first.
+    pub(super) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
+        self.regex()?.find(text).map(|found| found.range())
+    }
+
+    /// The regex as written.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
     }
 }
 

@@ -8,6 +8,7 @@ mod cases;
 mod changing;
 mod content;
 mod context;
+mod explain;
 mod files;
 mod floors;
 mod hostile;

@@ -56,7 +56,8 @@ fn g2_a_full_device_is_an_error_in_one_line() {
     rig.file("access.log", log(100));
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let scans = FORMATS.map(|format| vec!["scan", "-f", format, "access.log"]);
-    let others = [vec!["rules", "list"], vec!["completions", "bash"], vec!["man"], vec!["scan", "--help"], vec!["--version"]];
+    let others =
+        [vec!["rules", "list"], vec!["explain", "/x"], vec!["completions", "bash"], vec!["man"], vec!["scan", "--help"], vec!["--version"]];
     for args in scans.into_iter().chain(others) {
         let run = finish(rig.command(&args).stdout(full()));
         assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{args:?}: {}", run.stderr);
@@ -103,7 +104,7 @@ fn g6_nobody_to_read_at_all() {
     let rig = Rig::new();
     rig.file("access.log", log(100));
     let scans = FORMATS.map(|format| vec!["scan", "-f", format, "access.log"]);
-    let others = [vec!["rules", "list"], vec!["completions", "zsh"], vec!["man"], vec!["scan", "--help"]];
+    let others = [vec!["rules", "list"], vec!["explain", "/x"], vec!["completions", "zsh"], vec!["man"], vec!["scan", "--help"]];
     for args in scans.into_iter().chain(others) {
         let (reader, writer) = pipe().unwrap();
         drop(reader);

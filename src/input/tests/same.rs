@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{PipeReader, Write};
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::sync::Mutex;
@@ -16,6 +17,7 @@ use super::*;
 use crate::input::find::find;
 use crate::input::magic;
 use crate::input::read::read_pipe;
+use crate::input::sequence::{self, End, each_line};
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
@@ -76,6 +78,36 @@ proptest! {
         }
         prop_assert_eq!(readings[0].1.bytes, text.len() as u64);
         prop_assert_eq!(&readings[0].1.damage, &None);
+    }
+}
+
+proptest! {
+    #[test]
+    fn one_after_the_other_they_are_the_same_lines(text in text()) {
+        let (plain, packed) = (temporary(&text), temporary(&gzip([text.as_slice()])));
+        let held = |line: Line| match line.body {
+            What::Held(text) => {
+                let ended = text.ends_with(b"\n");
+                let text = text.strip_suffix(b"\n").unwrap_or(&text);
+                let text: Vec<u8> = text.iter().copied().skip_while(|&byte| byte == 0).collect();
+                (ended || !text.is_empty()).then(|| text.strip_suffix(b"\r").unwrap_or(&text).to_vec())
+            }
+            What::Oversized(_) => panic!("no line is so long"),
+        };
+        let expected: Vec<_> = reference(&text, MAX_LINE).into_iter().filter_map(held).collect();
+        for file in [plain.path(), packed.path()] {
+            let mut lines = Vec::new();
+            let end = each_line(file, MAX_LINE, |number, line| {
+                assert_eq!(number, lines.len() as u64 + 1);
+                lines.push(match line {
+                    sequence::Line::Text(text) => text.to_vec(),
+                    sequence::Line::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
+                });
+                ControlFlow::Continue(())
+            });
+            prop_assert_eq!(&lines, &expected);
+            prop_assert_eq!(end.unwrap(), End { lines: expected.len() as u64, damage: None });
+        }
     }
 }
 

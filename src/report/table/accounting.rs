@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use super::Page;
 use super::layout::{Cell, Column, Grid, write_wrapped};
 use super::number::{counted, grouped, seconds, size};
-use super::style::{BOLD, DIM, WARNING};
 use crate::report::model::{Input, Report};
 use crate::report::sanitize::text;
+use crate::report::style::{BOLD, DIM, WARNING};
 
 /// A line of the table: an input, or the sum of all.
 struct Line<'r> {

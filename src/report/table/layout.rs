@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use super::style::{DIM, PLAIN, Pen};
 use crate::report::sanitize::text;
+use crate::report::style::{DIM, PLAIN, Pen};
 
 /// The narrowest page that is laid out; a narrower one gets lines of this length.
 pub(super) const NARROWEST: usize = 40;

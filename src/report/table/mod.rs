@@ -10,14 +10,13 @@ mod layout;
 mod number;
 mod ordinary;
 mod sections;
-mod style;
 
 use std::io::{self, Write};
 
 use self::layout::{NARROWEST, write_wrapped};
 use self::number::grouped;
-use self::style::{ALARM, BOLD, DIM, Pen};
 use super::model::Report;
+use super::style::{self, ALARM, BOLD, DIM, Pen};
 use super::{By, TABLE_ROWS, View};
 use crate::time::LogTime;
 

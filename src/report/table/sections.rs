@@ -9,12 +9,12 @@ use super::Page;
 use super::answered::{self, Answer};
 use super::layout::{Cell, Column, Grid};
 use super::number::{counted, grouped};
-use super::style::{self, BOLD, DIM};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::report::facts::{self, first};
 use crate::report::mask::shown;
 use crate::report::model::{CatchAll, Report, Row};
+use crate::report::style::{self, BOLD, DIM};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

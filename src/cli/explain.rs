@@ -1,0 +1,85 @@
+//! The flags of `explain`. Those it shares with `scan` are spelled and layered like there.
+
+#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+
+use std::ffi::OsString;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
+use super::words::LogFormatWord;
+use crate::finding::Severity;
+use crate::report::{Color, Format};
+
+/// Everything `explain` can be told.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ExplainArgs {
+    /// A log line in quotes, FILE:LINE, or - for lines on standard input
+    ///
+    /// FILE:LINE is taken for a line of a file where a file of that name is there; the file may be packed with gzip. A
+    /// request line (GET /x), a path or a URL is taken as a request; FILE:LINE is told as a scan reads it.
+    #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
+    pub line: OsString,
+
+    /// Format of the line: combined, common, vhost_combined [default: auto]
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Input")]
+    pub log_format: Option<LogFormatWord>,
+
+    /// Explain this rule alone: all that it asks for, met or not
+    #[arg(long, value_name = "ID", help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
+    pub rule: Option<String>,
+
+    /// Which rules.
+    #[command(flatten)]
+    pub rules: RuleArgs,
+
+    /// Say of rules below this level that a scan would not report them [default: low]
+    ///
+    /// Levels are info, low, medium, high, critical.
+    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, help_heading = "Output")]
+    pub min_severity: Option<Severity>,
+
+    /// What to print: table, json [default: table]
+    ///
+    /// A table is text for a person, json one JSON object a line.
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Output")]
+    pub format: Option<ExplainFormat>,
+
+    /// When to colour: auto, always, never [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, help_heading = "Output")]
+    pub color: Option<Color>,
+
+    /// The configuration file.
+    #[command(flatten)]
+    pub other: OtherArgs,
+}
+
+/// How an explanation can be printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// Text for a person
+    Table,
+    /// One JSON object a line
+    Json,
+}
+
+impl ExplainArgs {
+    /// What is asked, the rule that is meant, and the rest as `scan` would be told it.
+    #[must_use]
+    pub fn split(self) -> (OsString, Option<String>, ScanArgs) {
+        let format = self.format.map(|format| match format {
+            ExplainFormat::Table => Format::Table,
+            ExplainFormat::Json => Format::Json,
+        });
+        let args = ScanArgs {
+            input: InputArgs { log_format: self.log_format, ..InputArgs::default() },
+            rules: self.rules,
+            selection: SelectionArgs { min_severity: self.min_severity, ..SelectionArgs::default() },
+            output: OutputArgs { format, color: self.color, ..OutputArgs::default() },
+            other: self.other,
+            ..ScanArgs::default()
+        };
+        (self.line, self.rule, args)
+    }
+}

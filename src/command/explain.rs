@@ -1,0 +1,239 @@
+//! `probewatch explain`: why a line matches, and why it does not.
+//!
+//! Finds the line, has it explained and printed. A line that cannot be had is told; whatever stands in it is explained.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::message::shown;
+use super::{Exit, message, screen, stdout};
+use crate::engine::Probe;
+use crate::engine::explain::{Explainer, Typed};
+use crate::finding::{RuleId, Severity};
+use crate::format::{Frame, LogFormat, recognise};
+use crate::input::sequence::{End, Line, each_line};
+use crate::record::Record;
+use crate::report::explain::{Subject, Taken, write};
+use crate::report::{Color, Format, View};
+use crate::rules::{RuleChoice, RuleSet, load};
+use crate::time::LogTime;
+
+/// What `explain` is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// A line, `FILE:LINE`, or `-`.
+    pub line: OsString,
+    /// The rule that is meant; all where `None`.
+    pub rule: Option<String>,
+    /// The format of the line; `None` finds out.
+    pub log_format: Option<LogFormat>,
+    /// Which rules.
+    pub rules: RuleChoice,
+    /// A scan reports from this level on.
+    pub min_severity: Severity,
+    /// The longest line that a scan looks at, in bytes.
+    pub max_line: usize,
+    /// JSON, or else text.
+    pub format: Format,
+    /// When to colour.
+    pub color: Color,
+    /// No notices on standard error.
+    pub quiet: bool,
+}
+
+/// Where the lines come from.
+#[derive(Debug, PartialEq, Eq)]
+enum Origin {
+    Typed(Vec<u8>),
+    Stdin,
+    Line(PathBuf, u64),
+}
+
+/// Explains what is asked for.
+#[must_use]
+pub fn run(question: &Question) -> Exit {
+    let rules = match load(&question.rules) {
+        Ok(rules) => rules,
+        Err(error) => return message::refused(&error.to_string()),
+    };
+    if !question.quiet {
+        rules.warnings().iter().for_each(|w| message::warning(&shown(w)));
+    }
+    let only = match question.rule.as_deref().map(|id| number(&rules, id)).transpose() {
+        Ok(only) => only,
+        Err(exit) => return exit,
+    };
+    let place = match origin(question) {
+        Ok(place) => place,
+        Err(exit) => return exit,
+    };
+    let screen = screen::of(question.color, false);
+    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let explainer = Explainer::new(&rules, question.min_severity);
+    let out = BufWriter::new(io::stdout().lock());
+    let mut desk = Desk { question, rules: &rules, explainer, only, view, out, told: 0, failure: None };
+    let exit = match place {
+        Origin::Typed(text) => desk.typed(&text),
+        Origin::Stdin => desk.stdin(),
+        Origin::Line(path, line) => desk.line(&path, line),
+    };
+    let flushed = desk.out.flush();
+    match desk.failure.map_or(flushed, Err) {
+        Ok(()) => exit,
+        Err(error) => stdout::failed(&error),
+    }
+}
+
+fn number(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
+    let found = rules.rules().iter().position(|rule| rule.id == id);
+    found.map(|number| RuleId(number as u16)).ok_or_else(|| {
+        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+    })
+}
+
+/// What a text names. A line of a file needs the file to be there.
+fn origin(question: &Question) -> Result<Origin, Exit> {
+    let text = question.line.as_bytes();
+    if text == b"-" {
+        return Ok(Origin::Stdin);
+    }
+    let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
+    if let Some((path, number)) = file_and_number(text) {
+        match number.parse() {
+            Ok(0) if is_file(path) => {
+                return Err(message::refused("lines are counted from 1: type 1 or more behind the colon"));
+            }
+            Ok(number) if is_file(path) => return Ok(Origin::Line(path.to_owned(), number)),
+            _ if !question.quiet => message::notice(&format!("no file is called '{}'; taken as a text", shown(&path.to_string_lossy()))),
+            _ => {}
+        }
+    } else if is_file(Path::new(&question.line)) {
+        let name = shown(&question.line.to_string_lossy());
+        let how = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
+        if !text.starts_with(b"/") {
+            return Err(message::refused(&how));
+        }
+        if !question.quiet {
+            message::notice(&format!("taken as the path of a request, but {how}"));
+        }
+    }
+    Ok(Origin::Typed(text.to_vec()))
+}
+
+/// `FILE:LINE` taken apart; a text with blanks is a line.
+fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
+    let colon = memchr::memrchr(b':', text)?;
+    let number = std::str::from_utf8(&text[colon + 1..]).ok().filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))?;
+    let file = Path::new(std::ffi::OsStr::from_bytes(&text[..colon]));
+    let is_url = memchr::memmem::find(text, b"://").is_some();
+    (colon > 0 && !is_url && (!text.contains(&b' ') || file.exists())).then_some((file, number))
+}
+
+/// Explains lines, one after the other.
+struct Desk<'a, W> {
+    question: &'a Question,
+    rules: &'a RuleSet,
+    explainer: Explainer<'a>,
+    only: Option<RuleId>,
+    view: View,
+    out: W,
+    /// Lines told so far.
+    told: u64,
+    /// Why no more can be told.
+    failure: Option<io::Error>,
+}
+
+impl<W: Write> Desk<'_, W> {
+    /// A text may be several lines, as the shell hands over the output of a command.
+    fn typed(&mut self, text: &[u8]) -> Exit {
+        let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n');
+        for line in lines {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let length = line.len();
+            let line = if length > self.question.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
+            if self.take(line, None, true).is_break() {
+                break;
+            }
+        }
+        Exit::Success
+    }
+
+    fn stdin(&mut self) -> Exit {
+        let path = Path::new("-");
+        let end = each_line(path, self.question.max_line, |number, line| match line {
+            Line::Text(b"") => ControlFlow::Continue(()),
+            line => self.take(line, Some((b"-", number)), true),
+        });
+        ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
+    }
+
+    fn line(&mut self, path: &Path, wanted: u64) -> Exit {
+        let mut found = false;
+        let end = each_line(path, self.question.max_line, |number, line| {
+            if number < wanted {
+                return ControlFlow::Continue(());
+            }
+            found = true;
+            let _ = self.take(line, Some((path.as_os_str().as_bytes(), number)), false);
+            ControlFlow::Break(())
+        });
+        ended(path, end.map_err(|e| e.to_string()), |end| {
+            if found {
+                return Exit::Success;
+            }
+            let count = if end.lines == 1 { "1 line".into() } else { format!("{} lines", end.lines) };
+            message::refused(&format!("{}: has {count}, and no line {wanted}", path.display()))
+        })
+    }
+
+    /// Explains one line; breaks where nobody reads any more.
+    fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+        let Line::Text(text) = line else {
+            let which = place.map(|(path, line)| format!("{}:{line}: ", shown(&String::from_utf8_lossy(path)))).unwrap_or_default();
+            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.question.max_line));
+            return ControlFlow::Continue(());
+        };
+        match self.explain(text, place, may_be_request) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn explain(&mut self, text: &[u8], place: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
+        let frame = Frame::locate(text, self.question.log_format);
+        let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
+        let (taken, record) = match (&frame, &typed) {
+            (Some(frame), _) => (Taken::Line(frame.format(frame.headers())), Some(frame.record(LogTime::parse_clf(frame.time)))),
+            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
+            (None, None) => (Taken::Unparsed(recognise(text)), None),
+        };
+        let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+        let explanation = self.explainer.explain(&probe, self.only);
+        let record = record.unwrap_or(Record { request: text, ..Record::default() });
+        if self.told > 0 && self.view.format == Format::Table {
+            writeln!(self.out)?;
+        }
+        self.told += 1;
+        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules: self.rules, only: self.only };
+        write(&subject, &self.view, &mut self.out)
+    }
+}
+
+/// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
+fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
+    let name = shown(&path.to_string_lossy());
+    match end {
+        Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
+        Ok(End { damage: Some(what), .. }) | Err(what) => {
+            message::error(&format!("{name}: {}", shown(&what)));
+            Exit::Damaged
+        }
+    }
+}

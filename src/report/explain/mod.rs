@@ -1,0 +1,95 @@
+//! Tells what became of one request and why, for a person and for a program.
+//!
+//! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
+
+mod json;
+mod marked;
+mod page;
+mod places;
+mod sentence;
+mod text;
+
+use std::io::{self, Write};
+
+use self::marked::Marked;
+use super::View;
+use crate::engine::explain::Explanation;
+use crate::finding::{RuleId, Severity};
+use crate::format::LogFormat;
+use crate::record::{Outcome, Record, RequestLine};
+use crate::report::Format;
+use crate::rules::{Field, RuleSet, View as Seen};
+
+/// What a text was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// A line of this format.
+    Line(LogFormat),
+    /// No log line, but something that reads like a request.
+    Request,
+    /// Neither; rules look for a request in it, or at all of it. Where it is known, what it looks like.
+    Unparsed(Option<&'static str>),
+}
+
+/// Something that was explained.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// File and line it was read from.
+    pub place: Option<(&'a [u8], u64)>,
+    /// What it was taken for.
+    pub taken: Taken,
+    /// Its fields.
+    pub record: Record<'a>,
+    /// Its request line.
+    pub line: RequestLine<'a>,
+    /// What the rules say.
+    pub explanation: &'a Explanation<'a>,
+    /// The rules.
+    pub rules: &'a RuleSet,
+    /// The one rule that was asked for.
+    pub only: Option<RuleId>,
+}
+
+/// Writes what there is to say of a subject: JSON as one object on a line, anything else as text.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
+    match view.format {
+        Format::Json | Format::Ndjson => json::write(subject, out),
+        Format::Table | Format::Csv => text::write(subject, view, out),
+    }
+}
+
+impl Subject<'_> {
+    fn outcome(&self) -> Outcome {
+        Outcome::of(self.record.status)
+    }
+
+    /// How bad a hit of this rule is here.
+    fn severity(&self, rule: RuleId) -> Severity {
+        self.rules.rule(rule).severity_when(self.outcome() == Outcome::Answered)
+    }
+
+    /// A resolved path in which nothing was to be resolved is the path.
+    fn same(&self, view: Seen) -> Seen {
+        let (path, texts) = (Seen::Field(Field::Path), &self.explanation.texts);
+        if view == Seen::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
+    }
+
+    /// The name of a view within a sentence.
+    fn name(&self, view: Seen) -> &'static str {
+        sentence::name(self.same(view))
+    }
+
+    /// A view, masked by what it was as logged.
+    fn marked(&self, view: Seen) -> Marked {
+        let logged = match view {
+            Seen::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
+            Seen::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
+            Seen::Field(_) | Seen::Resolved => self.line.target,
+        };
+        Marked::new(self.explanation.texts.of_view(view), logged)
+    }
+}

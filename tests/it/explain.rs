@@ -1,0 +1,279 @@
+//! `probewatch explain`: what it takes a text for, what it says of it, and that it never says another thing than a scan.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::laws::gzip;
+use crate::rig::{Rig, Run, finish, line};
+
+const RULES: &str = r#"
+family = "mine"
+title = "Rules of our own"
+
+[[rule]]
+id = "mine/env"
+title = "Environment file"
+class = "config-exposure"
+severity = "high"
+paths = ["/.env", "/env.bak"]
+hits = ["GET /.env"]
+misses = ["GET /"]
+
+[[rule]]
+id = "mine/union"
+title = "UNION SELECT"
+class = "sqli"
+severity = "medium"
+fields = ["query", "user_agent"]
+words = ["union"]
+regex = 'union\s+select'
+hits = ["GET /?q=union+select"]
+misses = ["GET /"]
+
+[[rule]]
+id = "mine/gone"
+title = "Old page"
+class = "panel"
+severity = "low"
+paths = ["/old-panel"]
+methods = ["POST", "PUT"]
+statuses = [404, 410]
+hits = ["POST /old-panel"]
+misses = ["GET /"]
+
+[[rule]]
+id = "mine/linked"
+title = "Panel that nobody links to"
+class = "panel"
+severity = "low"
+fields = ["path", "referer"]
+words = ["/panel"]
+unless = { words = ["://"] }
+hits = ["GET /panel"]
+misses = ["GET /"]
+
+[[rule]]
+id = "mine/bot"
+title = "A bot that says so"
+class = "scanner-agent"
+severity = "info"
+agents = ["evilbot"]
+hits = [{ request = "GET /", user_agent = "evilbot/1" }]
+misses = ["GET /"]
+
+[[rule]]
+id = "mine/script"
+title = "Script in a folder of pictures"
+class = "webshell"
+severity = "high"
+path_glob = "/pictures/**/*.php"
+hits = ["GET /pictures/a.php"]
+misses = ["GET /"]
+"#;
+
+fn rig() -> Rig {
+    let rig = Rig::new();
+    rig.file("my.toml", RULES);
+    rig
+}
+
+fn explain(rig: &Rig, columns: &str, args: &[&str]) -> Run {
+    let ours = ["explain", "--no-builtin", "--rules", "my.toml"];
+    finish(rig.command(ours.iter().chain(args)).env("COLUMNS", columns))
+}
+
+fn combined(request: &str, status: u16, referer: &str, agent: &str) -> String {
+    format!(r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "{request}" {status} 512 "{referer}" "{agent}""#)
+}
+
+#[test]
+fn the_whole_page() {
+    let rig = rig();
+    let request = "GET /shop/..%2f%252eenv?password=hunter2&id=1+%75nion/**/select+1 HTTP/1.1";
+    let text = combined(request, 200, "https://www.example.org/panel%3Cb", r"evilbot/1 \x1b[2J union of bots");
+    for columns in ["80", "200"] {
+        let run = explain(&rig, columns, &[&text]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        let width: usize = columns.parse().unwrap();
+        assert!(run.text().lines().all(|line| line.chars().count() <= width && line.trim_end() == line), "{}", run.text());
+        insta::assert_snapshot!(format!("explain_{columns}"), run.text());
+    }
+}
+
+#[test]
+fn every_reason_has_its_words() {
+    let rig = rig();
+    let referred = combined("GET /panel HTTP/1.1", 404, "http://x.example.org/", "x");
+    let bot = combined("GET / HTTP/1.1", 404, "-", "evilbot/1");
+    let refused = combined("POST /old-panel HTTP/1.1", 200, "-", "x");
+    for (text, said) in [
+        ("GET /?q=union+of+two", "the regex matches nothing in the query: union\\s+select"),
+        (&refused, "status is 200, not 404 or 410"),
+        ("GET /old-panel", "method is GET, not POST or PUT"),
+        ("POST /old-panel", "there is no status, and the rule asks for 404 or 410"),
+        (&referred, "excused by unless: '://' stands in the referer"),
+        (&bot, "matches, but a scan would not report it: info is below --min-severity low"),
+        (&bot, "1 rule matches; a scan would report none."),
+        ("GET /env.bakery", "'/env.bak' stands in the path, but not as whole segments where the rule looks"),
+        ("GET /?f=/env.bak", "'/env.bak' stands in the query, not in the path"),
+        ("GET /pictures/a.png", "'/pictures/' stands in the path, but the path ends otherwise"),
+        ("GET /?q=union+select", "1 rule matches: mine/union, medium."),
+        ("GET /nothing", "No rule matches."),
+    ] {
+        let run = explain(&rig, "200", &[text]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(run.text().contains(said), "{said}: {}", run.text());
+    }
+}
+
+#[test]
+fn one_rule_says_all_that_it_asks_for() {
+    let rig = rig();
+    for (rule, request, lines) in [
+        ("mine/gone", "GET /", &["mine/gone does not match.", "no   paths", "no   methods", "no   statuses"][..]),
+        ("mine/union", "GET /?q=select", &["no   words", "the query or user agent does not hold 'union'", "no   regex"]),
+        ("mine/union", "GET /?q=union+select", &["mine/union matches.", "yes  words", "yes  regex", "matches 'union select' in the query"]),
+        ("mine/linked", "GET /panel", &["yes  unless"]),
+    ] {
+        let text = explain(&rig, "200", &["--rule", rule, request]).text();
+        assert!(lines.iter().all(|line| text.contains(line)), "{rule} {request}: {text}");
+    }
+    let run = explain(&rig, "80", &["--rule", "mine/evn", "GET /"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("did you mean 'mine/env'?"), "{}", run.stderr);
+}
+
+#[test]
+fn what_people_type_is_taken_for_a_request() {
+    let rig = rig();
+    for text in ["GET /.env", "/.env", "https://www.example.org/.env", "HEAD /a/%2eenv HTTP/1.0"] {
+        let text = explain(&rig, "80", &[text]).text();
+        assert!(text.contains("Not a log line; taken as a request.") && text.contains("1 rule matches: mine/env, high."), "{text}");
+    }
+    for text in ["hello", r#"Nov  2 08:01:00 web: "GET / HTTP/1.1""#] {
+        let text = explain(&rig, "80", &[text]).text();
+        assert!(text.contains("No format explains this line"), "{text}");
+    }
+    let run = explain(&rig, "80", &["--log-format", "common", &format!("example.org:80 {}", combined("GET / HTTP/1.1", 200, "-", "x"))]);
+    assert!(run.text().contains("No format explains this line"), "{}", run.text());
+}
+
+#[test]
+fn a_line_of_a_file_is_the_line_a_scan_counts() {
+    let rig = rig();
+    let mut log = b"\xef\xbb\xbf".to_vec();
+    log.extend(b"\n\0\0\0\0");
+    log.extend(line("192.0.2.1", "GET /a HTTP/1.1", 200).replace('\n', "\r\n").into_bytes());
+    log.extend(format!("{}\n", "x".repeat(3_000)).bytes());
+    log.extend(line("192.0.2.2", "GET /.env HTTP/1.1", 404).into_bytes());
+    log.extend(b"GET /.env\n");
+    rig.file("plain.log", &log);
+    rig.file("packed.log", gzip(&log));
+    for name in ["plain.log", "packed.log"] {
+        let scan = rig.run(["scan", "--no-builtin", "--rules", "my.toml", "-f", "ndjson", name]).objects();
+        let line = scan[0]["line"].as_u64().unwrap();
+        assert_eq!((line, scan[0]["client"].as_str()), (4, Some("192.0.2.2")));
+        let told = explain(&rig, "80", &["-f", "json", &format!("{name}:{line}")]).objects();
+        assert_eq!((told[0]["line"].as_u64(), told[0]["client"].as_str(), told.len()), (Some(4), Some("192.0.2.2"), 1));
+        let text = explain(&rig, "80", &[&format!("{name}:4")]).text();
+        assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
+        // In a file it is what a scan takes it for.
+        let text = explain(&rig, "80", &[&format!("{name}:5")]).text();
+        assert!(text.contains("No format explains this line"), "{text}");
+        let run = explain(&rig, "80", &[&format!("{name}:6")]);
+        assert!(run.code == 2 && run.stderr.contains("has 5 lines, and no line 6"), "{}", run.stderr);
+        let run = explain(&rig, "80", &[&format!("{name}:0")]);
+        assert!(run.code == 2 && run.stderr.contains("type 1 or more"), "{}", run.stderr);
+    }
+    let limited = finish(rig.command(["explain", "plain.log:3"]).env("PROBEWATCH_MAX_LINE", "2000"));
+    assert!(limited.code == 0 && limited.stderr.contains("longer than --max-line (2000 bytes)"), "{}", limited.stderr);
+}
+
+#[test]
+fn a_file_is_not_taken_for_a_line() {
+    let rig = rig();
+    rig.file("access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
+    let run = explain(&rig, "80", &["access.log"]);
+    assert!(run.code == 2 && run.stderr.contains("type 'access.log:1' for its first line"), "{}", run.stderr);
+    let run = explain(&rig, "80", &["gone.log:3"]);
+    assert!(run.code == 0 && run.stderr.contains("no file is called 'gone.log'"), "{}", run.stderr);
+    let absolute = rig.path("access.log");
+    let run = explain(&rig, "80", &[absolute.to_str().unwrap()]);
+    assert!(run.code == 0 && run.stderr.contains("taken as the path of a request"), "{}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let rig = rig();
+    rig.file("packed.zip", b"PK\x03\x04 and so on");
+    let run = explain(&rig, "80", &["packed.zip:1"]);
+    assert!(run.code == 3 && run.stderr.contains("packed.zip: is packed with zip"), "{}", run.stderr);
+    let whole = gzip(line("192.0.2.1", "GET /.env HTTP/1.1", 200).repeat(500).as_bytes());
+    rig.file("cut.gz", &whole[..whole.len() / 2]);
+    let run = explain(&rig, "80", &["cut.gz:499"]);
+    assert!(run.code == 3 && run.stderr.starts_with("error: cut.gz: "), "{}", run.stderr);
+    let run = explain(&rig, "80", &["--only", "mine/nothing", "GET /"]);
+    assert!(run.code == 2 && run.stderr.contains("mine/nothing"), "{}", run.stderr);
+    assert_eq!(rig.run(["explain"]).code, 2);
+}
+
+/// The rules of each line that explanations of these lines report.
+fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
+    let rules = |object: &Value| {
+        let matches = object["matches"].as_array().unwrap().iter();
+        matches.filter(|rule| rule["withheld"].is_null()).map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let found = objects.iter().map(|object| (object["line"].as_u64().unwrap(), rules(object)));
+    found.filter(|(_, rules)| !rules.is_empty()).collect()
+}
+
+#[test]
+fn explanations_and_scans_agree_line_by_line() {
+    let rig = Rig::new();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+    // Not the site that says 200 to everything: what a scan makes of that depends on other lines.
+    for name in ["answered.log", "disguised.log", "mixed.log", "outcomes.log", "quiet.log", "rotated.log.1.gz"] {
+        let bytes = fs::read(samples.join(name)).unwrap();
+        rig.file(name, &bytes);
+        let scan = rig.run(["scan", "-f", "ndjson", name]).objects();
+        let ids = |rules: &Value| rules.as_array().unwrap().iter().map(|rule| rule.as_str().unwrap().to_owned()).collect::<Vec<_>>();
+        let scanned: Vec<_> = scan.iter().map(|hit| (hit["line"].as_u64().unwrap(), ids(&hit["rules"]))).collect();
+        let run = rig.run_with_stdin(["explain", "-f", "json", "-"], &bytes);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert_eq!(explained(&run.objects()), scanned, "{name}");
+        assert_eq!(scanned.is_empty(), name == "quiet.log", "{name}");
+    }
+}
+
+#[test]
+fn no_secret_and_no_control_byte_comes_out() {
+    let rig = rig();
+    let secrets = "GET /.env?password=hunter2%26more%2520yet&x=union%1b[2J\u{202e}+select HTTP/1.1";
+    let text = combined(secrets, 404, "https://bob:hunter2@example.org/?token=hunter2", "evilbot union%0d%0aselect password=hunter2");
+    for args in [&[&*text][..], &["-f", "json", &text], &["--rule", "mine/union", &text]] {
+        let run = explain(&rig, "80", args);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        // That there is no control byte is checked of every run.
+        assert!(!run.text().contains("hunter2") && !run.text().contains("yet"), "{}", run.text());
+        assert!(run.text().contains("***"), "{}", run.text());
+    }
+}
+
+#[test]
+fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
+    let rig = rig();
+    let plain = explain(&rig, "80", &["GET /.env"]).text();
+    let args = ["explain", "--no-builtin", "--rules", "my.toml", "--color", "always", "GET /.env"];
+    let coloured = rig.command(args).env("COLUMNS", "80").output().unwrap().stdout;
+    let coloured = String::from_utf8(coloured).unwrap();
+    assert_ne!(coloured, plain);
+    let mut bare = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        bare.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(bare + rest, plain);
+}
