@@ -63,6 +63,13 @@ Examples:
   probewatch rules add /backup.sql /db.sql --class backup --severity high --file my.toml
   probewatch scan --rules my.toml access.log";
 
+/// After `rules import --help`.
+pub(super) const IMPORT: &str = "\
+Examples:
+  probewatch rules import paths.txt --file paths.toml
+  probewatch rules import sigma/rules/web/webserver_generic --file sigma.toml
+  probewatch rules import --from nuclei http/cves/2021 > nuclei.toml";
+
 /// After `rules lint --help`.
 pub(super) const LINT: &str = "\
 Examples:

@@ -16,7 +16,7 @@ use clap_complete::Shell;
 
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
-use crate::command::rules::Added;
+use crate::command::rules::{Added, Imported};
 use crate::command::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::rules::RuleChoice;
@@ -124,6 +124,9 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
             id: args.id,
             file: args.file,
         })),
+        RulesCommand::Import(args) => {
+            Ok(command::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file }))
+        }
     };
     done.unwrap_or_else(refused)
 }

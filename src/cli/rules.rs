@@ -9,6 +9,7 @@ use super::help;
 use super::scan::{OtherArgs, RuleArgs};
 use crate::finding::Severity;
 use crate::rules::CLASSES;
+use crate::rules::import::Origin;
 
 /// What `rules` can do.
 #[derive(Debug, Clone, Subcommand)]
@@ -65,6 +66,12 @@ pub enum RulesCommand {
     /// is not added.
     #[command(after_help = help::ADD)]
     Add(AddArgs),
+    /// Turn rules of other tools into a rule file
+    ///
+    /// Reads word lists, CRS .data files, Sigma rules for web servers and nuclei templates. What could not be carried
+    /// over is named with the reason.
+    #[command(after_help = help::IMPORT)]
+    Import(ImportArgs),
 }
 
 /// The flags of `rules add`.
@@ -88,4 +95,18 @@ pub struct AddArgs {
     /// Rule file; it is made where there is none
     #[arg(long, default_value = crate::command::rules::FILE, value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+}
+
+/// The flags of `rules import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// Files and folders to import
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// What they are: wordlist, crs-data, sigma, nuclei [default: found out for each]
+    #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
+    pub from: Option<Origin>,
+    /// Rule file to write; one that an import wrote is replaced [default: standard output]
+    #[arg(long, value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
 }

@@ -65,19 +65,17 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     compile(chosen(choice)?)
 }
 
-/// Whether a text is a rule file that can be used, and the ids of its rules.
+/// The rules of a text that is, or is to be, this rule file.
 ///
 /// # Errors
 ///
 /// What is wrong with it, as [`load`] would say it of the file.
-pub fn check(file: &Path, text: &str) -> Result<Vec<String>, RuleError> {
+pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
     let name = file.display().to_string();
     fits(&name, text.len() as u64)?;
     let mut rules = BTreeMap::new();
     insert(&mut rules, parse(&name, text, false)?)?;
-    let ids = rules.keys().cloned().collect();
-    compile(rules.into_values().collect())?;
-    Ok(ids)
+    compile(rules.into_values().collect())
 }
 
 /// The family that a rule file names; `None` where it names none, or is no rule file.

@@ -10,6 +10,7 @@ mod definition;
 pub mod draft;
 mod error;
 mod glob;
+pub mod import;
 pub mod lint;
 mod literals;
 mod load;

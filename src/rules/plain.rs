@@ -130,10 +130,16 @@ pub(super) fn stands_in(literal: &str, path: &str) -> bool {
 }
 
 /// A path as a client sends it.
+#[must_use]
 pub fn encoded(path: &str) -> String {
+    encoded_but(path, b"/-._~!$()=:@,")
+}
+
+/// A text with every byte escaped but letters, digits and `plain`.
+pub(super) fn encoded_but(text: &str, plain: &[u8]) -> String {
     let mut out = String::new();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~!$()=:@,".contains(&byte) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
             out.push(char::from(byte));
         } else {
             out.push_str(&escaped(byte));

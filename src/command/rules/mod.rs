@@ -2,12 +2,14 @@
 
 mod add;
 mod file;
+mod import;
 mod lint;
 mod list;
 mod show;
 mod test;
 
 pub use add::{Added, FILE, add};
+pub use import::{Imported, import};
 pub use lint::lint;
 pub use list::list;
 pub use show::show;

@@ -72,8 +72,9 @@ fn within(rules: &[Located], number: usize, index: &Index, found: &mut Vec<Compl
                 needless.insert(literal.as_str(), other.text.as_str());
             }
         }
-        if let Some((_, shorter)) = needless.first_key_value() {
-            let what = format!("{}: {} is found by '{}' of the same list", list.key(), few(needless.keys().copied()), shorter.escape_debug());
+        if !needless.is_empty() {
+            let pairs: Vec<_> = needless.iter().map(|(longer, shorter)| format!("{longer} by {shorter}")).collect();
+            let what = format!("{}: found by another one of the same list: {}", list.key(), few(pairs.iter().map(String::as_str)));
             say(rule, Level::Warning, what, "leave the longer one out", found);
         }
     }

@@ -65,8 +65,8 @@ fn a_rule_within_another_is_named() {
 fn a_part_of_a_rule_within_another_is_named() {
     let rules = rule("a", "paths = ['/q/zz/a', '/yy']") + &rule("b", "paths = ['/zz']");
     assert_eq!(said(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
-    assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: '/q/zz/a' is found by '/zz' of the same list"]);
-    assert_eq!(said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")), ["x/a: words: 'zzzy' is found by 'zzz' of the same list"]);
+    assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
+    assert_eq!(said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")), ["x/a: words: found by another one of the same list: 'zzzy by zzz'"]);
 }
 
 #[test]
