@@ -80,7 +80,29 @@ pub(super) const RULES: &str = "\
 Examples:
   probewatch rules list --class webshell
   probewatch rules show dotfiles/env
-  probewatch rules test my.toml";
+  probewatch rules test my.toml
+  probewatch rules add /old-admin.php --class panel
+  probewatch rules lint my.toml";
+
+/// After `rules add --help`.
+pub(super) const ADD: &str = "\
+Examples:
+  probewatch rules add /old-admin.php --class panel
+  probewatch rules add /backup.sql /db.sql --class backup --severity high --file my.toml
+  probewatch scan --rules my.toml access.log";
+
+/// After `rules import --help`.
+pub(super) const IMPORT: &str = "\
+Examples:
+  probewatch rules import paths.txt --file paths.toml
+  probewatch rules import sigma/rules/web/webserver_generic --file sigma.toml
+  probewatch rules import --from nuclei http/cves/2021 > nuclei.toml";
+
+/// After `rules lint --help`.
+pub(super) const LINT: &str = "\
+Examples:
+  probewatch rules lint
+  probewatch rules lint my.toml paths.txt";
 
 /// After `completions --help`.
 pub(super) const COMPLETIONS: &str = "\

@@ -10,12 +10,15 @@ pub mod rules;
 pub mod scan;
 pub mod words;
 
+use std::path::PathBuf;
+
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::explain::ExplainArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
+use crate::command::rules::{Added, Imported};
 use crate::command::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::rules::RuleChoice;
@@ -43,7 +46,7 @@ pub enum Command {
     /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
     #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
     Explain(Box<ExplainArgs>),
-    /// List, show and test rules
+    /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
     /// Print the completions of a shell
@@ -127,12 +130,26 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
     let done = match asked {
         RulesCommand::List { class, choice: rules, other } => choice(rules, other).map(|c| command::rules::list(&c, class.as_deref())),
         RulesCommand::Show { id, choice: rules, other } => choice(rules, other).map(|c| command::rules::show(&c, &id)),
-        RulesCommand::Test { paths, only } => {
-            let no_builtin = !paths.is_empty();
-            Ok(command::rules::test(&RuleChoice { paths, no_builtin, only, ..RuleChoice::default() }))
+        RulesCommand::Test { paths, only } => Ok(command::rules::test(&RuleChoice { only, ..these(paths) })),
+        RulesCommand::Lint { paths } => Ok(command::rules::lint(&these(paths))),
+        RulesCommand::Add(args) => Ok(command::rules::add(&Added {
+            paths: args.paths,
+            class: args.class,
+            severity: args.severity,
+            title: args.title,
+            id: args.id,
+            file: args.file,
+        })),
+        RulesCommand::Import(args) => {
+            Ok(command::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file }))
         }
     };
     done.unwrap_or_else(refused)
+}
+
+/// The rules of these files and no others; the built-in ones where none is named.
+fn these(paths: Vec<PathBuf>) -> RuleChoice {
+    RuleChoice { no_builtin: !paths.is_empty(), paths, ..RuleChoice::default() }
 }
 
 /// The flags over the environment over the file; says on the way which variables nobody reads.

@@ -10,6 +10,7 @@ use crate::format::LogFormat;
 use crate::input::Mmap;
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
+use crate::rules::import::Origin;
 
 impl ValueEnum for Format {
     fn value_variants<'a>() -> &'a [Self] {
@@ -96,6 +97,21 @@ impl ValueEnum for Outcome {
             Self::Unknown => "1xx, or no status",
         };
         Some(PossibleValue::new(self.as_str()).help(statuses))
+    }
+}
+
+impl ValueEnum for Origin {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Wordlist => PossibleValue::new("wordlist").help("Paths, one a line"),
+            Self::CrsData => PossibleValue::new("crs-data").help("Data files of the OWASP core rule set"),
+            Self::Sigma => PossibleValue::new("sigma").help("Sigma rules for web servers"),
+            Self::Nuclei => PossibleValue::new("nuclei").help("nuclei templates"),
+        })
     }
 }
 

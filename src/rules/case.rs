@@ -36,7 +36,9 @@ impl Case {
         }
     }
 
-    fn of_request(line: &str) -> Self {
+    /// The case that a request line alone is; the protocol is added where it is missing.
+    #[must_use]
+    pub fn of_request(line: &str) -> Self {
         let protocol = if line.contains(" HTTP/") { "" } else { " HTTP/1.1" };
         Self::of_raw(format!("{line}{protocol}"))
     }

@@ -54,10 +54,9 @@ pub const CLASSES: [&str; 37] = [
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleFile {
     #[serde(default)]
-    #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
     pub(super) family: String,
     #[serde(default)]
-    #[expect(dead_code, reason = "as above")]
+    #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
     pub(super) title: String,
     #[serde(default)]
     pub(super) rule: Vec<Definition>,

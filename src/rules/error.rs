@@ -41,6 +41,16 @@ pub enum RuleError {
         /// What was found, and what was expected.
         message: String,
     },
+    /// A line of a plain list that is no path.
+    #[error("{file}:{line}: {message}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What was found, and what was expected.
+        message: String,
+    },
     /// A choice that names nothing.
     #[error("{flag}: no rule {}is called '{name}'{}; `probewatch rules list` shows them all", if *or_class { "or class " } else { "" }, suggestion(nearest.as_deref()))]
     Unknown {

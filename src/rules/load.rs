@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
+use super::plain;
 use super::set::RuleSet;
 use crate::finding::Severity;
 
@@ -40,6 +41,8 @@ pub(super) struct Located {
     pub(super) line: usize,
     /// It came with the binary, so the tests have seen it.
     pub(super) is_builtin: bool,
+    /// What the file says its family is; empty where it says nothing.
+    pub(super) family: String,
     pub(super) definition: Definition,
 }
 
@@ -48,9 +51,15 @@ impl Located {
         RuleError::Rule { file: self.file.clone(), line: self.line, id: self.id().to_owned(), message }
     }
 
-    fn id(&self) -> &str {
+    pub(super) fn id(&self) -> &str {
         self.definition.id.get_ref()
     }
+}
+
+/// The chosen rules as they are written, by id, and what is odd about the choice.
+pub(super) struct Chosen {
+    pub(super) rules: Vec<Located>,
+    warnings: Vec<String>,
 }
 
 /// Loads and compiles the chosen rules.
@@ -59,6 +68,34 @@ impl Located {
 ///
 /// A file that cannot be read or is no rule file, a rule that makes no sense, a choice that names no rule.
 pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
+    let Chosen { rules, warnings } = chosen(choice)?;
+    let mut set = compile(rules)?;
+    set.warnings.extend(warnings);
+    Ok(set)
+}
+
+/// The rules of a text that is, or is to be, this rule file.
+///
+/// # Errors
+///
+/// What is wrong with it, as [`load`] would say it of the file.
+pub fn check(file: &Path, text: &str) -> Result<RuleSet, RuleError> {
+    let name = file.display().to_string();
+    fits(&name, text.len() as u64)?;
+    let mut rules = BTreeMap::new();
+    insert(&mut rules, parse(&name, text, false)?)?;
+    compile(rules.into_values().collect())
+}
+
+/// The family that a rule file names; `None` where it names none, or is no rule file.
+#[must_use]
+pub fn family(text: &str) -> Option<String> {
+    let file: RuleFile = toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).ok()?;
+    (!file.family.is_empty()).then_some(file.family)
+}
+
+/// The chosen rules as they are written, by id.
+pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
         for (name, text) in BUILTIN {
@@ -68,7 +105,7 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     let mut own = BTreeMap::new();
     for path in &choice.paths {
         for file in files(path)? {
-            insert(&mut own, parse(&file.display().to_string(), &read(&file)?, false)?)?;
+            insert(&mut own, of_file(&file, &read(&file)?)?)?;
         }
     }
     rules.extend(own);
@@ -79,9 +116,7 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
             located.definition.severity = *level;
         }
     }
-    let mut set = compile(rules.into_values().collect())?;
-    set.warnings.extend(warnings);
-    Ok(set)
+    Ok(Chosen { rules: rules.into_values().collect(), warnings })
 }
 
 /// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
@@ -102,12 +137,21 @@ fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
 fn insert(rules: &mut BTreeMap<String, Located>, found: Vec<Located>) -> Result<(), RuleError> {
     for located in found {
         if let Some(first) = rules.get(located.id()) {
-            let message = format!("this id is taken, by {}:{}; an id names one rule", first.file, first.line);
+            let message = taken(&located, first);
             return Err(located.error(message));
         }
         rules.insert(located.id().to_owned(), located);
     }
     Ok(())
+}
+
+fn taken(located: &Located, first: &Located) -> String {
+    let is_list = |rule: &Located| plain::is_list(Path::new(&rule.file));
+    match (is_list(located), is_list(first)) {
+        (true, true) => format!("{} gives a rule of the same name; rename one of the two lists", first.file),
+        (true, false) => format!("this id is taken, by {}:{}; rename the list", first.file, first.line),
+        _ => format!("this id is taken, by {}:{}; an id names one rule", first.file, first.line),
+    }
 }
 
 /// Keeps what `--only` and `--disable` leave.
@@ -152,7 +196,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
         // A folder is not entered by a link, so there is no way round in a circle.
         if entry.is_dir() && !entry.is_symlink() {
             found.extend(files(&entry).or_else(|e| if matches!(e, RuleError::Empty { .. }) { Ok(Vec::new()) } else { Err(e) })?);
-        } else if entry.extension().is_some_and(|e| e == "toml") {
+        } else if entry.extension().is_some_and(|e| e == "toml") || plain::is_list(&entry) {
             found.push(entry);
         }
     }
@@ -163,11 +207,27 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
 fn read(path: &Path) -> Result<String, RuleError> {
     let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(unreadable)?.len();
-    if size > MOST_BYTES {
-        let message = format!("{size} bytes are too many for a rule file; {MOST_BYTES} is the most");
-        return Err(RuleError::Syntax { file: path.display().to_string(), message });
-    }
+    fits(&path.display().to_string(), size)?;
     fs::read_to_string(path).map_err(unreadable)
+}
+
+fn fits(file: &str, size: u64) -> Result<(), RuleError> {
+    if size <= MOST_BYTES {
+        return Ok(());
+    }
+    let message = format!("{size} bytes are too many for a rule file; {MOST_BYTES} is the most");
+    Err(RuleError::Syntax { file: file.to_owned(), message })
+}
+
+/// The rules of a file that is no built-in one: a rule file, or a plain list of paths.
+fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
+    let name = path.display().to_string();
+    if !plain::is_list(path) {
+        return parse(&name, text, false);
+    }
+    let (draft, line) = plain::rule(path, text)?;
+    let rules = parse(&name, &draft.to_toml(), false)?;
+    Ok(rules.into_iter().map(|rule| Located { line, ..rule }).collect())
 }
 
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
@@ -179,7 +239,13 @@ fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleE
     definitions.sort_by_key(|definition| definition.id.span().start);
     Ok(definitions
         .into_iter()
-        .map(|definition| Located { file: file.to_owned(), line: lines.of(text, definition.id.span().start), is_builtin, definition })
+        .map(|definition| Located {
+            file: file.to_owned(),
+            line: lines.of(text, definition.id.span().start),
+            is_builtin,
+            family: family.family.clone(),
+            definition,
+        })
         .collect())
 }
 

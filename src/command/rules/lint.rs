@@ -1,0 +1,33 @@
+//! `probewatch rules lint`: what is odd about rules that load and pass their cases.
+
+use std::fmt::Write as _;
+
+use super::super::message::shown;
+use super::super::{Exit, message, stdout};
+use super::Judge;
+use crate::rules::RuleChoice;
+use crate::rules::lint::Lint;
+
+/// Prints what is odd about the rules of the choice, a line each.
+#[must_use]
+pub fn lint(choice: &RuleChoice) -> Exit {
+    let lint = match Lint::load(choice) {
+        Ok(lint) => lint,
+        Err(error) => return message::refused(&error.to_string()),
+    };
+    let mut judge = Judge::new(lint.set());
+    let complaints = lint.complaints(|case| judge.matched(case));
+    let rules = lint.set().rules().len();
+    if complaints.is_empty() {
+        return stdout::print(format!("{rules} rules: nothing odd\n").as_bytes());
+    }
+    let mut out = String::new();
+    for complaint in &complaints {
+        let _ = writeln!(out, "{}", shown(&complaint.to_string()));
+    }
+    let _ = writeln!(out, "{rules} rules: {} odd {}", complaints.len(), if complaints.len() == 1 { "thing" } else { "things" });
+    match stdout::print(out.as_bytes()) {
+        Exit::Success => Exit::Usage,
+        failed => failed,
+    }
+}

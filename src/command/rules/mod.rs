@@ -1,0 +1,49 @@
+//! `probewatch rules`: shows the rules a scan would use, tries them, and makes rules of one's own.
+
+mod add;
+mod file;
+mod import;
+mod lint;
+mod list;
+mod show;
+mod test;
+
+pub use add::{Added, FILE, add};
+pub use import::{Imported, import};
+pub use lint::lint;
+pub use list::list;
+pub use show::show;
+pub use test::test;
+
+use super::{Exit, message};
+use crate::engine::{Matcher, Scratch};
+use crate::finding::RuleId;
+use crate::rules::{Case, RuleChoice, RuleSet, load};
+
+fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit {
+    match load(choice) {
+        Ok(rules) => {
+            rules.warnings().iter().for_each(|w| message::warning(&message::shown(w)));
+            then(&rules)
+        }
+        Err(error) => message::refused(&error.to_string()),
+    }
+}
+
+/// Asks rules about cases, one after the other.
+struct Judge<'r> {
+    matcher: Matcher<'r>,
+    scratch: Scratch,
+}
+
+impl<'r> Judge<'r> {
+    fn new(rules: &'r RuleSet) -> Self {
+        Self { matcher: Matcher::new(rules), scratch: Scratch::default() }
+    }
+
+    /// The rules that match a case.
+    fn matched(&mut self, case: &Case) -> Vec<RuleId> {
+        let verdict = self.matcher.verdict(&case.record(), b"", &mut self.scratch);
+        self.scratch.rules(verdict).to_vec()
+    }
+}

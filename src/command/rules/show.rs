@@ -1,0 +1,56 @@
+//! `probewatch rules show`: one rule as a page to read.
+
+use std::fmt::Write as _;
+
+use super::super::{Exit, message, stdout};
+use super::with_rules;
+use crate::report::sanitize::text;
+use crate::rules::{Answer, Case, Rule, RuleChoice};
+
+/// Prints one rule.
+#[must_use]
+pub fn show(choice: &RuleChoice, id: &str) -> Exit {
+    with_rules(choice, |rules| {
+        if let Some(rule) = rules.rules().iter().find(|rule| rule.id == id) {
+            return stdout::print(page(rule).as_bytes());
+        }
+        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+    })
+}
+
+/// A rule as a page to read.
+fn page(rule: &Rule) -> String {
+    let answer = match rule.answer {
+        Answer::Exposes => "a 2xx means that it is there",
+        Answer::Inconclusive => "a 2xx tells nothing",
+    };
+    let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
+    let mut out = format!("{}\n  {}\n\n", rule.id, text(rule.title.as_bytes()));
+    let facts = [
+        ("class", rule.class.clone()),
+        ("severity", rule.severity.to_string()),
+        ("answer", answer.to_owned()),
+        ("cve", rule.cve.join(", ")),
+        ("cwe", cwe.join(", ")),
+        ("att&ck", rule.attack.join(", ")),
+    ];
+    for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
+        let _ = writeln!(out, "  {name:9} {}", text(fact.as_bytes()));
+    }
+    let cases = |cases: &[Case]| cases.iter().map(|c| c.request.clone()).collect::<Vec<_>>();
+    for (name, lines) in [
+        ("references", rule.references.clone()),
+        ("looks like it, but is ordinary", rule.false_positives.clone()),
+        ("hits", cases(&rule.hits)),
+        ("misses", cases(&rule.misses)),
+    ] {
+        if !lines.is_empty() {
+            let _ = writeln!(out, "\n  {name}");
+        }
+        for line in lines {
+            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+        }
+    }
+    out
+}

@@ -1,0 +1,236 @@
+//! nuclei templates: the paths that they ask for.
+//!
+//! A template says more than a request: what it sends along and what it expects. A log shows neither, so a template whose
+//! request is an ordinary one is not carried over. `{{BaseURL}}` is where a site begins; any other variable is filled in
+//! by the tool, and what holds one is left out.
+
+use super::class::{class, cves, pages, severity};
+use super::yaml::Node;
+use super::{Import, in_query, is_ordinary};
+use crate::normalize::Normalizer;
+use crate::rules::draft::{Draft, Example, slug};
+use crate::rules::plain;
+
+/// Paths that many programs have: to ask for one is no probe.
+const GENERIC: [&str; 30] = [
+    "/admin",
+    "/admin/login",
+    "/admin/index.php",
+    "/api",
+    "/api/login",
+    "/auth/login",
+    "/console",
+    "/dashboard",
+    "/download",
+    "/health",
+    "/home",
+    "/index.asp",
+    "/index.aspx",
+    "/index.jsp",
+    "/login.aspx",
+    "/login.html",
+    "/login.jsp",
+    "/login.php",
+    "/main",
+    "/register.php",
+    "/search.php",
+    "/signin",
+    "/test",
+    "/ui",
+    "/upload",
+    "/user/login",
+    "/users",
+    "/users/login",
+    "/version",
+    "/web",
+];
+
+/// Bytes of a query, or of an odd path, that are a probe wherever they are asked of.
+const TELLING: usize = 8;
+
+pub(super) fn rules(stem: &str, documents: &[Node]) -> Import {
+    let mut import = Import::default();
+    for document in documents {
+        template(stem, document, &mut import);
+    }
+    import
+}
+
+fn template(stem: &str, document: &Node, import: &mut Import) {
+    let requests: Vec<&Node> = ["http", "requests"].iter().filter_map(|key| document.get(key)).flat_map(Node::items).collect();
+    if requests.is_empty() {
+        import.left_out.push("it asks for nothing over HTTP", document.text_of("id").unwrap_or(stem));
+        return;
+    }
+    let blank = blank(stem, document);
+    let mut drafts: Vec<Draft> = Vec::new();
+    for (method, target) in requests.iter().flat_map(|request| asked(request)) {
+        match draft(&blank, &method, &target) {
+            Ok(draft) => match drafts.iter_mut().find(|d| joins(d, &draft)) {
+                Some(same) if same.paths.iter().any(|path| path.eq_ignore_ascii_case(&draft.paths[0])) => {}
+                Some(same) => same.paths.extend(draft.paths),
+                None => drafts.push(draft),
+            },
+            Err(why) => import.left_out.push(why, format!("{method} {target}")),
+        }
+    }
+    for draft in &mut drafts {
+        with_cases(draft);
+    }
+    drafts.dedup_by(|a, b| a.to_toml() == b.to_toml());
+    import.drafts.extend(drafts);
+}
+
+/// What a template says of itself.
+fn blank(stem: &str, document: &Node) -> Draft {
+    let empty = Node::Map(Vec::new());
+    let info = document.get("info").unwrap_or(&empty);
+    let classification = info.get("classification").unwrap_or(&empty);
+    let texts = |node: &Node, key: &str| -> Vec<String> {
+        let all = node.get(key).map(Node::texts).unwrap_or_default();
+        all.iter().flat_map(|text| text.split(',')).map(|text| text.trim().to_owned()).collect()
+    };
+    let id = document.text_of("id").unwrap_or(stem);
+    let name = info.text_of("name").unwrap_or(id);
+    let ids = texts(classification, "cve-id");
+    let cve = cves(ids.iter().map(String::as_str).chain([id]));
+    let fallback = if cve.is_empty() { "exposure" } else { "cve" };
+    let about = format!("{} {name}", texts(info, "tags").join(" "));
+    let level = severity(info.text_of("severity").unwrap_or_default());
+    let mut draft = Draft::new(format!("nuclei/{}", slug(id, "template")), name, class(&about, fallback), level);
+    let cwe = texts(classification, "cwe-id");
+    draft.cwe = cwe.iter().filter_map(|text| text.to_ascii_uppercase().strip_prefix("CWE-")?.parse().ok()).filter(|n| *n > 0).collect();
+    draft.cve = cve;
+    draft.references = pages(info.get("reference").map(Node::texts).unwrap_or_default());
+    draft
+}
+
+/// Methods and targets of a request of a template.
+fn asked(request: &Node) -> Vec<(String, String)> {
+    let method = request.text_of("method").unwrap_or("GET").trim().to_ascii_uppercase();
+    let paths = request.get("path").map(Node::texts).unwrap_or_default();
+    let mut asked: Vec<_> = paths.into_iter().map(|path| (method.clone(), path.trim().to_owned())).collect();
+    for raw in request.get("raw").map(Node::texts).unwrap_or_default() {
+        let line = raw.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('@'));
+        if let Some((method, rest)) = line.and_then(|line| line.split_once(' ')) {
+            let target = rest.rsplit_once(" HTTP/").map_or(rest, |(target, _)| target);
+            asked.push((method.to_owned(), target.trim().to_owned()));
+        }
+    }
+    asked
+}
+
+/// Whether two rules differ in their paths alone.
+fn joins(draft: &Draft, other: &Draft) -> bool {
+    let rest = |d: &Draft| (d.methods.clone(), d.words.clone(), d.regex.clone(), d.fields.clone());
+    !draft.paths.is_empty() && !other.paths.is_empty() && rest(draft) == rest(other)
+}
+
+fn draft(blank: &Draft, method: &str, target: &str) -> Result<Draft, String> {
+    let stripped = ["{{BaseURL}}", "{{RootURL}}"].iter().find_map(|start| target.strip_prefix(start)).unwrap_or(target);
+    if stripped.contains("{{") || stripped.contains('§') || method.contains("{{") {
+        return Err("it holds a variable".into());
+    }
+    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Err("its method is none".into());
+    }
+    let stripped = stripped.split('#').next().unwrap_or_default();
+    let target = if stripped.is_empty() { "/" } else { stripped };
+    if !target.starts_with('/') {
+        return Err("it does not begin with '/'".into());
+    }
+    let mut draft = blank.clone();
+    draft.methods = if method == "GET" { Vec::new() } else { vec![method.to_owned()] };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    if is_disguised(path) { by_target(&mut draft, target)? } else { by_path(&mut draft, path, query)? }
+    Ok(draft)
+}
+
+/// Whether how a path is written is the point of it: tidied, nothing of that would be left.
+fn is_disguised(path: &str) -> bool {
+    let mut normalizer = Normalizer::default();
+    let views = normalizer.views(path.as_bytes());
+    views.target != views.resolved
+}
+
+/// A rule on the target as it was sent, decoded.
+fn by_target(draft: &mut Draft, target: &str) -> Result<(), String> {
+    let decoded = super::condition::decoded(target).ok_or("it ends within an escape")?;
+    if decoded.len() < TELLING {
+        return Err("it is too short to be a rule".into());
+    }
+    draft.fields = vec!["target"];
+    draft.words = vec![decoded];
+    Ok(())
+}
+
+/// A rule on a path, and on all parameters of a query in their order.
+fn by_path(draft: &mut Draft, path: &str, query: &str) -> Result<(), String> {
+    let mut normalizer = Normalizer::default();
+    let target = format!("/?{query}");
+    let query = String::from_utf8_lossy(normalizer.views(target.as_bytes()).query).into_owned();
+    let mut parameters: Vec<&str> = query.split('&').filter(|p| !p.is_empty()).collect();
+    if path == "/" {
+        if parameters.is_empty() {
+            return Err("everyone asks for '/'".into());
+        }
+        if query.len() < TELLING {
+            return Err("'/' and a short query are no rule".into());
+        }
+    } else {
+        let path = plain::path(path).map_err(|why| why.rsplit("': ").next().unwrap_or_default().to_owned())?;
+        let bare = path.trim_end_matches('/');
+        if parameters.is_empty() && (is_ordinary(bare) || GENERIC.iter().any(|generic| generic.eq_ignore_ascii_case(bare))) {
+            return Err("ordinary clients ask for it too".into());
+        }
+        draft.paths = vec![path];
+    }
+    if parameters.len() > 1 {
+        draft.regex = Some(parameters.iter().map(|p| regex::escape(p)).collect::<Vec<_>>().join(".*"));
+    }
+    parameters.sort_by_key(|p| p.len());
+    if let Some(longest) = parameters.last() {
+        draft.fields = vec!["query"];
+        draft.words = vec![(*longest).to_owned()];
+    }
+    Ok(())
+}
+
+fn with_cases(draft: &mut Draft) {
+    let method = draft.methods.first().cloned().unwrap_or_else(|| "GET".into());
+    if draft.words.is_empty() {
+        plain::with_cases(draft);
+        return;
+    }
+    let mut hits = Vec::new();
+    if draft.fields == ["target"] {
+        let target = plain::encoded_but(&draft.words[0], b"/-._~?=&;");
+        hits.extend([target.clone(), format!("{target}x")]);
+    } else {
+        let query = draft.regex.as_ref().map_or(draft.words[0].clone(), |regex| unescaped(regex));
+        let query = query.split('&').map(|p| p.split('=').map(in_query).collect::<Vec<_>>().join("=")).collect::<Vec<_>>().join("&");
+        let path = draft.paths.first().map_or_else(|| "/".into(), |path| plain::encoded(path));
+        hits.extend([format!("{path}?{query}"), format!("/app{path}?{query}&x=1")]);
+        draft.misses.push(Example::of(format!("{method} {path}?lang=de")));
+    }
+    draft.hits = hits.into_iter().map(|target| Example::of(format!("{method} {target}"))).collect();
+    draft.misses.extend(["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())));
+    draft.misses.truncate(2);
+}
+
+/// The parameters that a regex was made of.
+fn unescaped(regex: &str) -> String {
+    let mut out = String::new();
+    let mut rest = regex.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (c, rest.peek()) {
+            ('\\', Some(_)) => out.extend(rest.next()),
+            ('.', Some('*')) => {
+                rest.next();
+                out.push('&');
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,192 @@
+//! The values of Sigma rules: texts with `*` and `?`, at the start, at the end or anywhere; regexes.
+
+use regex_syntax::hir::{Hir, HirKind};
+
+use super::super::condition::decoded;
+use crate::rules::lint::is_common;
+
+/// Bytes of a text that is worth looking for.
+const SHORTEST: usize = 3;
+
+/// How a value is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Exact,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Regex,
+}
+
+/// A value to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// Nothing stands before it ...
+    pub(super) at_start: bool,
+    /// ... or behind it.
+    pub(super) at_end: bool,
+    /// It is written with escapes, and without them it stands in ordinary requests.
+    pub(super) is_ordinary: bool,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// `*`
+    Any,
+    /// `?`
+    One,
+    /// A regex, and the longest text that it asks for.
+    Regex(String, String),
+}
+
+impl Pattern {
+    /// Reads a value. `sent` says that it is compared with a request as it was sent, which we decode.
+    pub(super) fn of(value: &str, how: How, sent: bool) -> Result<Self, String> {
+        if how == How::Regex {
+            return Self::of_regex(value);
+        }
+        let mut pieces = pieces(value);
+        let (mut at_start, mut at_end) = (matches!(how, How::Exact | How::StartsWith), matches!(how, How::Exact | How::EndsWith));
+        while pieces.first() == Some(&Piece::Any) {
+            at_start = false;
+            pieces.remove(0);
+        }
+        while pieces.last() == Some(&Piece::Any) {
+            at_end = false;
+            pieces.pop();
+        }
+        let mut is_ordinary = false;
+        for piece in &mut pieces {
+            if let (Piece::Text(text), true) = (piece, sent) {
+                let plain = decoded(text).ok_or_else(|| format!("'{value}' ends within an escape, and our fields are decoded"))?;
+                is_ordinary |= plain != *text && is_common(&plain);
+                *text = plain;
+            }
+        }
+        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, is_ordinary, pieces }) }
+    }
+
+    fn of_regex(source: &str) -> Result<Self, String> {
+        let source = source.strip_prefix("(?i)").unwrap_or(source);
+        if source.as_bytes().windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit()) {
+            return Err("its regex looks for escapes, and our fields are decoded".into());
+        }
+        let hir = regex_syntax::parse(source).map_err(|_| "its regex is none of ours: no look-around, no back-references".to_owned())?;
+        let mut longest = String::new();
+        required(&hir, &mut longest);
+        Ok(Self { at_start: false, at_end: false, is_ordinary: false, pieces: vec![Piece::Regex(source.to_owned(), longest)] })
+    }
+
+    pub(super) fn is_regex(&self) -> bool {
+        matches!(self.pieces[..], [Piece::Regex(..)])
+    }
+
+    /// The text, where this is a text that may stand anywhere.
+    pub(super) fn word(&self) -> Option<&str> {
+        match &self.pieces[..] {
+            [Piece::Text(text)] if !self.at_start && !self.at_end => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text, where this is one and nothing else may stand around it.
+    pub(super) fn exact(&self) -> Option<&str> {
+        match &self.pieces[..] {
+            [Piece::Text(text)] if self.at_start && self.at_end => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The longest text that stands wherever this matches; `None` where it is too short to look for.
+    pub(super) fn literal(&self) -> Option<&str> {
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) | Piece::Regex(_, text) => text.as_str(),
+            Piece::Any | Piece::One => "",
+        });
+        texts.max_by_key(|text| text.len()).filter(|text| text.len() >= SHORTEST)
+    }
+
+    /// The regex that this is.
+    pub(super) fn regex(&self) -> String {
+        let body: String = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => regex::escape(text),
+            Piece::Any => ".*".into(),
+            Piece::One => ".".into(),
+            Piece::Regex(source, _) => format!("(?:{source})"),
+        }).collect();
+        format!("{}{body}{}", if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" })
+    }
+
+    /// The globs that this is for a path, from its start.
+    pub(super) fn globs(&self) -> Option<Vec<String>> {
+        let mut body = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) if text.contains(['*', '?']) || (body.ends_with('*') && text.starts_with('/')) => return None,
+                Piece::Text(text) => body.push_str(text),
+                Piece::Any => body.push_str("**"),
+                Piece::One | Piece::Regex(..) => return None,
+            }
+        }
+        let end = if self.at_end { "" } else { "**" };
+        Some(match (self.at_start, body.strip_prefix('/')) {
+            (true, Some(_)) => vec![format!("{body}{end}")],
+            (true, None) => return None,
+            // `/**/x` begins with any number of folders, none at all included.
+            (false, Some(rest)) => vec![format!("/**/{rest}{end}")],
+            (false, None) => vec![format!("/**{body}{end}")],
+        })
+    }
+
+    /// A text that this matches; `None` for a regex.
+    pub(super) fn example(&self) -> Option<String> {
+        self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => Some(text.as_str()),
+            Piece::Any => Some(""),
+            Piece::One => Some("x"),
+            Piece::Regex(..) => None,
+        }).collect()
+    }
+}
+
+/// Takes a value apart: `\*`, `\?` and `\\` stand for themselves.
+fn pieces(value: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
+    let mut rest = value.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' if matches!(rest.peek(), Some('*' | '?' | '\\')) => text.extend(rest.next()),
+            '*' | '?' => {
+                if !text.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                }
+                pieces.push(if c == '*' { Piece::Any } else { Piece::One });
+            }
+            c => text.push(c),
+        }
+    }
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+    pieces
+}
+
+/// The longest text without which a regex does not match.
+fn required(hir: &Hir, longest: &mut String) {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            if let Ok(text) = std::str::from_utf8(&literal.0)
+                && text.len() > longest.len()
+            {
+                text.clone_into(longest);
+            }
+        }
+        HirKind::Capture(capture) => required(&capture.sub, longest),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| required(part, longest)),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub, longest),
+        _ => {}
+    }
+}

@@ -1,0 +1,160 @@
+//! YAML as rules of other tools use it: texts, lists and maps.
+//!
+//! Every scalar is its text, and what a tag says of it is not looked at. An alias is a copy of what it names, and a
+//! document may grow to so many nodes and no more: a few lines of aliases of aliases are a gigabyte otherwise.
+
+use std::collections::HashMap;
+
+use saphyr_parser::{Event, Parser};
+
+/// Nodes of a document, copies of aliases counted.
+const MOST_NODES: usize = 200_000;
+/// Lists and maps within one another.
+const DEEPEST: usize = 64;
+
+/// A part of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the document.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The value of a key, where this is a map that has it.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    pub(super) fn entries(&self) -> &[(String, Self)] {
+        if let Self::Map(entries) = self { entries } else { &[] }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The items of a list; anything else is a list of one.
+    pub(super) fn items(&self) -> &[Self] {
+        if let Self::List(items) = self { items } else { std::slice::from_ref(self) }
+    }
+
+    /// The texts of a list, or the one text.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.items().iter().filter_map(Self::text).collect()
+    }
+
+    /// The text of a key.
+    pub(super) fn text_of(&self, key: &str) -> Option<&str> {
+        self.get(key).and_then(Self::text)
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Text(_) => 1,
+            Self::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Self::Map(entries) => 1 + entries.iter().map(|(_, value)| value.size()).sum::<usize>(),
+        }
+    }
+}
+
+/// What is being read: a list, or a map with the key whose value comes next.
+enum Open {
+    List(usize, Vec<Node>),
+    Map(usize, Vec<(String, Node)>, Option<String>),
+}
+
+/// The documents of a text.
+///
+/// # Errors
+///
+/// Where it is no YAML, and what was found there.
+pub(super) fn documents(text: &str) -> Result<Vec<Node>, String> {
+    let mut reader = Reader::default();
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+        reader.take(event)?;
+    }
+    Ok(reader.documents)
+}
+
+#[derive(Default)]
+struct Reader {
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    nodes: usize,
+    documents: Vec<Node>,
+}
+
+impl Reader {
+    fn take(&mut self, event: Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Scalar(text, _, anchor, _) => self.close(anchor, Node::Text(text.into_owned()))?,
+            Event::Alias(anchor) => {
+                let node = self.anchors.get(&anchor).cloned().ok_or("an alias of nothing")?;
+                self.nodes += node.size();
+                self.close(0, node)?;
+            }
+            Event::SequenceStart(anchor, _) => self.open.push(Open::List(anchor, Vec::new())),
+            Event::MappingStart(anchor, _) => self.open.push(Open::Map(anchor, Vec::new(), None)),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open::List(anchor, items)) => self.close(anchor, Node::List(items))?,
+                Some(Open::Map(anchor, entries, _)) => self.close(anchor, Node::Map(entries))?,
+                None => {}
+            },
+            _ => {}
+        }
+        if self.open.len() > DEEPEST {
+            return Err(format!("more than {DEEPEST} lists and maps within one another"));
+        }
+        Ok(())
+    }
+
+    /// Puts a node that is whole where it belongs.
+    fn close(&mut self, anchor: usize, node: Node) -> Result<(), String> {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            return Err(format!("more than {MOST_NODES} values"));
+        }
+        if anchor != 0 {
+            self.nodes += node.size();
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut() {
+            None => self.documents.push(node),
+            Some(Open::List(_, items)) => items.push(node),
+            Some(Open::Map(_, entries, key)) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => *key = Some(if let Node::Text(text) = node { text } else { String::new() }),
+            },
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_texts_lists_and_maps() {
+        let text = "a: 1\nb: [x, 'y z']\nc:\n  - d: |\n      line\n---\n- &n q\n- *n\n";
+        let documents = documents(text).unwrap();
+        assert_eq!(documents[0].text_of("a"), Some("1"));
+        assert_eq!(documents[0].get("b").unwrap().texts(), ["x", "y z"]);
+        assert_eq!(documents[0].get("c").unwrap().items()[0].text_of("d"), Some("line\n"));
+        assert_eq!(documents[1].texts(), ["q", "q"]);
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let mut text = String::from("- &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for n in 1..12 {
+            text += &format!("- &a{n} [{}]\n", format!("*a{}, ", n - 1).repeat(9).trim_end_matches(", "));
+        }
+        assert!(documents(&text).unwrap_err().contains("values"));
+        assert!(documents(&"[".repeat(10_000)).is_err());
+        assert!(documents("a: 'b\n").unwrap_err().contains("line "));
+    }
+}

@@ -1,0 +1,98 @@
+//! What is found odd, on rules made for it.
+
+use std::fs;
+
+use super::*;
+
+/// Everything that is said of rules, with a judge by whom every rule matches every case.
+fn said(rules: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.toml");
+    fs::write(&path, rules).unwrap();
+    let choice = RuleChoice { paths: vec![path], no_builtin: true, ..RuleChoice::default() };
+    let lint = Lint::load(&choice).unwrap();
+    let all: Vec<_> = (0..lint.set().rules().len() as u16).map(RuleId).collect();
+    lint.complaints(|_| all.clone()).iter().map(|c| format!("{}: {}", c.id, c.what)).collect()
+}
+
+fn rule(name: &str, keys: &str) -> String {
+    let cases = "hits = ['GET /1', 'GET /2']\nmisses = ['GET /3', 'GET /4']";
+    format!("[[rule]]\nid = 'x/{name}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'medium'\n{keys}\n{cases}\n")
+}
+
+#[test]
+fn a_clean_rule_is_passed_over() {
+    assert_eq!(said(&(rule("a", "paths = ['/zz-one']") + &rule("b", "paths = ['/zz-two']"))), [""; 0]);
+}
+
+#[test]
+fn a_literal_in_two_rules_is_named() {
+    assert_eq!(said(&(rule("a", "paths = ['/zz', '/yy']") + &rule("b", "paths = ['/ZZ', '/xx']"))), ["x/b: paths: '/ZZ' is in 'x/a' too"]);
+    assert_eq!(said(&rule("a", "paths = ['/zz', '/ZZ']")), ["x/a: paths: '/ZZ' stands there twice"]);
+    // The same word with another regex is another rule.
+    let others = rule("a", "words = ['zzz']\nregex = 'zzza'") + &rule("b", "words = ['zzz']\nregex = 'zzzb'");
+    assert_eq!(said(&others), [""; 0]);
+    let methods = rule("a", "paths = ['/zz']\nmethods = ['POST']") + &rule("b", "paths = ['/zz']\nmethods = ['PUT']");
+    assert_eq!(said(&methods), [""; 0]);
+}
+
+#[test]
+fn a_rule_within_another_is_named() {
+    for (a, b) in [
+        ("paths = ['/q/.zz/config']", "paths = ['/.zz']"),
+        ("paths = ['/a/x.zz9']", "suffixes = ['.zz9']"),
+        ("suffixes = ['.a.zz9']", "suffixes = ['.zz9']"),
+        ("paths = ['/q/zzz/x']", "words = ['/zzz/']"),
+        ("words = ['zzzy']", "words = ['zzz']"),
+        ("agents = ['zzzy/1']", "agents = ['zzzy']"),
+        (r"raw_prefixes = ['zzzy']", "raw_prefixes = ['zzz']"),
+        ("paths = ['/q/zz']\nat = 'root'", "paths = ['/q']\nat = 'root'"),
+    ] {
+        assert_eq!(said(&(rule("a", a) + &rule("b", b))), ["x/a: all it finds is found by 'x/b' already"], "{a}");
+    }
+    for (a, b) in [
+        ("paths = ['/q/.zzconfig']", "paths = ['/.zz']"),
+        ("paths = ['/q/zz']", "paths = ['/q']\nat = 'root'"),
+        ("paths = ['/q/zzz/x']", "words = ['/zzz/']\nfields = ['query']"),
+        ("paths = ['/q/zz/a']", "paths = ['/zz']\nmethods = ['POST']"),
+        ("paths = ['/q/zz/a']\ncve = ['CVE-2020-1234']", "paths = ['/zz']"),
+    ] {
+        assert_eq!(said(&(rule("a", a) + &rule("b", b))), [""; 0], "{a}");
+    }
+}
+
+#[test]
+fn a_part_of_a_rule_within_another_is_named() {
+    let rules = rule("a", "paths = ['/q/zz/a', '/yy']") + &rule("b", "paths = ['/zz']");
+    assert_eq!(said(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
+    assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
+    assert_eq!(said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")), ["x/a: words: found by another one of the same list: 'zzzy by zzz'"]);
+}
+
+#[test]
+fn what_costs_time_on_every_line_is_named() {
+    let said = said(&(rule("a", "suffixes = ['.php']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].starts_with("x/a: suffixes: '.php' stands in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
+}
+
+#[test]
+fn form_is_looked_at() {
+    let rules = "family = 'y'\n".to_owned()
+        + &rule("a", "paths = ['/zz1']\ncve = ['CVE-1']\nattack = ['x']\ncwe = [0]\nreferences = ['owasp']").replace("'T'", "'small.'")
+        + "[[rule]]\nid = 'y/none'\ntitle = ' '\nclass = 'panel'\nseverity = 'low'\nwords = ['zzz']\nregex = 'z*'\nhits = ['GET /zzz']\n";
+    let said = said(&rules).join("\n");
+    for part in [
+        "x/a: the file's family is 'y'",
+        "cve: 'CVE-1'",
+        "attack: 'x'",
+        "cwe: '0'",
+        "references: 'owasp'",
+        "begins with a small letter",
+        "y/none: it has 1 hit and 0 misses",
+        "y/none: it has no title",
+        "matches the empty text",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+}
