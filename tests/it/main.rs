@@ -7,6 +7,7 @@ mod addresses;
 mod cases;
 mod changing;
 mod content;
+mod detection;
 mod files;
 mod floors;
 mod hostile;
