@@ -9,6 +9,7 @@ mod changing;
 mod content;
 mod context;
 mod explain;
+mod detection;
 mod files;
 mod floors;
 mod hostile;
