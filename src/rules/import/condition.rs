@@ -212,9 +212,14 @@ mod tests {
 
     #[test]
     fn texts_are_decoded() {
-        for (text, expected) in
-            [("=select%20", Some("=select ")), ("%2Fetc", Some("/etc")), ("=cmd%20/c%", None), ("a%2", None), ("50%x", None), ("100%x1", Some("100%x1"))]
-        {
+        for (text, expected) in [
+            ("=select%20", Some("=select ")),
+            ("%2Fetc", Some("/etc")),
+            ("=cmd%20/c%", None),
+            ("a%2", None),
+            ("50%x", None),
+            ("100%x1", Some("100%x1")),
+        ] {
             assert_eq!(decoded(text).as_deref(), expected, "{text}");
         }
     }

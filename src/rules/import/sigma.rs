@@ -9,10 +9,10 @@ mod pattern;
 
 use self::build::{Part, Test, draft};
 use self::pattern::{How, Pattern};
-use super::{Import, LeftOut};
 use super::class::{class, cves, pages, severity};
 use super::condition::{self, Expression, alternatives};
 use super::yaml::Node;
+use super::{Import, LeftOut};
 use crate::rules::draft::{Draft, slug};
 
 pub(super) fn rules(stem: &str, documents: &[Node]) -> Import {

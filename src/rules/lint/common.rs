@@ -18,36 +18,38 @@ const REQUESTS: &str = include_str!("requests.txt");
 /// Ordinary user agents and referers.
 const HEADERS: &str = include_str!("headers.txt");
 
-/// A literal may stand in one of so many lines.
-const ONE_IN: usize = 50;
+/// A literal may stand in one of so many requests ...
+const ONE_IN_REQUESTS: usize = 20;
+/// ... and in one of so many headers: those of nearly every line are the same few, and are known to hold none.
+const ONE_IN_HEADERS: usize = 50;
 
 /// Names the literals of a rule that are common.
 pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
     let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
     for list in List::ALL {
-        let samples: &[&str] = match list {
-            List::Agents => &[HEADERS],
+        let samples: &[(&str, usize)] = match list {
+            List::Agents => &[(HEADERS, ONE_IN_HEADERS)],
             List::Words => match fields(&rule.definition) {
-                mask if mask & !in_headers == 0 => &[HEADERS],
-                mask if mask & in_headers == 0 => &[REQUESTS],
-                _ => &[REQUESTS, HEADERS],
+                mask if mask & !in_headers == 0 => &[(HEADERS, ONE_IN_HEADERS)],
+                mask if mask & in_headers == 0 => &[(REQUESTS, ONE_IN_REQUESTS)],
+                _ => &[(REQUESTS, ONE_IN_REQUESTS), (HEADERS, ONE_IN_HEADERS)],
             },
-            _ => &[REQUESTS],
+            _ => &[(REQUESTS, ONE_IN_REQUESTS)],
         };
         // The start of a request is looked at as a whole: what stands elsewhere in it does not count.
         let begins = list == List::Prefixes;
         let literals: BTreeSet<String> = list.of(&rule.definition).iter().map(|text| list.literal(text)).collect();
         for literal in literals {
-            for sample in samples {
+            for &sample in samples {
                 tell(rule, list, &literal, sample, begins, found);
             }
         }
     }
 }
 
-fn tell(rule: &Located, list: List, literal: &str, sample: &str, begins: bool, found: &mut Vec<Complaint>) {
+fn tell(rule: &Located, list: List, literal: &str, (sample, one_in): (&str, usize), begins: bool, found: &mut Vec<Complaint>) {
     let (seen, all) = seen(literal, sample, begins);
-    if seen * ONE_IN > all {
+    if seen * one_in > all {
         let what = format!("{}: '{}' stands in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
         say(rule, Level::Warning, what, "make it longer or rarer; it is a question on each of those lines", found);
     }

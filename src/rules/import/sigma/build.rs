@@ -233,9 +233,12 @@ fn example(draft: &Draft, texts: &Texts<'_>, tests: &[(Test, bool)], n: usize) -
     let text = parts.iter().map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(" ");
     let at_start = parts.first().is_some_and(|(at_start, ..)| *at_start);
     let stem = tests.iter().find(|(test, negated)| test.part == Part::Stem && !negated).and_then(|(test, _)| pick(test));
-    let path = stem.map_or_else(|| if n == 0 { "/".into() } else { "/index".into() }, |(.., text)| {
-        if text.starts_with('/') { text } else { format!("/x{text}") }
-    });
+    let path = stem.map_or_else(
+        || if n == 0 { "/".into() } else { "/index".into() },
+        |(.., text)| {
+            if text.starts_with('/') { text } else { format!("/x{text}") }
+        },
+    );
     let header = |part: Part| (texts.part == Some(part)).then(|| text.replace('\\', "\\\\"));
     let target = match texts.part {
         Some(Part::Target) if at_start => encoded_but(&text, b"/-._~?=&"),

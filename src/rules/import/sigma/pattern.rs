@@ -110,12 +110,16 @@ impl Pattern {
 
     /// The regex that this is.
     pub(super) fn regex(&self) -> String {
-        let body: String = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => regex::escape(text),
-            Piece::Any => ".*".into(),
-            Piece::One => ".".into(),
-            Piece::Regex(source, _) => format!("(?:{source})"),
-        }).collect();
+        let body: String = self
+            .pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => regex::escape(text),
+                Piece::Any => ".*".into(),
+                Piece::One => ".".into(),
+                Piece::Regex(source, _) => format!("(?:{source})"),
+            })
+            .collect();
         format!("{}{body}{}", if self.at_start { "^" } else { "" }, if self.at_end { "$" } else { "" })
     }
 
@@ -142,12 +146,15 @@ impl Pattern {
 
     /// A text that this matches; `None` for a regex.
     pub(super) fn example(&self) -> Option<String> {
-        self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
-            Piece::Any => Some(""),
-            Piece::One => Some("x"),
-            Piece::Regex(..) => None,
-        }).collect()
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => Some(text.as_str()),
+                Piece::Any => Some(""),
+                Piece::One => Some("x"),
+                Piece::Regex(..) => None,
+            })
+            .collect()
     }
 }
 
