@@ -70,7 +70,7 @@ pub(in crate::rules) fn is_common(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     [REQUESTS, HEADERS].iter().any(|sample| {
         let (seen, all) = seen(&text, sample, false);
-        seen * ONE_IN > all
+        seen * ONE_IN_REQUESTS > all
     })
 }
 
