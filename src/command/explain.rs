@@ -16,7 +16,7 @@ use crate::finding::{RuleId, Severity};
 use crate::format::{Frame, LogFormat, recognise};
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
-use crate::report::explain::{Subject, Taken, write};
+use crate::report::explain::{Subject, Taken, Views, write};
 use crate::report::{Color, Format, View};
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::time::LogTime;
@@ -221,7 +221,8 @@ impl<W: Write> Desk<'_, W> {
             writeln!(self.out)?;
         }
         self.told += 1;
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules: self.rules, only: self.only };
+        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }

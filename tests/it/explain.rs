@@ -219,6 +219,22 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(rig.run(["explain"]).code, 2);
 }
 
+/// The front page shows a part of a real explanation: every line of its block is printed, in this order.
+#[test]
+fn the_front_page_shows_an_explanation() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, behind) = page.split_once("probewatch explain samples/").unwrap();
+    let place = format!("samples/{}", behind.lines().next().unwrap());
+    let shown = behind.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let run = finish(Rig::new().command(["explain", &place]).current_dir(root).env("COLUMNS", "100"));
+    let text = run.text();
+    let mut lines = text.lines();
+    for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {
+        assert!(lines.any(|printed| printed == line), "the explanation does not print, or not here: {line}\n{text}");
+    }
+}
+
 /// The rules of each line that explanations of these lines report.
 fn explained(objects: &[Value]) -> Vec<(u64, Vec<String>)> {
     let rules = |object: &Value| {

@@ -9,6 +9,7 @@ mod texts;
 mod typed;
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
 pub use account::{Account, Mark, Seen, Withheld, literal};
 pub use texts::{Texts, Trail};
@@ -19,7 +20,7 @@ use super::{Matcher, Probe};
 use crate::finding::{RuleId, Severity};
 use crate::normalize::Normalizer;
 use crate::record::Outcome;
-use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span};
+use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span, View};
 
 /// What there is to say of a request.
 #[derive(Debug, Clone)]
@@ -128,14 +129,24 @@ fn header<'a>(
 #[derive(Debug)]
 struct Sightings {
     marks: Marks,
-    seen: Vec<(u16, Seen)>,
+    seen: BTreeMap<u16, OfRule>,
 }
+
+/// What was seen of a rule: of each view the first few places that count, and that do not.
+#[derive(Debug, Default)]
+struct OfRule {
+    seen: Vec<Seen>,
+    counts: [[u8; 2]; 8],
+}
+
+/// Places that are kept of a rule in a view. A long line may hold a literal a million times.
+const KEPT: u8 = 16;
 
 impl Sightings {
     fn new(rules: usize) -> Self {
         let mut marks = Marks::default();
         marks.clear(rules);
-        Self { marks, seen: Vec::new() }
+        Self { marks, seen: BTreeMap::new() }
     }
 
     fn take(&mut self, literals: &Literals, text: &[u8], regions: &Regions) {
@@ -143,16 +154,17 @@ impl Sightings {
             if bits != 0 {
                 self.marks.add(rule, bits);
             }
+            let of_rule = self.seen.entry(rule).or_default();
             for (view, range) in regions.around(&range) {
-                self.seen.push((rule, Seen { counts: account::leaves(bits, view), wanted, span: Span { view, range } }));
+                of_rule.take(Seen { counts: account::leaves(bits, view), wanted, span: Span { view, range } });
             }
         });
     }
 
     /// The rules of which something was seen, or that are asked whatever was seen.
     fn candidates(&self, also: Option<RuleId>) -> Vec<u16> {
-        let seen = self.seen.iter().map(|(rule, _)| *rule);
-        let mut rules: Vec<_> = seen.chain(self.marks.touched().iter().copied()).chain(also.map(|rule| rule.0)).collect();
+        let mut rules: Vec<_> =
+            self.seen.keys().copied().chain(self.marks.touched().iter().copied()).chain(also.map(|rule| rule.0)).collect();
         rules.sort_unstable();
         rules.dedup();
         rules
@@ -164,9 +176,23 @@ impl Sightings {
 
     /// What was seen of a rule, by place.
     fn of(&self, rule: u16) -> Vec<Seen> {
-        let mut seen: Vec<_> = self.seen.iter().filter(|(r, _)| *r == rule).map(|(_, seen)| seen.clone()).collect();
+        let mut seen = self.seen.get(&rule).map(|of_rule| of_rule.seen.clone()).unwrap_or_default();
         seen.sort_by_key(|seen| (!seen.counts, seen.span.view, seen.span.range.start, seen.span.range.end));
         seen.dedup();
         seen
+    }
+}
+
+impl OfRule {
+    fn take(&mut self, seen: Seen) {
+        let view = match seen.span.view {
+            View::Field(field) => field as usize,
+            View::Resolved => 7,
+        };
+        let count = &mut self.counts[view][usize::from(seen.counts)];
+        if *count < KEPT {
+            *count += 1;
+            self.seen.push(seen);
+        }
     }
 }

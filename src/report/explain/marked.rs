@@ -19,9 +19,15 @@ pub(super) struct Marked {
 /// What is not taken apart: a character, an escape, a mask.
 #[derive(Debug)]
 struct Piece {
-    shown: String,
+    shown: Shown,
     width: usize,
     bytes: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Shown {
+    Char(char),
+    Text(Box<str>),
 }
 
 /// A line of a text, and which of its columns lie in which of the places.
@@ -46,7 +52,7 @@ impl Marked {
         for secret in secrets_of_decoded(logged, text) {
             push_plain(&mut pieces, text, at..secret.start);
             at = secret.end;
-            pieces.push(Piece { shown: MASK.into(), width: MASK.len(), bytes: secret });
+            pieces.push(Piece { shown: Shown::Text(MASK.into()), width: MASK.len(), bytes: secret });
         }
         push_plain(&mut pieces, text, at..text.len());
         Self { pieces }
@@ -54,12 +60,13 @@ impl Marked {
 
     /// What the bytes of a place show; a secret that begins or ends in it is masked whole.
     pub(super) fn text(&self, place: &Range<usize>) -> String {
-        self.pieces.iter().filter(|piece| meets(&piece.bytes, place)).map(|piece| piece.shown.as_str()).collect()
+        let start = self.pieces.partition_point(|piece| piece.bytes.end <= place.start);
+        join(self.pieces[start..].iter().take_while(|piece| piece.bytes.start < place.end))
     }
 
     /// All of it.
     pub(super) fn whole(&self) -> String {
-        self.pieces.iter().map(|piece| piece.shown.as_str()).collect()
+        join(&self.pieces)
     }
 
     /// As much of the text as fits into `room` columns, with the first of the places in it.
@@ -79,7 +86,7 @@ impl Marked {
                 let start = if columns.end == 0 { column } else { columns.start };
                 *columns = start..column + piece.width;
             }
-            push(&mut line.parts, &piece.shown, is_covered);
+            push(&mut line.parts, &join([piece]), is_covered);
             column += piece.width;
         }
         if end < self.pieces.len() {
@@ -116,6 +123,17 @@ impl Marked {
     }
 }
 
+fn join<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> String {
+    let mut text = String::new();
+    for piece in pieces {
+        match &piece.shown {
+            Shown::Char(c) => text.push(*c),
+            Shown::Text(shown) => text.push_str(shown),
+        }
+    }
+    text
+}
+
 fn take(left: &mut usize, width: usize) -> bool {
     let fits = width <= *left;
     *left = left.saturating_sub(width);
@@ -143,7 +161,7 @@ fn push_plain(pieces: &mut Vec<Piece>, text: &[u8], range: Range<usize>) {
         }
         for byte in chunk.invalid() {
             let shown = format!("\\x{byte:02x}");
-            pieces.push(Piece { width: shown.len(), shown, bytes: at..at + 1 });
+            pieces.push(Piece { width: shown.len(), shown: Shown::Text(shown.into()), bytes: at..at + 1 });
             at += 1;
         }
     }
@@ -152,11 +170,14 @@ fn push_plain(pieces: &mut Vec<Piece>, text: &[u8], range: Range<usize>) {
 impl Piece {
     /// A mark that would sit on the character before it is written out: it has no column of its own.
     fn of(c: char, bytes: Range<usize>) -> Self {
+        if matches!(c, ' '..='~') {
+            return Self { shown: Shown::Char(c), width: 1, bytes };
+        }
         let shown = match c.width() {
             Some(0) => format!("\\u{{{:x}}}", u32::from(c)),
             _ => sanitize::text(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
         };
-        Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown, bytes }
+        Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown: Shown::Text(shown.into()), bytes }
     }
 }
 

@@ -9,6 +9,7 @@ mod places;
 mod sentence;
 mod text;
 
+use std::cell::OnceCell;
 use std::io::{self, Write};
 
 use self::marked::Marked;
@@ -32,7 +33,7 @@ pub enum Taken {
 }
 
 /// Something that was explained.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Subject<'a> {
     /// File and line it was read from.
     pub place: Option<(&'a [u8], u64)>,
@@ -48,7 +49,13 @@ pub struct Subject<'a> {
     pub rules: &'a RuleSet,
     /// The one rule that was asked for.
     pub only: Option<RuleId>,
+    /// Its views as they are shown, once they are asked for.
+    pub shown: Views,
 }
+
+/// Views of a request, fit for an output; made when they are first asked for.
+#[derive(Debug, Default)]
+pub struct Views([OnceCell<Marked>; 8]);
 
 /// Writes what there is to say of a subject: JSON as one object on a line, anything else as text.
 ///
@@ -84,7 +91,15 @@ impl Subject<'_> {
     }
 
     /// A view, masked by what it was as logged.
-    fn marked(&self, view: Seen) -> Marked {
+    fn marked(&self, view: Seen) -> &Marked {
+        let place = match view {
+            Seen::Field(field) => field as usize,
+            Seen::Resolved => 7,
+        };
+        self.shown.0[place].get_or_init(|| self.mark(view))
+    }
+
+    fn mark(&self, view: Seen) -> Marked {
         let logged = match view {
             Seen::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
             Seen::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
