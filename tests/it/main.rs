@@ -8,6 +8,7 @@ mod cases;
 mod changing;
 mod content;
 mod detection;
+mod evasions;
 mod files;
 mod floors;
 mod hostile;
