@@ -5,10 +5,10 @@
 
 use std::cell::Cell;
 
-use super::memory::{Asked, Memory};
-use super::scratch::{Desk, Scratch, Verdict};
-use crate::finding::RuleId;
-use crate::normalize::{Normalizer, Views, unescape};
+use super::memory::Asked;
+use super::scratch::{Desk, Scratch, SecondLook, Verdict};
+use crate::finding::{RuleId, Severity};
+use crate::normalize::{Normalizer, Reading, Source, Views, unescape};
 use crate::record::{Record, RequestLine};
 use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Shape};
 
@@ -146,7 +146,7 @@ impl<'r> Matcher<'r> {
     /// Works out which rules match, and says what was asked for besides the request.
     fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
         let Scratch { desk, memory, .. } = scratch;
-        let Desk { target, referer, agent, raw, marks, rules, path, .. } = desk;
+        let Desk { target, referer, agent, raw, marks, second, rules, path, .. } = desk;
         rules.clear();
         path.clear();
         marks.clear(self.rules.rules().len());
@@ -156,10 +156,19 @@ impl<'r> Matcher<'r> {
         };
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
-        let headers = self.rules.header_literals();
-        let referer = mark_header(headers, Field::Referer, probe.referer, referer, memory, marks);
-        let agent = mark_header(headers, Field::UserAgent, probe.user_agent, agent, memory, marks);
-        if marks.touched().is_empty() {
+        self.read_again(&[Field::Query, Field::Target], probe.line.target, second, rules);
+        let mut header = |field, text: Option<&[u8]>, normalizer| {
+            let Some(text) = text else { return b"".as_slice() };
+            let is_new = !memory.knows_clean(text);
+            let (folded, marked) = mark_header(self.rules.header_literals(), field, text, is_new, normalizer, marks);
+            if is_new && !self.read_again(&[field], text, second, rules) && !marked {
+                memory.remember_clean(text);
+            }
+            folded
+        };
+        let referer = header(Field::Referer, probe.referer, referer);
+        let agent = header(Field::UserAgent, probe.user_agent, agent);
+        if marks.touched().is_empty() && rules.is_empty() {
             return Asked::default();
         }
         let asked_headers = Cell::new(false);
@@ -187,11 +196,35 @@ impl<'r> Matcher<'r> {
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
         rules.sort_unstable();
+        rules.dedup();
         if rules.iter().any(|&rule| !self.rules.rule(rule).is_sign) {
             // Once more, as it was written.
             path.extend_from_slice(target.views(probe.line.target).resolved);
         }
         Asked { headers: asked_headers.get(), status: asked_status.get() }
+    }
+
+    /// Asks what else a text may mean; whether any literal stands in it then. Only rules that ask for nothing but words are
+    /// asked, those that are sure of what they see. A target is read as if it were all query.
+    fn read_again(&self, fields: &[Field], text: &[u8], second: &mut SecondLook, rules: &mut Vec<RuleId>) -> bool {
+        let SecondLook { reader, marks } = second;
+        let (source, literals) = match fields {
+            [Field::Referer | Field::UserAgent] => (Source::Header, self.rules.header_literals()),
+            _ => (Source::Target, self.rules.request_literals()),
+        };
+        let mut any = false;
+        if !reader.take(text, source) {
+            return any;
+        }
+        for reading in Reading::ALL {
+            let Some(text) = reader.read(reading) else { continue };
+            marks.clear(self.rules.rules().len());
+            any |= literals.mark(text, &Regions::each(fields, text.len()), marks);
+            let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
+            let holds = |&&rule: &&u16| is_sure(rule) && self.rules.condition(rule).holds_in(fields, marks.of(rule), text);
+            rules.extend(marks.touched().iter().filter(holds).map(|&rule| RuleId(rule)));
+        }
+        any
     }
 
     /// Makes candidates of the rules without a literal, where a request may meet one.
@@ -254,19 +287,16 @@ fn plain_regions(method: usize, views: &Views<'_>, searched: usize) -> Regions {
     regions
 }
 
-/// Marks what stands in a header, and gives it decoded and in lower case.
+/// Marks what stands in a header that is new, and gives it decoded and in lower case, and whether any literal stands in it.
 fn mark_header<'a>(
     literals: &Literals,
     field: Field,
-    text: Option<&[u8]>,
+    text: &[u8],
+    is_new: bool,
     normalizer: &'a mut Normalizer,
-    memory: &mut Memory,
     marks: &mut Marks,
-) -> &'a [u8] {
-    let Some(text) = text else { return b"" };
+) -> (&'a [u8], bool) {
     let folded = normalizer.folded_header(text);
-    if !memory.knows_clean(text) && !literals.mark(folded, &Regions::only(field, folded.len()), marks) {
-        memory.remember_clean(text);
-    }
-    folded
+    let marked = is_new && literals.mark(folded, &Regions::only(field, folded.len()), marks);
+    (folded, marked)
 }

@@ -4,7 +4,7 @@
 use super::memory::Memory;
 use crate::finding::{Findings, RuleId};
 use crate::names::Names;
-use crate::normalize::Normalizer;
+use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;
 use crate::time::ClfClock;
 
@@ -30,12 +30,20 @@ pub(super) struct Desk {
     pub(super) agent: Normalizer,
     pub(super) raw: Vec<u8>,
     pub(super) marks: Marks,
+    pub(super) second: SecondLook,
     /// The texts that are being judged.
     pub(super) copy: Vec<u8>,
     /// The rules that match, sorted by id.
     pub(super) rules: Vec<RuleId>,
     /// The normalised path; empty where no rule matches.
     pub(super) path: Vec<u8>,
+}
+
+/// What a text is read again with.
+#[derive(Debug, Default)]
+pub(super) struct SecondLook {
+    pub(super) reader: Reader,
+    pub(super) marks: Marks,
 }
 
 /// What the rules say of a request: numbers in [`Scratch::names`].

@@ -10,7 +10,7 @@ use super::unescape::hex_pair;
 pub const MAX_ROUNDS: usize = 4;
 
 /// How decoding ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rounds {
     /// Another round would change nothing.
     Settled,
@@ -225,6 +225,7 @@ fn ascii(value: u32, length: usize) -> Option<(Decoded, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn decoded(text: &[u8]) -> (String, Rounds) {
         let (mut out, mut spare) = (Vec::new(), Vec::new());
@@ -277,5 +278,31 @@ mod tests {
             assert_eq!(decoded(text).0, ".", "{text:?}");
         }
         assert_eq!(decoded(b"\xc0").0, "\u{fffd}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_round_grows_and_the_length_tells_of_every_change(text in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..80),
+            r"([%\\&]|%25|%u|&#|&#x|\\u|\\x|&lt;|[0-9a-fA-F;x]){0,30}".prop_map(String::into_bytes),
+        ]) {
+            let mut out = Vec::new();
+            let changed = round(&text, &mut out);
+            prop_assert!(out.len() <= text.len());
+            prop_assert_eq!(changed, out != text);
+        }
+
+        #[test]
+        fn four_rounds_at_the_most_and_then_it_says_so(text in "(%25|25|%|2e|u002e|&amp;|#x2e;|\\\\x5c|x2e){0,30}") {
+            let (mut out, mut spare) = (Vec::new(), Vec::new());
+            let rounds = decode(text.as_bytes(), &mut out, &mut spare);
+            let mut expected = text.into_bytes();
+            for _ in 0..MAX_ROUNDS {
+                round(&expected, &mut spare);
+                std::mem::swap(&mut expected, &mut spare);
+            }
+            prop_assert_eq!(&out, &expected);
+            prop_assert_eq!(rounds == Rounds::Limit, round(&expected, &mut spare));
+        }
     }
 }

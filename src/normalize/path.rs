@@ -2,10 +2,27 @@
 //!
 //! Case stays as it is, because reports show it; matching folds it.
 
-/// Tidies a decoded path in place: `\` and NUL become `/`, `;params` and other control bytes go, `//` and `/./` become
-/// `/`. `..` stays.
-pub(super) fn tidy(path: &mut Vec<u8>) {
-    let (mut write, mut skipping) = (0, false);
+use super::decode::{MAX_ROUNDS, Rounds, settle};
+
+/// Decodes and tidies a path into `out`. Where a control byte stood within an escape, what is left is decoded once more.
+pub(super) fn decode(path: &[u8], out: &mut Vec<u8>, spare: &mut Vec<u8>) -> Rounds {
+    out.clear();
+    out.extend_from_slice(path);
+    let mut rounds = settle(out, spare);
+    for _ in 0..MAX_ROUNDS {
+        if !tidy(out) {
+            return rounds;
+        }
+        rounds = rounds.max(settle(out, spare));
+    }
+    tidy(out);
+    Rounds::Limit
+}
+
+/// Tidies a decoded path in place: `\` and NUL become `/`, `;params`, other control bytes and spaces at the end go, `//` and
+/// `/./` become `/`. `..` stays. Whether control bytes went, which may have stood within an escape.
+fn tidy(path: &mut Vec<u8>) -> bool {
+    let (mut write, mut skipping, mut dropped) = (0, false, false);
     for read in 0..path.len() {
         let byte = match path[read] {
             // A server that stops at NUL has seen what stands before it, one that drops it goes on behind it.
@@ -21,7 +38,10 @@ pub(super) fn tidy(path: &mut Vec<u8>) {
                 }
             }
             b';' => skipping = true,
-            0x01..=0x1f | 0x7f => continue,
+            0x01..=0x1f | 0x7f => {
+                dropped = true;
+                continue;
+            }
             _ => {}
         }
         if !skipping {
@@ -29,8 +49,12 @@ pub(super) fn tidy(path: &mut Vec<u8>) {
             write += 1;
         }
     }
+    while path[..write].ends_with(b" ") {
+        write -= 1;
+    }
     write = drop_dot(path, write);
     path.truncate(write);
+    dropped
 }
 
 /// Forgets a `.` segment that ends at `end`.

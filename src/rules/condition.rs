@@ -70,6 +70,16 @@ impl Condition {
             && !self.is_excused(&field)
     }
 
+    /// Whether a text meets this condition as if it were all there is, in these fields: that of a rule that asks for words
+    /// in one of them and for nothing else.
+    #[must_use]
+    pub fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
+        let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
+        let of_words = |words: &Text| words.has_words && words.holds(marks, &field);
+        let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
+        !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words) && !self.is_excused(&field)
+    }
+
     /// Whether a request with a common method and no odd shape may meet it.
     #[must_use]
     pub fn may_be_ordinary(&self) -> bool {

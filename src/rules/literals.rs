@@ -96,8 +96,16 @@ impl Regions {
     /// The bytes are one field and nothing else.
     #[must_use]
     pub fn only(field: Field, length: usize) -> Self {
+        Self::each(&[field], length)
+    }
+
+    /// The bytes are each of these fields, and nothing else is.
+    #[must_use]
+    pub fn each(fields: &[Field], length: usize) -> Self {
         let mut regions = Self::default();
-        regions.fields[field as usize] = Some(0..length);
+        for &field in fields {
+            regions.fields[field as usize] = Some(0..length);
+        }
         regions
     }
 

@@ -37,7 +37,7 @@ const OVERALL: f64 = 92.0;
 
 /// The tricks an attack may be written with: `plain` is none, `raw` is a request that is no HTTP, as the server wrote it
 /// down; `nginx`, `apache` and `json` are the escapes of the log writer.
-const TRICKS: [&str; 28] = [
+pub(crate) const TRICKS: [&str; 28] = [
     "plain",
     "raw",
     "percent",
@@ -71,19 +71,19 @@ const TRICKS: [&str; 28] = [
 const ORDINARY: &str = "ordinary";
 
 /// A request with its label.
-struct Labelled {
+pub(crate) struct Labelled {
     class: String,
     trick: String,
     /// As the file has it, without the trick.
     text: String,
-    request: String,
+    pub(crate) request: String,
     status: String,
-    referer: String,
-    agent: String,
+    pub(crate) referer: String,
+    pub(crate) agent: String,
 }
 
 impl Labelled {
-    fn of_line(class: &str, line: &str) -> Self {
+    pub(crate) fn of_line(class: &str, line: &str) -> Self {
         let (trick, text) = line.split_once('\t').unwrap_or_else(|| panic!("{class}: a line without a tab: {line}"));
         let mut columns = text.split('\t');
         let request = columns.next().unwrap();
@@ -109,7 +109,7 @@ impl Labelled {
         labelled
     }
 
-    fn log_line(&self, number: usize) -> String {
+    pub(crate) fn log_line(&self, number: usize) -> String {
         let Self { request, status, referer, agent, .. } = self;
         format!("2001:db8::{number:x} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"{referer}\" \"{agent}\"\n")
     }

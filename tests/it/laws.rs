@@ -96,6 +96,47 @@ fn assert_sums_of_a_split(text: &[u8]) {
     assert_eq!(added, whole, "a run for each");
 }
 
+/// What probes are made of, plain and in disguise.
+const PIECES: [&str; 32] = [
+    "/",
+    "a",
+    "?",
+    "&q=",
+    "=",
+    "%",
+    "%25",
+    "%2e",
+    "..",
+    ";",
+    "+",
+    "%00",
+    "%0a",
+    "%c0%ae",
+    "%uff0e",
+    r"\x5C",
+    r"\x16",
+    r"\n",
+    "&#60;",
+    "<script>",
+    "' or 1=1",
+    "un/**/ion",
+    " select 1,2",
+    "/etc/passwd",
+    ";c'a't ",
+    ".env",
+    ".git/config",
+    "wp-login.php",
+    "${jndi:ldap:",
+    "PHNjcmlwdD4=",
+    "sqlmap",
+    "http://192.0.2.9/",
+];
+
+/// Text of a few pieces.
+fn any_pieces() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..8).prop_map(|pieces| pieces.concat())
+}
+
 /// A line of a log as it comes, or something that is none.
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let request = prop_oneof![
@@ -106,6 +147,8 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
         Just(r"\x16\x03\x01".to_owned()),
         Just(String::new()),
         "GET /[a-c.%/]{0,12}\\?id=[0-9' a-f=]{0,12} HTTP/1.1",
+        any_pieces().prop_map(|pieces| format!("GET /{pieces} HTTP/1.1")),
+        any_pieces(),
     ];
     let fields = (0..4_u8, prop::sample::select(vec![200_u16, 301, 403, 404, 500]), 0..59_u8, request);
     let common = fields.prop_map(|(client, status, second, request)| {
@@ -113,6 +156,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
     });
     let headers = r#" "-" "Mozilla/5.0""#;
     prop_oneof![
+        2 => (common.clone(), any_pieces(), any_pieces()).prop_map(|(line, referer, agent)| format!("{line} \"{referer}\" \"{agent}\"").into_bytes()),
         4 => common.clone().prop_map(move |line| (line + headers).into_bytes()),
         2 => common.clone().prop_map(String::into_bytes),
         2 => common.prop_map(move |line| format!("example.org:443 {line}{headers}").into_bytes()),

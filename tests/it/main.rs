@@ -9,6 +9,7 @@ mod changing;
 mod content;
 mod context;
 mod detection;
+mod evasions;
 mod explain;
 mod files;
 mod floors;

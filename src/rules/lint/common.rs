@@ -101,7 +101,7 @@ mod tests {
     fn the_samples_are_large_enough_to_say_one_in_fifty() {
         for sample in [REQUESTS, HEADERS] {
             let lines: Vec<_> = sample.lines().filter(|line| !line.starts_with('#')).collect();
-            assert!(lines.len() >= 2 * ONE_IN, "{}", lines.len());
+            assert!(lines.len() >= 2 * ONE_IN_REQUESTS, "{}", lines.len());
             assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "a line stands there twice");
         }
     }

@@ -1,0 +1,58 @@
+//! Disguises, in each field that a log shows: undone, or known to a rule where there is nothing to undo.
+//!
+//! `tests/cases/evasions.tsv` has a line for each trick and field at least: the class of a rule that must see through it,
+//! and a request in which nothing else stands that a rule could find; or `-` and why the trick does not apply there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::detection::{Labelled, TRICKS};
+use crate::rig::Rig;
+
+const FIELDS: [&str; 4] = ["path", "query", "referer", "agent"];
+
+/// Whether the disguise stands in the field it is said to stand in, and nowhere else.
+fn stands_in(field: &str, request: &Labelled) -> bool {
+    let place = match (&*request.referer, request.agent.contains("Firefox")) {
+        ("-", true) if request.request.contains('?') => "query",
+        ("-", true) => "path",
+        ("-", false) => "agent",
+        _ => "referer",
+    };
+    place == field && (FIELDS[..2].contains(&field) || request.request == "GET / HTTP/1.1")
+}
+
+#[test]
+fn every_disguise_is_seen_through_in_every_field() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/evasions.tsv");
+    let text = fs::read_to_string(path).unwrap();
+    let (mut covered, mut requests) = (BTreeSet::new(), Vec::new());
+    for line in text.lines() {
+        let [trick, field, class, rest] = line.splitn(4, '\t').collect::<Vec<_>>().try_into().unwrap();
+        assert!(FIELDS.contains(&field), "no such field: {line}");
+        covered.insert((trick, field));
+        if class == "-" {
+            assert!(rest.len() > 20, "why not? {line}");
+            continue;
+        }
+        let request = Labelled::of_line(class, &format!("{trick}\t{rest}"));
+        assert!(stands_in(field, &request), "not in the {field}: {line}");
+        requests.push((line, class, request));
+    }
+    let wanted: BTreeSet<_> = TRICKS[1..].iter().flat_map(|trick| FIELDS.map(|field| (*trick, field))).collect();
+    assert_eq!(covered, wanted, "each trick in each field, or why not");
+
+    let rig = Rig::new();
+    let log: String = requests.iter().zip(1..).map(|((_, _, request), number)| request.log_line(number)).collect();
+    rig.file("access.log", log);
+    let run = rig.run(["scan", "-f", "ndjson", "access.log"]);
+    let hits = run.objects();
+    let seen = |number: usize, class: &str| {
+        let of_line = hits.iter().find(|hit| hit["line"] == number);
+        of_line.is_some_and(|hit| hit["classes"].as_array().unwrap().iter().any(|seen| seen == class))
+    };
+    let missed: Vec<_> =
+        requests.iter().zip(1..).filter(|((_, class, _), number)| !seen(*number, class)).map(|((line, ..), _)| *line).collect();
+    assert!(missed.is_empty(), "not seen through:\n{}", missed.join("\n"));
+}
