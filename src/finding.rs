@@ -2,6 +2,8 @@
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
+mod unlisted;
+
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -9,6 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::time::LogTime;
+pub use unlisted::Unlisted;
 
 /// How bad a hit would be if the server gave what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -86,6 +89,8 @@ pub struct Findings {
     pub probers: Vec<u32>,
     /// The lines to report, in their order.
     pub hits: Vec<Hit>,
+    /// The requests that matched nothing, where the run asks for them.
+    pub unlisted: Vec<Unlisted>,
     text: Vec<u8>,
 }
 
@@ -170,8 +175,9 @@ impl Findings {
         self.askers.clear();
         self.probers.clear();
         self.hits.clear();
+        self.unlisted.clear();
         self.text.clear();
-        Self { askers: self.askers, probers: self.probers, hits: self.hits, text: self.text, ..Self::default() }
+        Self { askers: self.askers, probers: self.probers, hits: self.hits, unlisted: self.unlisted, text: self.text, ..Self::default() }
     }
 
     /// Keeps a hit, its line and the virtual host.

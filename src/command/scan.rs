@@ -88,6 +88,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         min_severity: settings.min_severity,
         outcomes: settings.outcomes.clone(),
         max_line: settings.max_line,
+        unlisted: false,
     };
     let ready = started.elapsed();
     let scan = read(settings, &rules, &scope, &found.sources, &pool)?;

@@ -7,8 +7,8 @@ use memchr::{memchr, memchr_iter};
 
 use super::memory::Key;
 use super::scratch::Reported;
-use super::{Matcher, Scratch, Verdict};
-use crate::finding::{Findings, Hit, RuleId, Severity};
+use super::{Matcher, Scratch, Verdict, unlisted};
+use crate::finding::{Findings, Hit, RuleId, Severity, Unlisted};
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
 use crate::record::Outcome;
@@ -30,11 +30,21 @@ pub struct Scope {
     pub outcomes: Vec<Outcome>,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
+    /// Whether requests that match nothing are noted as well, to learn from them.
+    pub unlisted: bool,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, min_severity: Severity::Low, outcomes: Vec::new(), max_line: 1 << 20 }
+        Self {
+            format: None,
+            since: None,
+            until: None,
+            min_severity: Severity::Low,
+            outcomes: Vec::new(),
+            max_line: 1 << 20,
+            unlisted: false,
+        }
     }
 }
 
@@ -168,6 +178,8 @@ impl<'a> Judge<'a> {
             if verdict.rules != Names::NO_RULES {
                 findings.probers.push(client);
                 self.keep_request(&request, client, verdict, scratch, findings);
+            } else if self.scope.unlisted {
+                note(&request, client, scratch, findings);
             }
         }
     }
@@ -242,4 +254,16 @@ impl<'a> Judge<'a> {
         reported[at] = Some(new);
         new
     }
+}
+
+/// Notes a request that no rule matched, if its path is one that can be learnt.
+fn note(request: &Request<'_>, client: u32, scratch: &mut Scratch, findings: &mut Findings) {
+    let Request { place, frame, time, status, .. } = request;
+    let Some(path) = scratch.unlisted.number(frame.request, &mut scratch.names) else { return };
+    let mut noted = Unlisted::new(place.line, place.offset, client, path);
+    (noted.time, noted.status) = (*time, *status);
+    noted.linked = Outcome::of(*status) == Outcome::Answered && unlisted::is_linked(&frame.record(*time));
+    let example = unlisted::example(frame.request);
+    let is_path = &**scratch.names.paths.key(path) == example;
+    findings.push_unlisted(noted, if is_path { b"" } else { example });
 }

@@ -2,6 +2,7 @@
 //! a verdict.
 
 use super::memory::Memory;
+use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId};
 use crate::names::Names;
 use crate::normalize::Normalizer;
@@ -18,6 +19,7 @@ pub struct Scratch {
     pub(super) clock: ClfClock,
     /// What is reported of each list of rules, not answered and answered.
     pub(super) reported: Vec<Option<[Reported; 2]>>,
+    pub(super) unlisted: Numberer,
     /// Findings that were read and cleared.
     spare: Findings,
 }

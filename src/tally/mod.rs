@@ -5,8 +5,10 @@
 //! is built.
 
 mod cell;
+mod unlisted;
 
 pub use cell::{Cell, Place, Sample, Scope, Site, span};
+pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;
 use crate::finding::{Findings, Hit, RuleId};
@@ -24,6 +26,7 @@ pub struct Tally {
     keys: Interner<CellKey>,
     /// By the number of their key.
     cells: Vec<Cell>,
+    unlisted: Unlisted,
 }
 
 /// Counts of one client.
@@ -64,6 +67,7 @@ impl Tally {
         for hit in &findings.hits {
             self.add(findings, hit, place);
         }
+        self.unlisted.absorb(findings, place);
     }
 
     fn add(&mut self, findings: &Findings, hit: &Hit, place: Place) {
@@ -116,6 +120,7 @@ impl Tally {
                 None => self.cells.push(cell),
             }
         }
+        self.unlisted.merge(other.unlisted, &new);
     }
 
     /// All cells, in no order.
@@ -128,6 +133,12 @@ impl Tally {
             answer: key.answer.map(|(site, bytes)| (self.sites.key(site), bytes)),
             cell,
         })
+    }
+
+    /// The requests that no rule matched, where the run noted them.
+    #[must_use]
+    pub fn unlisted(&self) -> &Unlisted {
+        &self.unlisted
     }
 
     /// The client with a number.
