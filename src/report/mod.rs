@@ -12,6 +12,7 @@ mod json;
 pub mod mask;
 pub mod model;
 pub mod ndjson;
+pub mod proposals;
 mod rows;
 pub mod sanitize;
 pub mod sink;

@@ -8,6 +8,7 @@ mod answered;
 mod headline;
 mod layout;
 mod number;
+pub(super) mod proposals;
 mod sections;
 mod style;
 
