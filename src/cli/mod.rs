@@ -4,6 +4,7 @@
 //! run ends.
 
 mod help;
+pub mod learn;
 mod refusal;
 pub mod rules;
 pub mod scan;
@@ -12,6 +13,7 @@ pub mod words;
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use self::learn::{LearnArgs, LearnOwnArgs};
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::{self, Exit, message};
@@ -36,6 +38,9 @@ pub enum Command {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
     Scan(Box<ScanArgs>),
+    /// Propose rules for unlisted paths that probers ask for
+    #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
+    Learn(Box<LearnArgs>),
     /// List, show and test rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -70,7 +75,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" => documented(command),
+        "scan" | "learn" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -89,6 +94,7 @@ fn help_last(command: clap::Command) -> clap::Command {
 fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
+        Command::Learn(args) => learn(*args, here),
         Command::Rules(asked) => rules(asked, here),
         Command::Completions { shell } => command::completions::run(self::command(), shell),
         Command::Man { only } => command::man::run(self::command(), only.as_deref()),
@@ -99,6 +105,15 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
     let settings = layered(args, here).and_then(|asked| config::settings(asked, here));
     match settings {
         Ok(settings) => command::scan::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
+    let (shared, own) = args.split();
+    let settings = layered_learn(shared, own, here).and_then(|(shared, own)| config::learn_settings(shared, own, here));
+    match settings {
+        Ok(settings) => command::learn::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -121,10 +136,15 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
 
 /// The flags over the environment over the file; says on the way which variables nobody reads.
 fn layered(args: ScanArgs, here: &Surroundings) -> Result<ScanArgs, config::Error> {
+    layered_learn(args, LearnOwnArgs::default(), here).map(|(asked, _)| asked)
+}
+
+/// The same, and what only `learn` is told.
+fn layered_learn(args: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<(ScanArgs, LearnOwnArgs), config::Error> {
     let args = args.as_given();
     let quiet = args.quiet();
-    let asked = config::layered(args, here);
-    if !asked.as_ref().map_or(quiet, ScanArgs::quiet) {
+    let asked = config::layered(args, own, here);
+    if !asked.as_ref().map_or(quiet, |(asked, _)| asked.quiet()) {
         for warning in environment::strangers(&here.variables) {
             message::warning(&warning);
         }

@@ -2,6 +2,7 @@
 
 pub mod completions;
 mod exit;
+pub mod learn;
 pub mod man;
 pub mod message;
 mod progress;
@@ -14,4 +15,4 @@ mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
-pub use settings::Settings;
+pub use settings::{LearnSettings, Settings};

@@ -11,6 +11,7 @@ mod files;
 mod floors;
 mod hostile;
 mod laws;
+mod learn;
 mod memory;
 mod outputs;
 mod packed;
