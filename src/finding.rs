@@ -3,6 +3,7 @@
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
 mod signs;
+mod unlisted;
 
 use std::fmt;
 use std::ops::Range;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::LogTime;
 pub use signs::{Few, Signs};
+pub use unlisted::Unlisted;
 
 /// How bad a hit would be if the server gave what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,6 +93,8 @@ pub struct Findings {
     pub allowed: Vec<(u16, u32)>,
     /// What was answered that shows an app.
     pub signs: Signs,
+    /// The requests that matched nothing, where the run asks for them.
+    pub unlisted: Vec<Unlisted>,
     text: Vec<u8>,
 }
 
@@ -177,17 +181,22 @@ impl Findings {
         self.hits.clear();
         self.allowed.clear();
         self.signs.clear();
+        self.unlisted.clear();
         self.text.clear();
-        let Self { askers, hits, allowed, signs, text, .. } = self;
-        Self { askers, hits, allowed, signs, text, ..Self::default() }
+        let Self { askers, hits, allowed, signs, unlisted, text, .. } = self;
+        Self { askers, hits, allowed, signs, unlisted, text, ..Self::default() }
     }
 
     /// Keeps a hit and its line.
     pub fn push(&mut self, mut hit: Hit, text: &[u8]) {
+        hit.text = self.keep(text);
+        self.hits.push(hit);
+    }
+
+    fn keep(&mut self, text: &[u8]) -> Range<usize> {
         let start = self.text.len();
         self.text.extend_from_slice(text);
-        hit.text = start..self.text.len();
-        self.hits.push(hit);
+        start..self.text.len()
     }
 
     /// The line of a hit.

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
-//! | 4 | [`pipeline`] |
+//! | 4 | [`pipeline`] · [`learn`] |
 //! | 3 | [`input`] · [`report`] |
 //! | 2 | [`engine`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
@@ -27,6 +27,7 @@ pub mod finding;
 pub mod format;
 pub mod input;
 pub mod intern;
+pub mod learn;
 pub mod names;
 pub mod normalize;
 pub mod pipeline;

@@ -5,6 +5,7 @@ pub(super) const ROOT: &str = "\
 Examples:
   probewatch scan /var/log/nginx/
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
+  probewatch learn /var/log/nginx/
   probewatch scan --help";
 
 /// After `scan -h`.
@@ -74,6 +75,39 @@ Exit codes:
   3    the input cannot be read
   4    the explanation could not be written
   141  nobody reads standard output any more";
+
+/// After `learn -h`.
+pub(super) const LEARN_SHORT: &str = "\
+Examples:
+  probewatch learn /var/log/nginx/
+  probewatch learn --emit-rules learned.toml access.log
+  probewatch scan --rules learned.toml access.log
+
+Nothing is changed: the rules are yours to read first. 'probewatch learn --help' says more.";
+
+/// After `learn --help`.
+pub(super) const LEARN_LONG: &str = "\
+Examples:
+  What do probers ask for that no rule names?
+    probewatch learn /var/log/nginx/
+  The same as rules, to read, to test and to use:
+    probewatch learn --emit-rules learned.toml /var/log/nginx/
+    probewatch rules test learned.toml
+    probewatch scan --rules learned.toml /var/log/nginx/
+
+Who is a prober:
+  A client that rules found asking for three paths at least, by a fourth of its requests or more;
+  or for two, by half of them. What its agent or its method is like does not count.
+
+What is proposed:
+  A path that --min-probers of them asked for, that no other client got (2xx or 3xx), and for
+  which two probers stand against each other client that asked in vain. Pages behind a link,
+  pages that many clients got, assets, / and /robots.txt and the like are never proposed.
+
+Memory grows with the distinct pairs of a client and a path that no rule names, by up to twenty
+bytes each, and with those paths, by some 250 bytes each.
+
+Precedence and exit codes are those of 'probewatch scan --help'.";
 
 /// After `rules --help`.
 pub(super) const RULES: &str = "\

@@ -5,6 +5,7 @@
 
 pub mod explain;
 mod help;
+pub mod learn;
 mod refusal;
 pub mod rules;
 pub mod scan;
@@ -16,6 +17,7 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::explain::ExplainArgs;
+use self::learn::{LearnArgs, LearnOwnArgs};
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::rules::{Added, Imported};
@@ -46,6 +48,9 @@ pub enum Command {
     /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
     #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
     Explain(Box<ExplainArgs>),
+    /// Propose rules for unlisted paths that probers ask for
+    #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
+    Learn(Box<LearnArgs>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -80,7 +85,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "explain" => documented(command),
+        "scan" | "explain" | "learn" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -100,6 +105,7 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
         Command::Explain(args) => explain(*args, here),
+        Command::Learn(args) => learn(*args, here),
         Command::Rules(asked) => rules(asked, here),
         Command::Completions { shell } => command::completions::run(self::command(), shell),
         Command::Man { only } => command::man::run(self::command(), only.as_deref()),
@@ -118,6 +124,15 @@ fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
     let (line, rule, args) = args.split();
     match layered(args, here) {
         Ok(asked) => command::explain::run(&config::question(line, rule, asked)),
+        Err(error) => refused(error),
+    }
+}
+
+fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
+    let (shared, own) = args.split();
+    let settings = layered_learn(shared, own, here).and_then(|(shared, own)| config::learn_settings(shared, own, here));
+    match settings {
+        Ok(settings) => command::learn::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -152,10 +167,15 @@ fn these(paths: Vec<PathBuf>) -> RuleChoice {
 
 /// The flags over the environment over the file; says on the way which variables nobody reads.
 fn layered(args: ScanArgs, here: &Surroundings) -> Result<ScanArgs, config::Error> {
+    layered_learn(args, LearnOwnArgs::default(), here).map(|(asked, _)| asked)
+}
+
+/// The same, and what only `learn` is told.
+fn layered_learn(args: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<(ScanArgs, LearnOwnArgs), config::Error> {
     let args = args.as_given();
     let quiet = args.quiet();
-    let asked = config::layered(args, here);
-    if !asked.as_ref().map_or(quiet, ScanArgs::quiet) {
+    let asked = config::layered(args, own, here);
+    if !asked.as_ref().map_or(quiet, |(asked, _)| asked.quiet()) {
         for warning in environment::strangers(&here.variables) {
             message::warning(&warning);
         }

@@ -3,6 +3,7 @@
 pub mod completions;
 mod exit;
 pub mod explain;
+pub mod learn;
 pub mod man;
 pub mod message;
 mod progress;
@@ -15,4 +16,4 @@ mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
-pub use settings::Settings;
+pub use settings::{LearnSettings, Settings};

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
@@ -28,15 +28,17 @@ use crate::rules::{AllowList, RuleError, RuleSet, load};
 
 /// Why there is no report.
 #[derive(Debug, Error)]
-enum Failure {
+pub(super) enum Failure {
     #[error(transparent)]
     Rules(#[from] RuleError),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
     NoMatch(PathBuf),
     #[error("--app: no app is called '{name}'; there are {known}")]
     NoApp { name: String, known: String },
-    #[error("{}: --output would overwrite an input; choose another file", .0.display())]
-    OutputIsInput(PathBuf),
+    #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
+    OutputIsInput { path: PathBuf, flag: &'static str },
+    #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
+    OutputIsRules(PathBuf),
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
@@ -48,9 +50,24 @@ enum Failure {
 }
 
 impl Failure {
+    /// Says why, and how the run ends.
+    pub(super) fn tell(&self) -> Exit {
+        match self {
+            Self::Sink(SinkError::BrokenPipe { .. }) => {}
+            Self::Stopped(_) => message::error("stopped by a signal; no report was written"),
+            other => message::error(&message::shown_lines(&other.to_string())),
+        }
+        self.exit()
+    }
+
     fn exit(&self) -> Exit {
         match self {
-            Self::Rules(_) | Self::NoApp { .. } | Self::NoMatch(_) | Self::OutputIsInput(_) | Self::Threads { .. } => Exit::Usage,
+            Self::Rules(_)
+            | Self::NoApp { .. }
+            | Self::NoMatch(_)
+            | Self::OutputIsInput { .. }
+            | Self::OutputIsRules(_)
+            | Self::Threads { .. } => Exit::Usage,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_) | Self::Spool(_) => Exit::Output,
             Self::Stopped(exit) => *exit,
@@ -61,17 +78,7 @@ impl Failure {
 /// Scans the logs and prints the report.
 #[must_use]
 pub fn run(settings: &Settings) -> Exit {
-    match scan(settings) {
-        Ok(exit) => exit,
-        Err(failure) => {
-            match &failure {
-                Failure::Sink(SinkError::BrokenPipe { .. }) => {}
-                Failure::Stopped(_) => message::error("stopped by a signal; no report was written"),
-                other => message::error(&message::shown_lines(&other.to_string())),
-            }
-            failure.exit()
-        }
-    }
+    scan(settings).unwrap_or_else(|failure| failure.tell())
 }
 
 fn scan(settings: &Settings) -> Result<Exit, Failure> {
@@ -79,7 +86,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let rules = load(&settings.rules)?;
     let apps = apps(settings, &rules)?;
     let found = inputs(settings)?;
-    let sink = output(settings, &found.sources)?;
+    let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     let pool = pool(settings)?;
     if !settings.quiet {
         rules.warnings().iter().for_each(|w| message::warning(&shown(w)));
@@ -90,6 +97,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         until: settings.until,
         allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
+        unlisted: false,
     };
     let ready = started.elapsed();
     let scan = read(settings, &rules, &scope, &found.sources, &pool)?;
@@ -105,10 +113,10 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     };
     let context = Context::of(&material);
     let mut report = pool.install(|| build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings)));
-    drop_passed_over(&mut report, &scan);
+    drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     tell_notices(settings, &scan, &found);
-    let problems = tell_problems(&report);
+    let problems = tell_problems(&report.inputs);
     let severity = report.totals.severity;
     let times = statistics::Times { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
@@ -124,7 +132,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
 }
 
 /// The apps that are said to run everywhere.
-fn apps(settings: &Settings, rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
+pub(super) fn apps(settings: &Settings, rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
     let unknown = |name: &String| {
         let mut known: Vec<_> = rules.apps().map(str::to_owned).collect();
         known.sort_unstable();
@@ -134,7 +142,7 @@ fn apps(settings: &Settings, rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
 }
 
 /// What is to be read; standard input where nothing was named.
-fn inputs(settings: &Settings) -> Result<Found, Failure> {
+pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
     let found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
     match found.no_match.first() {
@@ -143,24 +151,26 @@ fn inputs(settings: &Settings) -> Result<Found, Failure> {
     }
 }
 
-fn output(settings: &Settings, sources: &[Source]) -> Result<Sink, Failure> {
-    let sink = match settings.output.as_deref() {
+/// Where something is written to, which may be none of the inputs.
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
+    let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::stdout(),
     };
     let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {
-        Some(source) => Err(Failure::OutputIsInput(source.path.clone())),
+        Some(source) => Err(Failure::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
     }
 }
 
-fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
+pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
     let threads = settings.threads.unwrap_or(0);
     ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| Failure::Threads { threads, source })
 }
 
-fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
+/// Reads all inputs, unless a signal comes first.
+pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let job =
@@ -174,7 +184,7 @@ fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source],
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
+pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
     let unread = found.problems.iter().map(|problem| Input {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
@@ -184,9 +194,9 @@ fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
 }
 
 /// Files of a folder that are no log are not inputs.
-fn drop_passed_over(report: &mut Report<'_>, scan: &Scan) {
+pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &Scan) {
     let mut inputs = scan.inputs.iter();
-    report.inputs.retain(|_| inputs.next().is_none_or(Option::is_some));
+    listed.retain(|_| inputs.next().is_none_or(Option::is_some));
 }
 
 fn wanted(settings: &Settings) -> Wanted {
@@ -211,7 +221,7 @@ fn wanted(settings: &Settings) -> Wanted {
     }
 }
 
-fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
+pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
@@ -225,15 +235,15 @@ fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
 }
 
 /// Names each input that something was wrong with; whether there was any.
-fn tell_problems(report: &Report<'_>) -> bool {
+pub(super) fn tell_problems(inputs: &[Input]) -> bool {
     let mut any = false;
-    for input in &report.inputs {
+    for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
             message::error(&format!("{}: {}", crate::report::sanitize::text(&input.path), shown(problem)));
         }
     }
-    if report.inputs.is_empty() {
+    if inputs.is_empty() {
         any = true;
         message::error("no access log was found; name the files themselves to have them read whatever they are");
     }

@@ -56,3 +56,14 @@ pub struct Settings {
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
 }
+
+/// Everything `learn` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnSettings {
+    /// What it shares with a scan.
+    pub scan: Settings,
+    /// Independent probers that a proposal needs.
+    pub min_probers: usize,
+    /// Where the proposals go as rules; `-` is standard output.
+    pub emit_rules: Option<PathBuf>,
+}

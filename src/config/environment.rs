@@ -1,4 +1,4 @@
-//! The flags of `scan` as environment variables: `--top` is `PROBEWATCH_TOP`.
+//! The flags of `scan` and `learn` as environment variables: `--top` is `PROBEWATCH_TOP`.
 //!
 //! The names are made from the flags, so that none can be forgotten. The variables are passed in; nothing here asks the
 //! process for them.
@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
+use crate::cli::learn::LearnOwnArgs;
 use crate::cli::scan::ScanArgs;
 use crate::command::message::shown;
 
@@ -21,6 +22,11 @@ const TEST_ONLY: &[&str] = if cfg!(feature = "failpoints") { &["PROBEWATCH_PAUSE
 /// The flags of `scan`, by themselves.
 pub(super) fn flags() -> Command {
     ScanArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
+}
+
+/// The same, and those that only `learn` has.
+pub(super) fn all_flags() -> Command {
+    LearnOwnArgs::augment_args(flags())
 }
 
 /// The variable of a flag, by its long name.
@@ -36,7 +42,7 @@ fn long(variable: &str) -> Option<String> {
 /// Adds to the long help of a command's flags which variable says the same.
 #[must_use]
 pub fn documented(command: Command) -> Command {
-    let flags = flags();
+    let flags = all_flags();
     command.mut_args(|arg| {
         let Some(long) = arg.get_long().filter(|l| flags.get_arguments().any(|f| f.get_long() == Some(*l))) else {
             return arg;
@@ -52,8 +58,8 @@ pub fn documented(command: Command) -> Command {
 /// # Errors
 ///
 /// Clap's, with the name of the variable where the flag would be.
-pub fn read(variables: &[(OsString, OsString)]) -> Result<ScanArgs, clap::Error> {
-    let flags = flags();
+pub fn read(variables: &[(OsString, OsString)]) -> Result<(ScanArgs, LearnOwnArgs), clap::Error> {
+    let flags = all_flags();
     let mut arguments = vec![OsString::from("probewatch")];
     for flag in flags.get_arguments() {
         let Some(long) = flag.get_long() else { continue };
@@ -66,7 +72,7 @@ pub fn read(variables: &[(OsString, OsString)]) -> Result<ScanArgs, clap::Error>
         .args_override_self(true)
         .mut_args(valued)
         .try_get_matches_from(arguments)
-        .and_then(|matches| ScanArgs::from_arg_matches(&matches))
+        .and_then(|matches| Ok((ScanArgs::from_arg_matches(&matches)?, LearnOwnArgs::from_arg_matches(&matches)?)))
         .map_err(|error| blamed(error, variables))
 }
 
@@ -119,7 +125,7 @@ fn blamed(mut error: clap::Error, variables: &[(OsString, OsString)]) -> clap::E
 /// A warning for each variable that begins like ours and is none, with the nearest one that is.
 #[must_use]
 pub fn strangers(variables: &[(OsString, OsString)]) -> Vec<String> {
-    let flags = flags();
+    let flags = all_flags();
     let known: Vec<String> = flags.get_arguments().filter_map(Arg::get_long).map(variable).collect();
     variables
         .iter()
@@ -133,9 +139,9 @@ pub fn strangers(variables: &[(OsString, OsString)]) -> Vec<String> {
         .collect()
 }
 
-/// The flag of `scan` with the name most like `long`: clap's own suggestion for it.
+/// The flag with the name most like `long`: clap's own suggestion for it.
 pub(super) fn nearest(long: &str) -> Option<String> {
-    let error = flags().try_get_matches_from(["probewatch", &format!("--{long}")]).err()?;
+    let error = all_flags().try_get_matches_from(["probewatch", &format!("--{long}")]).err()?;
     match error.get(ContextKind::SuggestedArg)? {
         ContextValue::String(flag) => Some(flag.trim_start_matches('-').to_owned()),
         _ => None,
@@ -154,14 +160,14 @@ mod tests {
     fn switches_can_say_no_and_an_empty_variable_says_nothing() {
         let read =
             read(&set(&[("PROBEWATCH_STATS", "Off"), ("PROBEWATCH_QUIET", "1"), ("PROBEWATCH_NO_BUILTIN", ""), ("PROBEWATCH_TOP", "")]));
-        let args = read.expect("fine");
+        let (args, _) = read.expect("fine");
         assert_eq!((args.output.stats, args.output.quiet, args.rules.no_builtin), (Some(false), Some(true), None));
         assert_eq!(args.selection.top, None);
     }
 
     #[test]
     fn lists_are_separated_by_commas() {
-        let args = read(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
+        let (args, _) = read(&set(&[("PROBEWATCH_RULES", "a.toml,,b c.toml"), ("PROBEWATCH_ONLY", "x/y")])).expect("fine");
         assert_eq!(args.rules.rules, ["a.toml", "b c.toml"].map(std::path::PathBuf::from));
         assert_eq!(args.rules.only, ["x/y"]);
     }

@@ -1,4 +1,4 @@
-//! The configuration file: the long names of the flags of `scan` as TOML keys.
+//! The configuration file: the long names of the flags of `scan` and `learn` as TOML keys.
 //!
 //! Never searched for: it is read when it is named. A key that no flag has is an error, not a surprise later.
 
@@ -10,6 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{Error, environment};
+use crate::cli::learn::LearnOwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
 use crate::command::message::{shown, shown_lines};
@@ -19,11 +20,12 @@ use crate::command::message::{shown, shown_lines};
 /// # Errors
 ///
 /// [`Error::Unreadable`], [`Error::File`] with the line and a mark under the place.
-pub fn read(path: &Path) -> Result<ScanArgs, Error> {
+pub fn read(path: &Path) -> Result<(ScanArgs, LearnOwnArgs), Error> {
     let name = || shown(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
-    let args = parse(&text).map_err(|e| Error::File { path: name(), message: shown_lines(&e.to_string()) })?;
-    Ok(below(path.parent().unwrap_or(Path::new("")), args))
+    let wrong = |e: toml::de::Error| Error::File { path: name(), message: shown_lines(&e.to_string()) };
+    let (args, own) = (parse(&text).map_err(wrong)?, parse_own(&text).map_err(wrong)?);
+    Ok(below(path.parent().unwrap_or(Path::new("")), args, own))
 }
 
 /// Each group of flags takes its own keys from the text and passes over the others, so the keys are checked first.
@@ -39,18 +41,24 @@ pub(super) fn parse(text: &str) -> Result<ScanArgs, toml::de::Error> {
     })
 }
 
-/// The keys a file may have: what `scan` can be told, but not where the file is.
-pub(super) fn keys() -> Vec<String> {
-    let name = |arg: &Arg| arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
-    environment::flags().get_arguments().map(name).filter(|n| n != "config").collect()
+/// What only `learn` can be told, from a text whose keys were checked.
+pub(super) fn parse_own(text: &str) -> Result<LearnOwnArgs, toml::de::Error> {
+    toml::from_str(text)
 }
 
-fn below(folder: &Path, mut args: ScanArgs) -> ScanArgs {
-    let paths = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow).chain(&mut args.output.output);
+/// The keys a file may have: what `scan` and `learn` can be told, but not where the file is.
+pub(super) fn keys() -> Vec<String> {
+    let name = |arg: &Arg| arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
+    environment::all_flags().get_arguments().map(name).filter(|n| n != "config").collect()
+}
+
+fn below(folder: &Path, mut args: ScanArgs, mut own: LearnOwnArgs) -> (ScanArgs, LearnOwnArgs) {
+    let read = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
+    let paths = read.chain(&mut args.output.output).chain(&mut own.emit_rules);
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);
     }
-    args
+    (args, own)
 }
 
 /// A key that some flag has.
@@ -151,9 +159,13 @@ mod tests {
     fn relative_paths_start_at_the_folder_of_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("probewatch.toml");
-        std::fs::write(&file, "paths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'")
-            .expect("written");
-        let args = read(&file).expect("fine");
+        std::fs::write(
+            &file,
+            "paths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'",
+        )
+        .expect("written");
+        let (args, own) = read(&file).expect("fine");
+        assert_eq!(own.emit_rules, Some(folder.path().join("new.toml")));
         assert_eq!(args.input.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
         assert_eq!(args.rules.rules, [folder.path().join("my.toml")]);
         assert_eq!(args.output.output, Some("-".into()));

@@ -1,4 +1,4 @@
-//! What a scan was asked to do, in plain values: flags, environment and file are forgotten here.
+//! What a run was asked to do, in plain values: flags, environment and file are forgotten here.
 //!
 //! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
 //! configuration file.
@@ -14,17 +14,23 @@ use std::io;
 use std::path::Path;
 
 pub use self::surroundings::{Surroundings, stdin_is_given};
+use crate::cli::learn::LearnOwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::words::{FailOn, LogFormatWord};
-use crate::command::Settings;
 use crate::command::explain::Question;
+use crate::command::message::shown;
+use crate::command::{LearnSettings, Settings};
 use crate::finding::Severity;
 use crate::input::read::MAX_LINE;
+use crate::report::Format;
 use crate::rules::RuleChoice;
 use crate::time::Bound;
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
+
+/// Independent probers that a proposal needs where nothing else is said.
+pub const MIN_PROBERS: usize = 3;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +62,15 @@ pub enum Error {
         /// What is wrong, with the line and a mark under the place.
         message: String,
     },
+    /// `learn` has no hits to print one by one.
+    #[error("learn does not print ndjson")]
+    NoNdjson,
+    /// The report and the rules would be written over each other.
+    #[error("the report and --emit-rules would both go to {place}")]
+    OnePlace {
+        /// The file, escaped, or standard output.
+        place: String,
+    },
     /// An environment variable is wrong.
     #[error(transparent)]
     Variable(clap::Error),
@@ -69,6 +84,8 @@ impl Error {
             Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
             Self::NoTime { .. } => Some("--until is excluded: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
             Self::Unreadable { .. } => Some("name a file that exists with --config or PROBEWATCH_CONFIG, or neither"),
+            Self::NoNdjson => Some("type -f table, -f csv or -f json"),
+            Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
             Self::File { .. } | Self::Variable(_) => None,
         }
     }
@@ -79,10 +96,11 @@ impl Error {
 /// # Errors
 ///
 /// Whatever is wrong with the environment or the file.
-pub fn layered(flags: ScanArgs, here: &Surroundings) -> Result<ScanArgs, Error> {
-    let asked = flags.or(environment::read(&here.variables).map_err(Error::Variable)?);
-    let file = asked.other.config.as_deref().map(file::read).transpose()?;
-    Ok(asked.or(file.unwrap_or_default()))
+pub fn layered(flags: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<(ScanArgs, LearnOwnArgs), Error> {
+    let (variables, own_variables) = environment::read(&here.variables).map_err(Error::Variable)?;
+    let asked = flags.or(variables);
+    let (file, own_file) = asked.other.config.as_deref().map(file::read).transpose()?.unwrap_or_default();
+    Ok((asked.or(file), own.or(own_variables).or(own_file)))
 }
 
 /// The settings of a scan: what was asked for, and the defaults where nothing was.
@@ -138,6 +156,26 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
         color: output.color.unwrap_or_default(),
         quiet,
     }
+}
+
+/// The settings of a `learn`.
+///
+/// # Errors
+///
+/// Those of a scan, [`Error::NoNdjson`], [`Error::OnePlace`].
+pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<LearnSettings, Error> {
+    let scan = settings(asked, here)?;
+    if scan.format == Format::Ndjson {
+        return Err(Error::NoNdjson);
+    }
+    if let Some(file) = &own.emit_rules {
+        let to_stdout = file == Path::new("-");
+        if scan.output.as_ref().map_or(to_stdout, |output| output == file) {
+            let place = if to_stdout { "standard output".to_owned() } else { shown(&file.to_string_lossy()) };
+            return Err(Error::OnePlace { place });
+        }
+    }
+    Ok(LearnSettings { scan, min_probers: own.min_probers.map_or(MIN_PROBERS, value::Count::get), emit_rules: own.emit_rules })
 }
 
 /// The rules that were asked for.

@@ -25,7 +25,7 @@ fn here(variables: &[(&str, &str)]) -> Surroundings {
 
 fn asked(args: &[&str], variables: &[(&str, &str)], file: &str) -> Settings {
     let here = here(variables);
-    let asked = flags(args).or(environment::read(&here.variables).expect("variables")).or(file::parse(file).expect("a file"));
+    let asked = flags(args).or(environment::read(&here.variables).expect("variables").0).or(file::parse(file).expect("a file"));
     settings(asked, &here).expect("settings")
 }
 
@@ -87,7 +87,7 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
         assert_eq!(ScanArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
         if !flag.is_positional() {
             let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
-            assert_eq!(environment::read(&here(&[(&variable, value)]).variables).expect("fine"), typed, "{variable}");
+            assert_eq!(environment::read(&here(&[(&variable, value)]).variables).expect("fine").0, typed, "{variable}");
             assert!(environment::strangers(&here(&[(&variable, value)]).variables).is_empty(), "{variable}");
         }
         if name != "config" {
@@ -96,6 +96,7 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             keys.push(name.to_owned());
         }
     }
+    keys.extend(["min-probers", "emit-rules"].map(str::to_owned));
     assert_eq!(keys, file::keys());
 }
 
@@ -137,8 +138,40 @@ fn the_file_is_named_by_flag_or_variable() {
     std::fs::write(&one, "top = 1").expect("written");
     std::fs::write(&two, "top = 2").expect("written");
     let named = here(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
-    let top = |args: ScanArgs| layered(args, &named).expect("fine").selection.top.map(value::Count::get);
+    let top = |args: ScanArgs| layered(args, LearnOwnArgs::default(), &named).expect("fine").0.selection.top.map(value::Count::get);
     assert_eq!(top(ScanArgs::default()), Some(1));
     assert_eq!(top(flags(&["--config", two.to_str().expect("UTF-8")])), Some(2));
-    assert!(matches!(layered(flags(&["--config", "/nowhere.toml"]), &named), Err(Error::Unreadable { .. })));
+    assert!(matches!(layered(flags(&["--config", "/nowhere.toml"]), LearnOwnArgs::default(), &named), Err(Error::Unreadable { .. })));
+}
+
+#[test]
+fn what_only_learn_has_is_layered_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("learn.toml");
+    std::fs::write(&file, "min-probers = 7\nemit-rules = 'file.toml'").expect("written");
+    let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
+    let own = |flag: Option<&str>, variables: &[(&str, &str)]| {
+        let own = LearnOwnArgs { min_probers: flag.map(|n| n.parse().expect("a count")), emit_rules: None };
+        let here = here(variables);
+        let (shared, own) = layered(flags(&["x"]), own, &here).expect("fine");
+        let settings = learn_settings(shared, own, &here).expect("settings");
+        (settings.min_probers, settings.emit_rules)
+    };
+    assert_eq!(own(None, &[]), (3, None));
+    assert_eq!(own(None, &[named]), (7, Some(folder.path().join("file.toml"))));
+    let variables = [named, ("PROBEWATCH_MIN_PROBERS", "5"), ("PROBEWATCH_EMIT_RULES", "v.toml")];
+    assert_eq!(own(None, &variables), (5, Some("v.toml".into())));
+    assert_eq!(own(Some("2"), &variables).0, 2);
+    assert!(environment::strangers(&here(&variables).variables).is_empty());
+}
+
+#[test]
+fn learn_refuses_what_it_cannot_do() {
+    let refused = |args: &[&str], emit: &str| {
+        let own = LearnOwnArgs { emit_rules: Some(emit.into()), ..LearnOwnArgs::default() };
+        learn_settings(flags(args), own, &here(&[])).expect_err("refused")
+    };
+    assert!(matches!(refused(&["x", "-f", "ndjson"], "a"), Error::NoNdjson));
+    assert!(matches!(refused(&["x"], "-"), Error::OnePlace { .. }));
+    assert!(matches!(refused(&["x", "-o", "a"], "a"), Error::OnePlace { .. }));
 }

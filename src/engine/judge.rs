@@ -7,10 +7,11 @@ use memchr::{memchr, memchr_iter};
 
 use super::memory::Key;
 use super::scratch::Reading;
-use super::{Matcher, Scratch, Verdict};
-use crate::finding::{Findings, Hit, RuleId};
+use super::{Matcher, Scratch, Verdict, unlisted};
+use crate::finding::{Findings, Hit, RuleId, Unlisted};
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
+use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::time::{Bound, LogTime};
 
@@ -27,11 +28,13 @@ pub struct Scope {
     pub allow: AllowList,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
+    /// Whether requests that match nothing are noted as well, to learn from them.
+    pub unlisted: bool,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20 }
+        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unlisted: false }
     }
 }
 
@@ -164,6 +167,8 @@ impl<'a> Judge<'a> {
             let verdict = known.unwrap_or_else(|| self.verdict(&request, scratch));
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(&request, client, verdict, scratch, findings);
+            } else if self.scope.unlisted {
+                note(&request, client, scratch, findings);
             }
         }
     }
@@ -182,6 +187,9 @@ impl<'a> Judge<'a> {
         let reading = self.reading(verdict.rules, scratch);
         if reading.signs != Names::NO_RULES {
             see_signs(&hit, reading.signs, frame.host, scratch, findings);
+        }
+        if self.scope.unlisted && !reading.is_certain {
+            note(request, client, scratch, findings);
         }
         let agent = || frame.record(None).user_agent;
         self.keep(hit, reading, verdict.path, (text, frame.host), agent, scratch, findings);
@@ -250,9 +258,10 @@ impl<'a> Judge<'a> {
             return *known;
         }
         let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = names.rules.key(list).iter().partition(|&&rule| self.rules.rule(rule).is_sign);
+        let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
         let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
-        let new = Reading { signs, rules, exposes };
+        let new = Reading { signs, rules, exposes, is_certain };
         readings.resize(readings.len().max(at + 1), None);
         readings[at] = Some(new);
         new
@@ -268,4 +277,16 @@ fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, 
     for &app in scratch.names.rules.key(signs) {
         findings.signs.see(app, host, hit.client, hit.bytes.unwrap_or(0));
     }
+}
+
+/// Notes a request that no rule names, if its path is one that can be learnt.
+fn note(request: &Request<'_>, client: u32, scratch: &mut Scratch, findings: &mut Findings) {
+    let Request { place, frame, time, status, .. } = request;
+    let Some(path) = scratch.unlisted.number(frame.request, &mut scratch.names) else { return };
+    let mut noted = Unlisted::new(place.line, place.offset, client, path);
+    (noted.time, noted.status) = (*time, *status);
+    noted.linked = Outcome::of(*status) == Outcome::Answered && unlisted::is_linked(&frame.record(*time));
+    let example = unlisted::example(frame.request);
+    let is_path = &**scratch.names.paths.key(path) == example;
+    findings.push_unlisted(noted, if is_path { b"" } else { example });
 }

@@ -10,6 +10,7 @@ mod memory;
 mod scratch;
 #[cfg(test)]
 mod tests;
+mod unlisted;
 
 pub use judge::{Judge, Scope};
 pub use matcher::{Matcher, Probe};

@@ -2,6 +2,7 @@
 //! a verdict.
 
 use super::memory::Memory;
+use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId};
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
@@ -18,6 +19,7 @@ pub struct Scratch {
     pub(super) clock: ClfClock,
     /// What each list of rules comes to.
     pub(super) readings: Vec<Option<Reading>>,
+    pub(super) unlisted: Numberer,
     /// Findings that were read and cleared.
     spare: Findings,
 }
@@ -64,6 +66,8 @@ pub(super) struct Reading {
     pub(super) rules: u32,
     /// Whether an answer says that what was asked for is there.
     pub(super) exposes: bool,
+    /// Whether one of the rules needs nothing but the line.
+    pub(super) is_certain: bool,
 }
 
 impl Scratch {

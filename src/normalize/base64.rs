@@ -57,7 +57,8 @@ fn push_text(value: &[u8], out: &mut Vec<u8>) {
         if held >= 8 {
             held -= 8;
             let byte = (bits >> held) as u8;
-            if !matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r') {
+            // A line break ends what `echo` was given to wrap; within, it is more likely a word that happens to decode.
+            if !matches!(byte, b' '..=b'~' | b'\t' | b'\n') || out.last() == Some(&b'\n') {
                 return out.truncate(before);
             }
             out.push(byte);

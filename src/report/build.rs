@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-pub use super::context::Context;
-use super::context::{AnswerKey, Decision, answer_key};
+use super::context::{AnswerKey, answer_key};
+pub use super::context::{Context, Decision};
 use super::model::{CatchAll, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};

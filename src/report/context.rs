@@ -36,7 +36,7 @@ pub struct Context<'a> {
 /// What the hits of a cell come to.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, and all answers occur")]
-pub(super) struct Decision {
+pub struct Decision {
     /// The list of rules to report, in [`Context::list`].
     list: u32,
     pub(super) severity: Severity,
@@ -108,12 +108,14 @@ impl<'a> Context<'a> {
     }
 
     /// Decisions by cell, in the order of the tally.
-    pub(super) fn decisions(&self) -> &[Decision] {
+    #[must_use]
+    pub fn decisions(&self) -> &[Decision] {
         &self.decisions
     }
 
     /// The rules that a decision leaves.
-    pub(super) fn list(&self, decision: &Decision) -> &[RuleId] {
+    #[must_use]
+    pub fn list(&self, decision: &Decision) -> &[RuleId] {
         self.lists.key(decision.list)
     }
 

@@ -15,6 +15,7 @@ pub mod mask;
 pub mod model;
 pub mod ndjson;
 mod ordinary;
+pub mod proposals;
 mod rows;
 pub mod sanitize;
 pub mod sink;

@@ -86,6 +86,11 @@ impl Sample {
     pub fn order(&self, other: &Self) -> Ordering {
         order((self.time, self.place), (other.time, other.place))
     }
+
+    /// Whether it comes after a line of that time and place.
+    pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
+        order((time, place), (self.time, self.place)) == Ordering::Less
+    }
 }
 
 fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {

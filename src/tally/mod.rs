@@ -5,8 +5,10 @@
 //! is built.
 
 mod cell;
+mod unlisted;
 
 pub use cell::{Cell, Place, Sample, Scope, span};
+pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
@@ -27,6 +29,7 @@ pub struct Tally {
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
     signs: Signs<(u32, u32)>,
+    unlisted: Unlisted,
 }
 
 /// Counts of one client.
@@ -75,6 +78,7 @@ impl Tally {
         for hit in &findings.hits {
             self.add(findings, hit, place);
         }
+        self.unlisted.absorb(findings, place);
     }
 
     fn count_allowed(&mut self, entry: u16, requests: u64) {
@@ -137,6 +141,7 @@ impl Tally {
                 None => self.cells.push(cell),
             }
         }
+        self.unlisted.merge(other.unlisted, &new);
     }
 
     /// All cells, in no order.
@@ -179,6 +184,12 @@ impl Tally {
     #[must_use]
     pub fn lists(&self) -> &[Box<[RuleId]>] {
         self.names.rules.keys()
+    }
+
+    /// The requests that no rule matched, where the run noted them.
+    #[must_use]
+    pub fn unlisted(&self) -> &Unlisted {
+        &self.unlisted
     }
 
     /// The client with a number.

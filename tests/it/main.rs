@@ -15,6 +15,7 @@ mod files;
 mod floors;
 mod hostile;
 mod laws;
+mod learn;
 mod memory;
 mod outputs;
 mod packed;

@@ -9,6 +9,7 @@ mod headline;
 mod layout;
 mod number;
 mod ordinary;
+pub(super) mod proposals;
 mod sections;
 
 use std::io::{self, Write};

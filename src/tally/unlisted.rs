@@ -1,0 +1,206 @@
+//! Who asked for what that no rule names, in counts that merge.
+//!
+//! It grows with the distinct pairs of a client and a path, eight bytes each and the slack of a hash table, and with the
+//! paths, some two hundred bytes each. A path that
+//! is seen to be ordinary takes no more of them: one that a client was led to by a link, or that many clients were given.
+//! Any split of a log comes to the same, as what makes a path ordinary only ever adds up.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::{Place, Sample, span};
+use crate::finding::{Findings, Unlisted as Request};
+use crate::names::Renumbering;
+use crate::record::Outcome;
+use crate::time::LogTime;
+
+/// A path that so many clients were given is ordinary, whoever they are.
+const MANY: u32 = 64;
+
+/// Requests that no rule matched, by path and by client.
+#[derive(Debug, Default)]
+pub struct Unlisted {
+    /// By the number of the path.
+    paths: Vec<Path>,
+    pairs: HashTable<Pair>,
+    state: RandomState,
+}
+
+#[derive(Debug, Default)]
+enum Path {
+    #[default]
+    Unseen,
+    Open(Box<Asked>),
+    Ordinary,
+}
+
+/// What is known of a path.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// How often it was asked for.
+    pub requests: u64,
+    /// How often with which status, in no order.
+    pub statuses: Vec<(Option<u16>, u64)>,
+    /// The earliest and the latest request, of those with a time.
+    pub times: Option<(LogTime, LogTime)>,
+    /// The earliest of all: its target without the query, empty where that is the path itself.
+    pub sample: Sample,
+    /// The status of that one.
+    pub status: Option<u16>,
+    /// Clients that were given it.
+    given: u32,
+}
+
+/// A client that asked for a path, and in the upper bits of the path what it got.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    client: u32,
+    path_and_got: u32,
+}
+
+/// It got a 2xx or a 304.
+const GIVEN: u32 = 1 << 31;
+/// It was sent elsewhere.
+const SENT_ON: u32 = 1 << 30;
+const PATH: u32 = SENT_ON - 1;
+
+impl Pair {
+    fn path(self) -> u32 {
+        self.path_and_got & PATH
+    }
+
+    fn key(self) -> (u32, u32) {
+        (self.client, self.path())
+    }
+}
+
+impl Unlisted {
+    /// Adds what was noted in a run of lines.
+    pub(super) fn absorb(&mut self, findings: &Findings, place: Place) {
+        for request in &findings.unlisted {
+            let place = Place { line: request.line.into(), offset: request.offset, ..place };
+            self.add(request, findings.target(request), place);
+        }
+    }
+
+    fn add(&mut self, request: &Request, target: &[u8], place: Place) {
+        let path = self.path_mut(request.path);
+        if request.linked {
+            *path = Path::Ordinary;
+        }
+        match path {
+            Path::Ordinary => return,
+            Path::Open(asked) => asked.count(request, target, place),
+            Path::Unseen => *path = Path::Open(Box::new(Asked::new(request, target, place))),
+        }
+        let got = match Outcome::of(request.status) {
+            Outcome::Answered => GIVEN,
+            Outcome::Redirected => SENT_ON,
+            _ => 0,
+        };
+        self.pair(Pair { client: request.client, path_and_got: request.path | got });
+    }
+
+    /// Adds another one, whose numbers are renumbered.
+    pub(super) fn merge(&mut self, other: Self, new: &Renumbering) {
+        for (number, path) in other.paths.into_iter().enumerate() {
+            let mine = match path {
+                Path::Unseen => continue,
+                _ => self.path_mut(new.paths[number]),
+            };
+            match (&mut *mine, path) {
+                (Path::Ordinary, _) | (_, Path::Unseen) => {}
+                (_, Path::Ordinary) => *mine = Path::Ordinary,
+                (Path::Open(mine), Path::Open(asked)) => mine.merge(*asked),
+                // The clients it was given to come with the pairs.
+                (Path::Unseen, Path::Open(asked)) => *mine = Path::Open(Box::new(Asked { given: 0, ..*asked })),
+            }
+        }
+        for pair in other.pairs {
+            let path = new.paths[pair.path() as usize];
+            self.pair(Pair { client: new.clients[pair.client as usize], path_and_got: path | (pair.path_and_got & !PATH) });
+        }
+    }
+
+    /// Adds a pair, unless its path is ordinary or comes to be.
+    fn pair(&mut self, pair: Pair) {
+        let Self { paths, pairs, state } = self;
+        let number = pair.path() as usize;
+        let Path::Open(asked) = &mut paths[number] else { return };
+        let hash = |pair: &Pair| state.hash_one(pair.key());
+        let mut entry =
+            pairs.entry(hash(&pair), |known| known.key() == pair.key(), hash).or_insert(Pair { path_and_got: pair.path(), ..pair });
+        let known = entry.get_mut();
+        asked.given += u32::from(pair.path_and_got & !known.path_and_got & GIVEN != 0);
+        known.path_and_got |= pair.path_and_got;
+        if asked.given >= MANY {
+            paths[number] = Path::Ordinary;
+        }
+    }
+
+    fn path_mut(&mut self, number: u32) -> &mut Path {
+        let at = number as usize;
+        if at >= self.paths.len() {
+            self.paths.resize_with(at + 1, Path::default);
+        }
+        &mut self.paths[at]
+    }
+
+    /// What is known of a path by its number; `None` for one that is ordinary or was not noted.
+    #[must_use]
+    pub fn asked(&self, path: u32) -> Option<&Asked> {
+        match self.paths.get(path as usize) {
+            Some(Path::Open(asked)) => Some(asked),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the paths that are ordinary.
+    pub fn ordinary(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.paths).filter(|(_, path)| matches!(path, Path::Ordinary)).map(|(number, _)| number)
+    }
+
+    /// Who asked for which of the others, and whether there was something to get: a 2xx or a 3xx. In no order.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32, bool)> {
+        let is_open = |pair: &&Pair| matches!(self.paths[pair.path() as usize], Path::Open(_));
+        self.pairs.iter().filter(is_open).map(|pair| (pair.client, pair.path(), pair.path_and_got & !PATH != 0))
+    }
+}
+
+impl Asked {
+    fn new(request: &Request, target: &[u8], place: Place) -> Self {
+        let sample = Sample { time: request.time, place, text: target.into(), parsed: true };
+        let statuses = vec![(request.status, 1)];
+        Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status, given: 0 }
+    }
+
+    fn count(&mut self, request: &Request, target: &[u8], place: Place) {
+        self.requests += 1;
+        self.count_status(request.status, 1);
+        self.times = span(self.times, request.time.map(|t| (t, t)));
+        if self.sample.is_later(request.time, place) {
+            self.sample = Sample { time: request.time, place, text: target.into(), parsed: true };
+            self.status = request.status;
+        }
+    }
+
+    fn count_status(&mut self, status: Option<u16>, requests: u64) {
+        match self.statuses.iter_mut().find(|(known, _)| *known == status) {
+            Some((_, sum)) => *sum += requests,
+            None => self.statuses.push((status, requests)),
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.times = span(self.times, other.times);
+        for (status, requests) in other.statuses {
+            self.count_status(status, requests);
+        }
+        if self.sample.is_later(other.sample.time, other.sample.place) {
+            (self.sample, self.status) = (other.sample, other.status);
+        }
+    }
+}

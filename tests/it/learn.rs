@@ -1,0 +1,209 @@
+//! `learn`: what is proposed, that it is the same however it is read, and that the rules it writes are rules.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::laws::gzip;
+use crate::rig::{Rig, Run, line};
+
+/// Rules of the test's own: what comes with the program learns new paths all the time.
+const RULES: &str = r#"
+[[rule]]
+id = "mine/env"
+title = "x"
+class = "config-exposure"
+severity = "high"
+paths = ["/.env"]
+
+[[rule]]
+id = "mine/shells"
+title = "x"
+class = "webshell"
+severity = "high"
+paths = ["/probe.php", "/shell.php"]
+"#;
+
+/// A client, in a network of its own, that asks for what the rules name and for these.
+fn prober(client: usize, paths: &[&str]) -> String {
+    let known = ["/.env", "/probe.php", "/shell.php"];
+    known.iter().chain(paths).map(|path| line(&format!("10.0.{client}.1"), &format!("GET {path} HTTP/1.1"), 404)).collect()
+}
+
+fn probers(paths: &[&str]) -> String {
+    (0..3).map(|client| prober(client, paths)).collect()
+}
+
+fn rig(log: impl AsRef<[u8]>) -> Rig {
+    let rig = Rig::new();
+    rig.file("base.toml", RULES);
+    rig.file("access.log", log);
+    rig
+}
+
+const LEARN: [&str; 4] = ["learn", "--no-builtin", "--rules", "base.toml"];
+
+fn learn(rig: &Rig, args: &[&str]) -> Run {
+    rig.run(LEARN.iter().chain(args))
+}
+
+/// The paths that are proposed, in their order.
+fn proposed(rig: &Rig) -> Vec<String> {
+    let run = learn(rig, &["-f", "json", "access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let report: Value = serde_json::from_slice(&run.stdout).unwrap();
+    report["proposals"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_unlisted_path_is_proposed_until_an_ordinary_client_gets_it() {
+    let log = probers(&["/unlisted.php?token=hidden"]);
+    let rig = rig(&log);
+    let table = learn(&rig, &["access.log"]).text();
+    assert!(
+        table.starts_with("1 unlisted path was asked for by 3 independent probers or more; 3 clients are known to probe.\n"),
+        "{table}"
+    );
+    assert!(table.contains("/unlisted.php") && table.contains("access.log:4") && table.contains("12 lines in 1 input"), "{table}");
+    let csv = learn(&rig, &["-f", "csv", "access.log"]).text();
+    let time = "2026-11-02T08:01:00+00:00";
+    let row = format!("1,/unlisted.php,3,0,3,0,404,learned/php-webshell,webshell,medium,{time},{time},404,/unlisted.php,access.log,4\n");
+    assert!(csv.starts_with("rank,path,probers,others,requests,") && csv.ends_with(&row), "{csv}");
+    let json = learn(&rig, &["-f", "json", "access.log"]).text();
+    assert!(!format!("{table}{csv}{json}").contains("hidden"));
+    assert_eq!(proposed(&rig), ["/unlisted.php"]);
+
+    fs::write(rig.path("access.log"), log + &line("192.0.2.1", "GET /unlisted.php HTTP/1.1", 200)).unwrap();
+    assert_eq!(proposed(&rig), [""; 0]);
+    let table = learn(&rig, &["access.log"]).text();
+    assert!(table.starts_with("No unlisted path was asked for by 3 independent probers; 3 clients"), "{table}");
+}
+
+#[test]
+fn fewer_or_more_probers_may_be_asked_for() {
+    let rig = rig((0..5).map(|n| prober(n, if n < 4 { &["/four.php", "/five.php"] } else { &["/five.php"] })).collect::<String>());
+    let paths = |least: &str| {
+        let text = learn(&rig, &["-f", "csv", "--min-probers", least, "access.log"]).text();
+        text.lines().skip(1).map(|row| row.split(',').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths("4"), ["/five.php", "/four.php"]);
+    assert_eq!(paths("5"), ["/five.php"]);
+    assert_eq!(paths("6"), [""; 0]);
+    let one = learn(&rig, &["-f", "csv", "--top", "1", "--emit-rules", "one.toml", "access.log"]).text();
+    assert!(one.lines().count() == 2 && one.contains("/five.php"), "{one}");
+    assert!(!fs::read_to_string(rig.path("one.toml")).unwrap().contains("/four.php"));
+}
+
+/// A log of some size: a site, its visitors, and probers all through it.
+fn busy() -> String {
+    let words = ["/one.php", "/Two.php", "/old/three.zip", "/.four", "/panel/five", "/1234567.php"];
+    (0..400)
+        .map(|n| {
+            let pages: String =
+                (0..100).map(|page| line(&format!("192.0.2.{}", (n + page) % 200), &format!("GET /page/{page} HTTP/1.1"), 200)).collect();
+            if n % 20 == 0 { pages + &prober(n / 20, &words[..n / 20 % 7]) } else { pages }
+        })
+        .collect()
+}
+
+#[test]
+fn threads_maps_and_packing_change_no_byte() {
+    let log = busy();
+    let rig = rig(&log);
+    let told = |args: &[&str]| {
+        let run = learn(&rig, &[args, &["--emit-rules", "new.toml", "access.log"]].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        (run.text(), fs::read_to_string(rig.path("new.toml")).unwrap())
+    };
+    for format in ["table", "csv", "json"] {
+        let expected = told(&["-f", format, "-j1", "--mmap", "never"]);
+        assert!(expected.0.contains("/two.php") && expected.1.contains("/two.php"), "{expected:?}");
+        for threads in ["1", "2", "8"] {
+            for mmap in ["always", "never"] {
+                assert!(told(&["-f", format, "-j", threads, "--mmap", mmap]) == expected, "{format}, {threads} threads, mmap {mmap}");
+            }
+        }
+    }
+    let expected = told(&["-f", "csv"]);
+    rig.file("access.log", gzip(log.as_bytes()));
+    assert!(told(&["-f", "csv"]) == expected, "packed");
+    let piped = rig.run_with_stdin(LEARN.iter().chain(&["-f", "csv", "-"]), log.as_bytes());
+    assert_eq!(piped.text().replace(",-,", ",access.log,"), expected.0, "{}", piped.stderr);
+}
+
+#[test]
+fn the_rules_it_writes_pass_their_tests_and_find_the_paths() {
+    let rig = rig(busy());
+    assert_eq!(learn(&rig, &["-q", "--emit-rules", "learned.toml", "access.log"]).code, 0);
+    let test = rig.run(["rules", "test", "learned.toml"]);
+    assert_eq!((test.code, test.text().split(',').next()), (0, Some("4 rules")), "{}{}", test.text(), test.stderr);
+    let (scan, report) = rig.json(["--no-builtin", "--rules", "learned.toml", "access.log"]);
+    assert_eq!(scan.code, 0, "{}", scan.stderr);
+    let mut found: Vec<_> = report["paths"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap().to_lowercase()).collect();
+    found.sort();
+    assert_eq!(found, ["/.four", "/old/three.zip", "/one.php", "/panel/five", "/two.php"]);
+    let again = learn(&rig, &["--rules", "learned.toml", "-f", "csv", "access.log"]).text();
+    assert_eq!(again.lines().count(), 1, "{again}");
+}
+
+#[test]
+fn rules_that_are_in_use_are_not_written_over() {
+    let rig = rig(busy());
+    for rules in ["base.toml", "."] {
+        let run = rig.run(["learn", "--rules", rules, "--emit-rules", "base.toml", "access.log"]);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(run.stderr.contains("base.toml: --emit-rules would overwrite rules that --rules reads"), "{}", run.stderr);
+    }
+    assert_eq!(fs::read_to_string(rig.path("base.toml")).unwrap(), RULES);
+    let run = learn(&rig, &["--emit-rules", "access.log", "access.log"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("--emit-rules would overwrite an input"), "{}", run.stderr);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_read() {
+    let rig = rig(busy());
+    for (args, code, told) in [
+        (&["-f", "ndjson"][..], 2, "learn does not print ndjson"),
+        (&["--emit-rules", "-"], 2, "would both go to standard output"),
+        (&["--emit-rules", "x.toml", "-o", "x.toml"], 2, "would both go to x.toml"),
+        (&["--emit-rules", "nowhere/x.toml"], 4, "nowhere/x.toml"),
+        (&["--min-probers", "0"], 2, "type 1 or more"),
+        (&["--min-severity", "high"], 2, "unexpected argument"),
+    ] {
+        let run = learn(&rig, &[args, &["access.log"]].concat());
+        assert_eq!(run.code, code, "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(told) && run.stdout.is_empty(), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn hostile_paths_stay_text() {
+    let hostile = [
+        r"/a\x22]%0a[[rule]].php",
+        "/%22%5d%0d%0aid=%22x.php",
+        "/\u{202e}x.php",
+        "/%1b[31mred.php",
+        "/it's-#-a,b=c&d;e.php",
+        "/back%5cslash'''.php",
+        "/=cmd|'calc'!a0.php",
+    ];
+    let rig = rig(probers(&hostile));
+    for format in ["table", "csv", "json"] {
+        let run = learn(&rig, &["-f", format, "--emit-rules", "new.toml", "access.log"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    let text = fs::read_to_string(rig.path("new.toml")).unwrap();
+    assert!(text.bytes().all(|b| b == b'\n' || (b' '..=b'~').contains(&b)), "{text}");
+    assert!(text.contains("\"/=cmd|'calc'!a0.php\""), "{text}");
+    let tested = rig.run(["rules", "test", "new.toml"]);
+    assert_eq!((tested.code, tested.text().split(',').next()), (0, Some("2 rules")), "{text}{}", tested.stderr);
+}
+
+#[test]
+fn an_input_that_is_not_there_is_named() {
+    let rig = rig(busy());
+    let run = learn(&rig, &["-f", "csv", "access.log", "gone.log"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("gone.log") && run.text().contains("/one.php"), "{}", run.stderr);
+}
