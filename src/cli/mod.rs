@@ -124,9 +124,7 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
             id: args.id,
             file: args.file,
         })),
-        RulesCommand::Import(args) => {
-            Ok(command::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file }))
-        }
+        RulesCommand::Import(args) => Ok(command::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file })),
     };
     done.unwrap_or_else(refused)
 }

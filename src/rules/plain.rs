@@ -200,9 +200,14 @@ mod tests {
 
     #[test]
     fn a_path_stands_in_another_as_whole_segments() {
-        for (literal, path, expected) in
-            [("/a", "/a", true), ("/a", "/x/A/b", true), ("/a", "/ab", false), ("/a", "/ab/a", true), ("/a/", "/a/b", true), ("/a/", "/a", false)]
-        {
+        for (literal, path, expected) in [
+            ("/a", "/a", true),
+            ("/a", "/x/A/b", true),
+            ("/a", "/ab", false),
+            ("/a", "/ab/a", true),
+            ("/a/", "/a/b", true),
+            ("/a/", "/a", false),
+        ] {
             assert_eq!(stands_in(literal, path), expected, "{literal} {path}");
         }
     }

@@ -42,7 +42,9 @@ fn done(asked: &Added) -> Result<Exit, Exit> {
     let path = asked.file.as_path();
     let name = shown(&path.display().to_string());
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
-        return Err(message::refused(&format!("{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml")));
+        return Err(message::refused(&format!(
+            "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
+        )));
     }
     let paths = asked.paths.iter().map(|p| plain::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::refused(&e))?;
     let there = file::read(path).map_err(|error| message::refused(&format!("{name}: cannot read rules: {error}")))?;

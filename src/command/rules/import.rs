@@ -50,7 +50,10 @@ fn done(asked: &Imported) -> Result<Exit, Exit> {
     }
     let (drafts, left_out) = read(&files, asked.origin)?;
     if drafts.is_empty() {
-        return Err(message::refused(&format!("nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates", count(files.len(), "file"))));
+        return Err(message::refused(&format!(
+            "nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates",
+            count(files.len(), "file")
+        )));
     }
     let drafts = tried(drafts)?;
     let text = written(&drafts);

@@ -45,7 +45,7 @@ struct Words<'t, F> {
     depth: usize,
 }
 
-impl<'t, F> Words<'t, F> {
+impl<F> Words<'_, F> {
     fn next(&mut self) -> Option<String> {
         while self.chars.next_if(|c| c.is_whitespace()).is_some() {}
         let first = self.chars.next()?;
@@ -212,9 +212,14 @@ mod tests {
 
     #[test]
     fn texts_are_decoded() {
-        for (text, expected) in
-            [("=select%20", Some("=select ")), ("%2Fetc", Some("/etc")), ("=cmd%20/c%", None), ("a%2", None), ("50%x", None), ("100%x1", Some("100%x1"))]
-        {
+        for (text, expected) in [
+            ("=select%20", Some("=select ")),
+            ("%2Fetc", Some("/etc")),
+            ("=cmd%20/c%", None),
+            ("a%2", None),
+            ("50%x", None),
+            ("100%x1", Some("100%x1")),
+        ] {
             assert_eq!(decoded(text).as_deref(), expected, "{text}");
         }
     }

@@ -53,9 +53,14 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
     let (class, severity) = if is_agents { ("scanner-agent", Severity::Low) } else { (class, severity) };
     let mut draft = Draft::new(format!("crs/{}", slug(stem, "data")), &format!("Word of the list {stem}"), class, severity);
     if is_agents {
-        draft.hits = words.iter().take(2).map(|word| Example { request: "GET /".into(), user_agent: Some(word.clone()), ..Example::default() }).collect();
+        draft.hits = words
+            .iter()
+            .take(2)
+            .map(|word| Example { request: "GET /".into(), user_agent: Some(word.clone()), ..Example::default() })
+            .collect();
         let ordinary = ["Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0", "NetNewsWire (RSS Reader)"];
-        draft.misses = ordinary.iter().map(|a| Example { request: "GET /".into(), user_agent: Some((*a).into()), ..Example::default() }).collect();
+        draft.misses =
+            ordinary.iter().map(|a| Example { request: "GET /".into(), user_agent: Some((*a).into()), ..Example::default() }).collect();
         draft.agents = words;
     } else {
         draft.hits = words.iter().take(2).map(|word| Example::of(format!("GET /?q={}", in_query(word)))).collect();

@@ -109,9 +109,13 @@ mod tests {
 
     #[test]
     fn catalogue_numbers_have_a_form() {
-        for (text, expected) in
-            [("CVE-2021-41773", true), ("CVE-2021-123", false), ("cve-2021-41773", false), ("CVE-21-41773", false), ("CVE-2021-4177x", false)]
-        {
+        for (text, expected) in [
+            ("CVE-2021-41773", true),
+            ("CVE-2021-123", false),
+            ("cve-2021-41773", false),
+            ("CVE-21-41773", false),
+            ("CVE-2021-4177x", false),
+        ] {
             assert_eq!(is_cve(text), expected, "{text}");
         }
         for (text, expected) in [("T1190", true), ("T1595.002", true), ("T119", false), ("1190", false), ("T1595.02", false)] {

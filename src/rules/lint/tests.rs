@@ -66,12 +66,16 @@ fn a_part_of_a_rule_within_another_is_named() {
     let rules = rule("a", "paths = ['/q/zz/a', '/yy']") + &rule("b", "paths = ['/zz']");
     assert_eq!(said(&rules), ["x/a: paths: '/q/zz/a' is found by 'x/b' already"]);
     assert_eq!(said(&rule("a", "paths = ['/zz', '/q/zz/a']")), ["x/a: paths: found by another one of the same list: '/q/zz/a by /zz'"]);
-    assert_eq!(said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")), ["x/a: words: found by another one of the same list: 'zzzy by zzz'"]);
+    assert_eq!(
+        said(&rule("a", "words = ['zzz', 'zzzy']\nregex = 'z'")),
+        ["x/a: words: found by another one of the same list: 'zzzy by zzz'"]
+    );
 }
 
 #[test]
 fn what_costs_time_on_every_line_is_named() {
-    let said = said(&(rule("a", "suffixes = ['.php']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
+    let said =
+        said(&(rule("a", "suffixes = ['.php']\nmethods = ['PUT']") + &rule("b", "words = [' http/']") + &rule("c", "agents = ['gecko']")));
     assert_eq!(said.len(), 3, "{said:?}");
     assert!(said[0].starts_with("x/a: suffixes: '.php' stands in ") && said[2].starts_with("x/c: agents: 'gecko'"), "{said:?}");
 }
