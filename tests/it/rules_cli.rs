@@ -114,6 +114,13 @@ fn a_path_that_is_found_already_is_not_added() {
 }
 
 #[test]
+fn add_warns_of_what_ordinary_clients_ask_for() {
+    let rig = rig_with_log(&[]);
+    let run = rig.run(["rules", "add", "/index.html"]);
+    assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients ask for it too"), "{}", run.stderr);
+}
+
+#[test]
 fn add_refuses_what_no_rule_can_be_made_of() {
     let rig = rig_with_log(&[]);
     rig.file("broken.toml", "[[rule]\n");
