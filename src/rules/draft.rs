@@ -173,9 +173,24 @@ pub fn slug(text: &str, fallback: &str) -> String {
     if slug.is_empty() { fallback.to_owned() } else { slug.to_owned() }
 }
 
-/// A text as TOML writes it.
+/// A text as TOML writes it. What cannot be seen, or turns the direction of writing, is escaped: a rule file is read by
+/// people.
 pub(super) fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+    let unseen = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
+    if !text.contains(unseen) {
+        return toml::Value::String(text.to_owned()).to_string();
+    }
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() || unseen(c) => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
 }
 
 /// One line of a hundred characters that begins with a capital and does not end like a sentence.
@@ -243,6 +258,16 @@ mod tests {
             [("old  admin\npage.", "Old admin page"), ("phpMyAdmin panel", "phpMyAdmin panel"), ("", ""), (".env file", ".env file")]
         {
             assert_eq!(tidy_title(title), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped() {
+        for text in ["a\u{202e}b\"\\\n\u{1}", "\u{feff}", "plain 'and' \"quoted\"", "\u{9b}"] {
+            let written = quoted(text);
+            assert!(!written.contains(['\u{202e}', '\u{feff}', '\u{9b}']), "{written}");
+            let read: toml::Table = toml::from_str(&format!("a = {written}")).unwrap();
+            assert_eq!(read["a"].as_str(), Some(text), "{written}");
         }
     }
 

@@ -21,4 +21,5 @@ mod outputs;
 mod packed;
 mod resources;
 mod rig;
+mod rules_cli;
 mod samples;

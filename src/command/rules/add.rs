@@ -10,6 +10,7 @@ use super::super::{Exit, message, stdout};
 use super::{Judge, file};
 use crate::finding::Severity;
 use crate::rules::draft::{Draft, Example, slug};
+use crate::rules::lint::is_ordinary;
 use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, plain};
 
 /// The file where none is named.
@@ -80,7 +81,12 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
         match worst {
             Some(rule) => tell_found(&path, rule, wanted),
             None if new.contains(&path) => {}
-            None => new.push(path),
+            None => {
+                if is_ordinary(&path) {
+                    message::warning(&format!("{}: ordinary clients ask for it too, and each of them will be reported", shown(&path)));
+                }
+                new.push(path);
+            }
         }
     }
     new

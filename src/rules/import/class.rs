@@ -58,7 +58,9 @@ pub(super) fn class(text: &str, fallback: &'static str) -> &'static str {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let stands = |word: &str| {
         text.match_indices(word).any(|(at, _)| {
-            !is_letter(text[..at].chars().next_back()) && !(word.len() < 5 && is_letter(text[at + word.len()..].chars().next()))
+            let (before, behind) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+            // A short word is one by itself: `git` is not in `digital`, nor in `github`.
+            !is_letter(before) && (word.len() > 4 || !is_letter(behind))
         })
     };
     WORDS.iter().find(|(word, _)| stands(word)).map_or(fallback, |(_, class)| class)

@@ -45,7 +45,7 @@ struct Words<'t, F> {
     depth: usize,
 }
 
-impl<'t, F> Words<'t, F> {
+impl<F> Words<'_, F> {
     fn next(&mut self) -> Option<String> {
         while self.chars.next_if(|c| c.is_whitespace()).is_some() {}
         let first = self.chars.next()?;

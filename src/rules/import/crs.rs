@@ -52,18 +52,17 @@ pub(super) fn rules(stem: &str, text: &str) -> Import {
     let (_, class, severity) = FILES.into_iter().find(|(part, ..)| name.contains(part)).unwrap_or(FILES[FILES.len() - 1]);
     let (class, severity) = if is_agents { ("scanner-agent", Severity::Low) } else { (class, severity) };
     let mut draft = Draft::new(format!("crs/{}", slug(stem, "data")), &format!("Word of the list {stem}"), class, severity);
+    let shown = [&words[0], words.last().unwrap_or(&words[0])];
     if is_agents {
-        draft.hits = words
-            .iter()
-            .take(2)
-            .map(|word| Example { request: "GET /".into(), user_agent: Some(word.clone()), ..Example::default() })
-            .collect();
+        let agent = |agent: String| Example { request: "GET /".into(), user_agent: Some(agent), ..Example::default() };
         let ordinary = ["Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0", "NetNewsWire (RSS Reader)"];
-        draft.misses =
-            ordinary.iter().map(|a| Example { request: "GET /".into(), user_agent: Some((*a).into()), ..Example::default() }).collect();
+        let sent = shown.map(|word| word.replace('\\', "\\\\"));
+        draft.hits = vec![agent(sent[0].clone()), agent(format!("Mozilla/5.0 {}", sent[1]))];
+        draft.misses = ordinary.map(|name| agent(name.into())).into();
         draft.agents = words;
     } else {
-        draft.hits = words.iter().take(2).map(|word| Example::of(format!("GET /?q={}", in_query(word)))).collect();
+        let [first, last] = shown.map(|word| in_query(word));
+        draft.hits = [format!("GET /?q={first}"), format!("GET /index?x=1&q={last}")].map(Example::of).into();
         draft.misses = ["GET /about", "GET /search?q=red+shoes"].map(|request| Example::of(request.into())).into();
         draft.words = words;
     }

@@ -115,7 +115,9 @@ pub fn settle(import: &mut Import, taken: &mut BTreeSet<String>) {
         }
         true
     });
-    refused.into_iter().for_each(|(why, what)| import.left_out.push(why, what));
+    for (why, what) in refused {
+        import.left_out.push(why, what);
+    }
 }
 
 fn reason(error: &RuleError) -> String {
@@ -136,7 +138,7 @@ fn is_ordinary(path: &str) -> bool {
 
 /// A text as a client sends it in a query: every byte that could mean something is escaped.
 fn in_query(text: &str) -> String {
-    super::plain::encoded_but(text, b"/-.~")
+    super::plain::encoded_but(text, b"/-._~")
 }
 
 #[cfg(test)]

@@ -143,9 +143,9 @@ fn draft(blank: &Draft, method: &str, target: &str) -> Result<Draft, String> {
     draft.methods = if method == "GET" { Vec::new() } else { vec![method.to_owned()] };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if is_disguised(path) {
-        by_target(&mut draft, target)?
+        by_target(&mut draft, target)?;
     } else {
-        by_path(&mut draft, path, query)?
+        by_path(&mut draft, path, query)?;
     }
     Ok(draft)
 }

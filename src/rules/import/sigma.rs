@@ -46,7 +46,7 @@ fn rule(stem: &str, document: &Node, import: &mut Import) -> Result<(), String> 
     for condition in conditions {
         let expression = condition::parse(condition, &find).map_err(|why| format!("its condition '{condition}': {why}"))?;
         for mut tests in alternatives(&expression, false)? {
-            drop_ordinary(&mut tests, &title, &mut import.left_out);
+            drop_useless(&mut tests, &title, &mut import.left_out);
             match draft(&blank, &tests) {
                 Ok(draft) => {
                     if tests.iter().any(|(test, _)| test.values.iter().any(Pattern::is_regex)) {
@@ -61,13 +61,11 @@ fn rule(stem: &str, document: &Node, import: &mut Import) -> Result<(), String> 
     Ok(())
 }
 
-/// Leaves out what is written with escapes and stands in ordinary requests without them: our fields are decoded.
-fn drop_ordinary(tests: &mut [(Test, bool)], title: &str, left_out: &mut LeftOut) {
+/// Leaves out values of which others stand beside: a rule that looks for fewer texts finds less.
+fn drop_useless(tests: &mut [(Test, bool)], title: &str, left_out: &mut LeftOut) {
     for (test, _) in tests.iter_mut().filter(|(_, negated)| !negated) {
-        let ordinary = test.values.extract_if(.., |value| value.is_ordinary);
-        for value in ordinary {
-            let text = value.example().unwrap_or_default();
-            left_out.push("its plain form is ordinary, and our fields are decoded", format!("{title}: {text}"));
+        for value in test.values.extract_if(.., |value| value.useless.is_some()) {
+            left_out.push(value.useless.unwrap_or_default(), format!("{title}: '{}'", value.example().unwrap_or_default()));
         }
     }
 }

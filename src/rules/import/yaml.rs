@@ -149,10 +149,9 @@ mod tests {
 
     #[test]
     fn a_bomb_is_refused() {
-        let mut text = String::from("- &a0 [x, x, x, x, x, x, x, x, x, x]\n");
-        for n in 1..12 {
-            text += &format!("- &a{n} [{}]\n", format!("*a{}, ", n - 1).repeat(9).trim_end_matches(", "));
-        }
+        let nine = |item: String| format!("[{}]\n", vec![item; 9].join(", "));
+        let lines = (1..12).map(|n| format!("- &a{n} {}", nine(format!("*a{}", n - 1))));
+        let text: String = std::iter::once(format!("- &a0 {}", nine("x".into()))).chain(lines).collect();
         assert!(documents(&text).unwrap_err().contains("values"));
         assert!(documents(&"[".repeat(10_000)).is_err());
         assert!(documents("a: 'b\n").unwrap_err().contains("line "));

@@ -13,9 +13,9 @@ use super::super::load::Located;
 use super::literal::{List, fields};
 use super::{Complaint, Level, say};
 
-/// Ordinary request lines.
+/// Ordinary request lines, in lower case.
 const REQUESTS: &str = include_str!("requests.txt");
-/// Ordinary user agents and referers.
+/// Ordinary user agents and referers, in lower case.
 const HEADERS: &str = include_str!("headers.txt");
 
 /// A literal may stand in one of so many requests ...
@@ -48,6 +48,9 @@ pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
 }
 
 fn tell(rule: &Located, list: List, literal: &str, (sample, one_in): (&str, usize), begins: bool, found: &mut Vec<Complaint>) {
+    if !is_there(literal, sample) {
+        return;
+    }
     let (seen, all) = seen(literal, sample, begins);
     if seen * one_in > all {
         let what = format!("{}: '{}' stands in {seen} of {all} ordinary lines", list.key(), literal.escape_debug());
@@ -58,27 +61,33 @@ fn tell(rule: &Located, list: List, literal: &str, (sample, one_in): (&str, usiz
 /// In how many lines of a sample a literal stands, and how many lines there are.
 fn seen(literal: &str, sample: &str, begins: bool) -> (usize, usize) {
     let lines = || sample.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let holds = |line: &&str| {
-        let line = line.to_ascii_lowercase();
-        if begins { line.starts_with(literal) } else { line.contains(literal) }
-    };
+    let holds = |line: &&str| if begins { line.starts_with(literal) } else { line.contains(literal) };
     (lines().filter(holds).count(), lines().count())
+}
+
+/// Whether a text stands anywhere in a sample: most do not, and need no counting.
+fn is_there(text: &str, sample: &str) -> bool {
+    memchr::memmem::find(sample.as_bytes(), text.as_bytes()).is_some()
 }
 
 /// Whether a text stands in so many ordinary requests or headers that it says nothing.
 pub(in crate::rules) fn is_common(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    [REQUESTS, HEADERS].iter().any(|sample| {
+    [(REQUESTS, ONE_IN_REQUESTS), (HEADERS, ONE_IN_HEADERS)].iter().any(|(sample, one_in)| {
         let (seen, all) = seen(&text, sample, false);
-        seen * ONE_IN_REQUESTS > all
+        seen * one_in > all
     })
 }
 
 /// Whether ordinary clients ask for this path: it stands in the sample as a whole path.
-pub(in crate::rules) fn is_ordinary(path: &str) -> bool {
+#[must_use]
+pub fn is_ordinary(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
+    if !is_there(path.trim_end_matches('/'), REQUESTS) {
+        return false;
+    }
     REQUESTS.lines().filter(|line| !line.starts_with('#')).any(|line| {
-        let target = line.split(' ').nth(1).unwrap_or_default().to_ascii_lowercase();
+        let target = line.split(' ').nth(1).unwrap_or_default();
         target.split('?').next().is_some_and(|asked| asked.trim_end_matches('/') == path.trim_end_matches('/'))
     })
 }
@@ -102,6 +111,7 @@ mod tests {
         for sample in [REQUESTS, HEADERS] {
             let lines: Vec<_> = sample.lines().filter(|line| !line.starts_with('#')).collect();
             assert!(lines.len() >= 2 * ONE_IN_REQUESTS, "{}", lines.len());
+            assert!(lines.iter().all(|line| **line == line.to_ascii_lowercase()));
             assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len(), "a line stands there twice");
         }
     }

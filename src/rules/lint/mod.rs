@@ -10,7 +10,8 @@ mod literal;
 
 use std::fmt;
 
-pub(super) use self::common::{is_common, is_ordinary};
+pub(super) use self::common::is_common;
+pub use self::common::is_ordinary;
 
 use super::case::Case;
 use super::compile::compile;

@@ -66,7 +66,7 @@ pub(super) struct Test {
 
 /// What a rule asks of one field.
 #[derive(Default)]
-struct Texts<'t> {
+struct Sought<'t> {
     part: Option<Part>,
     tests: Vec<&'t Test>,
 }
@@ -78,16 +78,19 @@ struct Texts<'t> {
 /// What of them a rule of ours cannot say.
 pub(super) fn draft(blank: &Draft, tests: &[(Test, bool)]) -> Result<Draft, String> {
     let mut draft = blank.clone();
-    let mut texts = Texts::default();
+    let mut sought = Sought::default();
     for (test, _) in tests.iter().filter(|(_, negated)| !negated) {
         if test.values.is_empty() {
             return Err("nothing of a search is left".into());
         }
-        must(&mut draft, &mut texts, test)?;
+        must(&mut draft, &mut sought, test)?;
     }
-    asked_texts(&mut draft, &texts)?;
-    let part = texts.part;
+    words_and_regex(&mut draft, &sought)?;
+    let part = sought.part;
     for (test, _) in tests.iter().filter(|(_, negated)| *negated) {
+        if test.values.iter().any(|value| value.useless.is_some()) {
+            return Err("what it excuses is written with escapes, and our fields are decoded".into());
+        }
         must_not(&mut draft, part, test)?;
     }
     let no_literal = draft.words.is_empty() && draft.agents.is_empty() && draft.globs.is_empty();
@@ -98,11 +101,11 @@ pub(super) fn draft(blank: &Draft, tests: &[(Test, bool)]) -> Result<Draft, Stri
     if !draft.agents.is_empty() && draft.words.is_empty() && draft.globs.is_empty() && draft.class == "exposure" {
         draft.class = "scanner-agent".into();
     }
-    with_cases(&mut draft, &texts, tests);
+    with_cases(&mut draft, &sought, tests);
     Ok(draft)
 }
 
-fn must<'t>(draft: &mut Draft, texts: &mut Texts<'t>, test: &'t Test) -> Result<(), String> {
+fn must<'t>(draft: &mut Draft, sought: &mut Sought<'t>, test: &'t Test) -> Result<(), String> {
     match test.part {
         Part::Method => {
             let methods = exact(test, "a method")?;
@@ -121,19 +124,19 @@ fn must<'t>(draft: &mut Draft, texts: &mut Texts<'t>, test: &'t Test) -> Result<
             draft.agents = words(test);
         }
         part => {
-            if texts.part.is_some_and(|other| other != part) {
+            if sought.part.is_some_and(|other| other != part) {
                 return Err("it looks for texts in two fields; a rule of ours does in one".into());
             }
-            texts.part = Some(part);
-            texts.tests.push(test);
+            sought.part = Some(part);
+            sought.tests.push(test);
         }
     }
     Ok(())
 }
 
 /// Words and regex.
-fn asked_texts(draft: &mut Draft, texts: &Texts<'_>) -> Result<(), String> {
-    let (Some(part), tests) = (texts.part, &texts.tests) else { return Ok(()) };
+fn words_and_regex(draft: &mut Draft, sought: &Sought<'_>) -> Result<(), String> {
+    let (Some(part), tests) = (sought.part, &sought.tests) else { return Ok(()) };
     if tests.len() > MOST_TEXTS {
         return Err(format!("it looks for more than {MOST_TEXTS} texts at once"));
     }
@@ -146,7 +149,7 @@ fn asked_texts(draft: &mut Draft, texts: &Texts<'_>) -> Result<(), String> {
         return Ok(());
     }
     let literals = |test: &&Test| test.values.iter().map(|v| v.literal().map(str::to_owned)).collect::<Option<Vec<_>>>();
-    draft.words = tests.iter().filter_map(literals).next().ok_or("no text of three letters in it must stand there")?;
+    draft.words = tests.iter().find_map(literals).ok_or("no text of three letters in it must stand there")?;
     draft.words.sort();
     draft.words.dedup();
     let each: Vec<String> =
@@ -220,18 +223,19 @@ fn common<T: PartialEq + Clone>(left: &[T], right: &[T]) -> Result<Vec<T>, Strin
 }
 
 /// Two requests that it matches, where some can be made, and two ordinary ones.
-fn with_cases(draft: &mut Draft, texts: &Texts<'_>, tests: &[(Test, bool)]) {
-    draft.hits = (0..2).filter_map(|n| example(draft, texts, tests, n)).collect();
+fn with_cases(draft: &mut Draft, sought: &Sought<'_>, tests: &[(Test, bool)]) {
+    draft.hits = (0..2).filter_map(|n| example(draft, sought, tests, n)).collect();
     draft.hits.dedup();
     draft.misses = ["/about", "/search?q=red+shoes"].map(|target| Example::of(format!("GET {target}"))).into();
 }
 
-fn example(draft: &Draft, texts: &Texts<'_>, tests: &[(Test, bool)], n: usize) -> Option<Example> {
+fn example(draft: &Draft, sought: &Sought<'_>, tests: &[(Test, bool)], n: usize) -> Option<Example> {
     let pick = |test: &Test| test.values.get(n).or(test.values.first()).and_then(|v| v.example().map(|text| (v.at_start, v.at_end, text)));
-    let mut parts = texts.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
+    let mut parts = sought.tests.iter().map(|test| pick(test)).collect::<Option<Vec<_>>>()?;
     parts.sort_by_key(|(at_start, at_end, _)| (!at_start, *at_end));
     let text = parts.iter().map(|(.., text)| text.as_str()).collect::<Vec<_>>().join(" ");
     let at_start = parts.first().is_some_and(|(at_start, ..)| *at_start);
+    let at_end = parts.last().is_some_and(|(_, at_end, _)| *at_end);
     let stem = tests.iter().find(|(test, negated)| test.part == Part::Stem && !negated).and_then(|(test, _)| pick(test));
     let path = stem.map_or_else(
         || if n == 0 { "/".into() } else { "/index".into() },
@@ -239,10 +243,11 @@ fn example(draft: &Draft, texts: &Texts<'_>, tests: &[(Test, bool)], n: usize) -
             if text.starts_with('/') { text } else { format!("/x{text}") }
         },
     );
-    let header = |part: Part| (texts.part == Some(part)).then(|| text.replace('\\', "\\\\"));
-    let target = match texts.part {
+    let header = |part: Part| (sought.part == Some(part)).then(|| text.replace('\\', "\\\\"));
+    let target = match sought.part {
         Some(Part::Target) if at_start => encoded_but(&text, b"/-._~?=&"),
-        Some(Part::Target | Part::Anywhere) => format!("{}?q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-.")),
+        Some(Part::Target) if n == 1 && !at_end => format!("{}?x=1&q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
+        Some(Part::Target | Part::Anywhere) => format!("{}?q={}", encoded_but(&path, b"/-._~"), encoded_but(&text, b"/-._")),
         _ => encoded_but(&path, b"/-._~"),
     };
     let agent = draft.agents.get(n).or(draft.agents.first()).map(|agent| agent.replace('\\', "\\\\"));

@@ -25,8 +25,8 @@ pub(super) struct Pattern {
     pub(super) at_start: bool,
     /// ... or behind it.
     pub(super) at_end: bool,
-    /// It is written with escapes, and without them it stands in ordinary requests.
-    pub(super) is_ordinary: bool,
+    /// Why nothing can be looked for with it, where that is so.
+    pub(super) useless: Option<&'static str>,
     pieces: Vec<Piece>,
 }
 
@@ -57,15 +57,19 @@ impl Pattern {
             at_end = false;
             pieces.pop();
         }
-        let mut is_ordinary = false;
+        let mut useless = None;
         for piece in &mut pieces {
             if let (Piece::Text(text), true) = (piece, sent) {
-                let plain = decoded(text).ok_or_else(|| format!("'{value}' ends within an escape, and our fields are decoded"))?;
-                is_ordinary |= plain != *text && is_common(&plain);
-                *text = plain;
+                match decoded(text) {
+                    Some(plain) if plain != *text && is_common(&plain) => {
+                        useless = Some("its plain form is ordinary, and our fields are decoded");
+                    }
+                    Some(plain) => *text = plain,
+                    None => useless = Some("it ends within an escape, and our fields are decoded"),
+                }
             }
         }
-        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, is_ordinary, pieces }) }
+        if pieces.is_empty() { Err(format!("'{value}' matches everything")) } else { Ok(Self { at_start, at_end, useless, pieces }) }
     }
 
     fn of_regex(source: &str) -> Result<Self, String> {
@@ -76,7 +80,7 @@ impl Pattern {
         let hir = regex_syntax::parse(source).map_err(|_| "its regex is none of ours: no look-around, no back-references".to_owned())?;
         let mut longest = String::new();
         required(&hir, &mut longest);
-        Ok(Self { at_start: false, at_end: false, is_ordinary: false, pieces: vec![Piece::Regex(source.to_owned(), longest)] })
+        Ok(Self { at_start: false, at_end: false, useless: None, pieces: vec![Piece::Regex(source.to_owned(), longest)] })
     }
 
     pub(super) fn is_regex(&self) -> bool {
