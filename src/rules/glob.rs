@@ -14,7 +14,7 @@ pub(super) fn to_regex(glob: &str, root: bool) -> String {
         } else if c == '?' {
             ("[^/]".to_owned(), 1)
         } else {
-            (regex::escape(c.encode_utf8(&mut [0; 4])), c.len_utf8())
+            (regex::escape(c.to_ascii_lowercase().encode_utf8(&mut [0; 4])), c.len_utf8())
         };
         regex.push_str(&piece);
         rest = &rest[length..];

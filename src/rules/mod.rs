@@ -11,6 +11,7 @@ mod condition;
 mod definition;
 pub mod draft;
 mod error;
+mod fold;
 mod glob;
 pub mod import;
 pub mod lint;

@@ -1,6 +1,9 @@
 //! One regex of a rule, held to a size: linear time is the regex crate's promise, and a limit on the program keeps the
 //! constant small.
 //!
+//! Rules look at text in lower case, and a regex that ignores case is four times the work to compile: one in which no
+//! capital letter is meant is compiled as it stands (see [`fold`](super::fold)).
+//!
 //! The patterns of built-in rules are compiled when they are first tried, because a scan tries few of them and three
 //! hundred cost more than a small log; the tests compile them all. Those of other rules are compiled at once, so that a
 //! mistake is told before the first line is read.
@@ -9,6 +12,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
+
+use super::fold;
 
 /// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
 const SIZE: usize = 1 << 19;
@@ -32,7 +37,7 @@ impl Pattern {
 
     /// Any of these texts.
     pub(super) fn any_of(texts: &[String]) -> Option<Self> {
-        let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(t)).collect();
+        let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(&t.to_ascii_lowercase())).collect();
         (!texts.is_empty()).then(|| Self::later(alternatives.join("|")))
     }
 
@@ -72,7 +77,7 @@ fn compile(source: &str) -> Result<Regex, String> {
         return Err(format!("a regex of {} bytes is too long; {LENGTH} is the most", source.len()));
     }
     RegexBuilder::new(source)
-        .case_insensitive(true)
+        .case_insensitive(fold::means_capitals(source))
         .unicode(false)
         .dot_matches_new_line(true)
         .size_limit(SIZE)
