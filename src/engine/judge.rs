@@ -162,15 +162,17 @@ impl<'a> Judge<'a> {
         for ((request, key), known) in batch.iter().zip(keys).zip(&mut known) {
             *known = scratch.memory.recall(key, request.status);
         }
-        for ((request, client), known) in batch.drain(..).zip(clients).zip(known) {
+        // In place: taken out one by one, they would all be copied.
+        for ((request, client), known) in batch.iter().zip(clients).zip(known) {
             findings.askers.push(client);
-            let verdict = known.unwrap_or_else(|| self.verdict(&request, scratch));
+            let verdict = known.unwrap_or_else(|| self.verdict(request, scratch));
             if verdict.rules != Names::NO_RULES {
-                self.keep_request(&request, client, verdict, scratch, findings);
+                self.keep_request(request, client, verdict, scratch, findings);
             } else if self.scope.unlisted {
-                note(&request, client, scratch, findings);
+                note(request, client, scratch, findings);
             }
         }
+        batch.clear();
     }
 
     #[cold]
