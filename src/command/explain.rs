@@ -34,6 +34,8 @@ pub struct Question {
     pub rules: RuleChoice,
     /// A scan reports from this level on.
     pub min_severity: Severity,
+    /// Apps that are said to run.
+    pub apps: Vec<String>,
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
@@ -66,13 +68,17 @@ pub fn run(question: &Question) -> Exit {
         Ok(only) => only,
         Err(exit) => return exit,
     };
+    let apps = match super::scan::apps(&question.apps, &rules) {
+        Ok(apps) => apps,
+        Err(failure) => return failure.tell(),
+    };
     let place = match origin(question) {
         Ok(place) => place,
         Err(exit) => return exit,
     };
     let screen = screen::of(question.color, false);
     let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
-    let explainer = Explainer::new(&rules, question.min_severity);
+    let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let mut desk = Desk { question, rules: &rules, explainer, only, view, out, told: 0, failure: None };
     let exit = match place {

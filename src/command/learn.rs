@@ -35,7 +35,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     if !scan_settings.quiet {
         rules.warnings().iter().for_each(|w| message::warning(&message::shown(w)));
     }
-    let apps = apps(scan_settings, &rules)?;
+    let apps = apps(&scan_settings.apps, &rules)?;
     let scope = Scope {
         format: scan_settings.log_format,
         since: scan_settings.since,

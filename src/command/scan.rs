@@ -84,7 +84,7 @@ pub fn run(settings: &Settings) -> Exit {
 fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
     let rules = load(&settings.rules)?;
-    let apps = apps(settings, &rules)?;
+    let apps = apps(&settings.apps, &rules)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     let pool = pool(settings)?;
@@ -132,13 +132,13 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
 }
 
 /// The apps that are said to run everywhere.
-pub(super) fn apps(settings: &Settings, rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
+pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
     let unknown = |name: &String| {
         let mut known: Vec<_> = rules.apps().map(str::to_owned).collect();
         known.sort_unstable();
         Failure::NoApp { name: name.clone(), known: known.join(", ") }
     };
-    settings.apps.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
+    names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// What is to be read; standard input where nothing was named.

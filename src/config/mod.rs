@@ -150,6 +150,7 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
         rule,
         log_format: input.log_format.and_then(LogFormatWord::format),
         rules: rule_choice(rules),
+        apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
         format: output.format.unwrap_or_default(),

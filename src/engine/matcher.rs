@@ -89,6 +89,9 @@ fn holds_escape(text: &[u8]) -> bool {
     })
 }
 
+/// What a target is read again as: all query.
+pub(super) const TARGET: [Field; 2] = [Field::Query, Field::Target];
+
 /// The rules, ready to be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Matcher<'r> {
@@ -156,12 +159,12 @@ impl<'r> Matcher<'r> {
         };
         let (views, raw) = search_request(literals, probe, target, raw, mark);
         self.mark_unanchored(probe, marks);
-        self.read_again(&[Field::Query, Field::Target], probe.line.target, second, rules);
+        self.read_again(&TARGET, probe.line.target, second, |rule, _, _| rules.push(rule));
         let mut header = |field, text: Option<&[u8]>, normalizer| {
             let Some(text) = text else { return b"".as_slice() };
             let is_new = !memory.knows_clean(text);
             let (folded, marked) = mark_header(self.rules.header_literals(), field, text, is_new, normalizer, marks);
-            if is_new && !self.read_again(&[field], text, second, rules) && !marked {
+            if is_new && !self.read_again(&[field], text, second, |rule, _, _| rules.push(rule)) && !marked {
                 memory.remember_clean(text);
             }
             folded
@@ -204,9 +207,15 @@ impl<'r> Matcher<'r> {
         Asked { headers: asked_headers.get(), status: asked_status.get() }
     }
 
-    /// Asks what else a text may mean; whether any literal stands in it then. Only rules that ask for nothing but words are
+    /// Asks what else a text may mean, and tells of each rule that holds then, by which reading, and what it read; whether any literal stands in it then. Only rules that ask for nothing but words are
     /// asked, those that are sure of what they see. A target is read as if it were all query.
-    fn read_again(&self, fields: &[Field], text: &[u8], second: &mut SecondLook, rules: &mut Vec<RuleId>) -> bool {
+    pub(super) fn read_again(
+        &self,
+        fields: &[Field],
+        text: &[u8],
+        second: &mut SecondLook,
+        mut found: impl FnMut(RuleId, Reading, &[u8]),
+    ) -> bool {
         let SecondLook { reader, marks } = second;
         let (source, literals) = match fields {
             [Field::Referer | Field::UserAgent] => (Source::Header, self.rules.header_literals()),
@@ -222,7 +231,7 @@ impl<'r> Matcher<'r> {
             any |= literals.mark(text, &Regions::each(fields, text.len()), marks);
             let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
             let holds = |&&rule: &&u16| is_sure(rule) && self.rules.condition(rule).holds_in(fields, marks.of(rule), text);
-            rules.extend(marks.touched().iter().filter(holds).map(|&rule| RuleId(rule)));
+            marks.touched().iter().filter(holds).for_each(|&rule| found(RuleId(rule), reading, text));
         }
         any
     }

@@ -91,7 +91,7 @@ fn explained(explainer: &Explainer<'_>, probe: &Probe<'_>) -> Vec<crate::finding
 #[test]
 fn what_is_explained_is_what_matches() {
     let rules = builtin();
-    let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info));
+    let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info, &[]));
     let mut scratch = Scratch::default();
     for case in rules.rules().iter().flat_map(|rule| rule.hits.iter().chain(&rule.misses)) {
         let verdict = matcher.verdict(&case.record(), b"", &mut scratch);
@@ -105,7 +105,7 @@ fn what_is_explained_is_what_matches() {
 #[test]
 fn one_rule_alone_is_explained_whatever_it_says() {
     let rules = builtin();
-    let explainer = Explainer::new(rules, Severity::Info);
+    let explainer = Explainer::new(rules, Severity::Info, &[]);
     let record = crate::record::Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
     for number in 0..rules.rules().len() {
         let id = crate::finding::RuleId(number as u16);
@@ -153,7 +153,7 @@ proptest! {
         let mut scratch = Scratch::default();
         let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
         let probe = Probe::of_record(&record);
-        let told = Explainer::new(rules, Severity::Info).explain(&probe, None);
+        let told = Explainer::new(rules, Severity::Info, &[]).explain(&probe, None);
         prop_assert_eq!(told.matches.iter().map(|account| account.rule).collect::<Vec<_>>(), scratch.rules(verdict));
         for account in told.matches.iter().chain(&told.misses) {
             prop_assert!(account.matches() || account.missing().count() > 0);

@@ -58,6 +58,7 @@ impl Reader<'_> {
     }
 
     /// What stands behind a backslash: a literal, or a class that holds both cases or neither.
+    #[expect(clippy::option_option, reason = "no literal, and no way to tell, are two things")]
     fn escape(&mut self) -> Option<Option<u8>> {
         match self.rest.next()? {
             b'x' => {

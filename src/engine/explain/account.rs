@@ -1,6 +1,7 @@
 //! What one rule says of a request, and by what: plain data to be told in words elsewhere.
 
 use crate::finding::{RuleId, Severity};
+use crate::normalize::Reading;
 use crate::rules::{Asks, Check, Field, Span, View, bit};
 
 /// What one rule says of a request.
@@ -14,8 +15,21 @@ pub struct Account<'r> {
     pub seen: Vec<Seen>,
     /// A scan asks the rule at all: one of its literals stands where it must, or it has none.
     pub is_candidate: bool,
+    /// The reading of a text that it matches, whatever it says of the text itself.
+    pub reread: Option<Reread>,
     /// Why a scan would not report it though it matches.
     pub withheld: Option<Withheld>,
+}
+
+/// A text read again, as the one who runs it might.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reread {
+    /// The target or a header.
+    pub field: Field,
+    /// How.
+    pub reading: Reading,
+    /// What it says then.
+    pub text: Vec<u8>,
 }
 
 /// A literal that was found.
@@ -29,8 +43,7 @@ pub struct Seen {
     pub counts: bool,
 }
 
-/// Why a match is not reported. What depends on other lines (an app that was recognised, what else a client asked for)
-/// belongs here as well, one variant each.
+/// Why a match is not reported, or not by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withheld {
     /// The rule is below the level that is reported.
@@ -40,12 +53,24 @@ pub enum Withheld {
         /// The level.
         least: Severity,
     },
+    /// It is no rule but the sign of an app.
+    Sign,
+    /// It is ordinary on a site that runs this app, and that is said to run.
+    App(RuleId),
+    /// It counts only where its client asked for other things as well.
+    Client,
 }
 
 impl<'r> Account<'r> {
     /// Whether the rule matches.
     #[must_use]
     pub fn matches(&self) -> bool {
+        self.reread.is_some() || self.matches_itself()
+    }
+
+    /// Whether the rule matches the request as it is decoded.
+    #[must_use]
+    pub fn matches_itself(&self) -> bool {
         self.is_candidate && self.checks.iter().all(|check| check.holds)
     }
 

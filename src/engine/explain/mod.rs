@@ -11,11 +11,12 @@ mod typed;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-pub use account::{Account, Mark, Seen, Withheld, literal};
+pub use account::{Account, Mark, Reread, Seen, Withheld, literal};
 pub use texts::{Texts, Trail};
 pub use typed::Typed;
 
-use super::matcher::search_request;
+use super::matcher::{TARGET, search_request};
+use super::scratch::SecondLook;
 use super::{Matcher, Probe};
 use crate::finding::{RuleId, Severity};
 use crate::normalize::Normalizer;
@@ -42,13 +43,15 @@ pub struct Explainer<'r> {
     matcher: Matcher<'r>,
     /// A scan reports rules from this level on.
     min_severity: Severity,
+    /// Apps that are said to run.
+    apps: &'r [RuleId],
 }
 
 impl<'r> Explainer<'r> {
-    /// An explainer of `rules`, for scans that report from `min_severity` on.
+    /// An explainer of `rules`, for scans that report from `min_severity` on where these `apps` are said to run.
     #[must_use]
-    pub fn new(rules: &'r RuleSet, min_severity: Severity) -> Self {
-        Self { rules, matcher: Matcher::new(rules), min_severity }
+    pub fn new(rules: &'r RuleSet, min_severity: Severity, apps: &'r [RuleId]) -> Self {
+        Self { rules, matcher: Matcher::new(rules), min_severity, apps }
     }
 
     /// Explains a request; with `only`, by this rule alone.
@@ -95,17 +98,46 @@ impl<'r> Explainer<'r> {
             Field::Method => &raw[..probe.line.method.len()],
             Field::Raw => raw,
         };
-        let candidates = sightings.candidates(also);
-        let account = |rule: u16| {
+        let mut rereads = self.rereads(probe);
+        let mut candidates = sightings.candidates(also);
+        candidates.extend(rereads.keys().map(|rule| rule.0));
+        candidates.sort_unstable();
+        candidates.dedup();
+        let mut account = |rule: u16| {
             let checks = self.rules.condition(rule).checks(sightings.marks.of(rule), &request, field);
             let withheld = self.withheld(RuleId(rule), probe.status);
-            Account { rule: RuleId(rule), checks, seen: sightings.of(rule), is_candidate: sightings.is_candidate(rule), withheld }
+            let reread = rereads.remove(&RuleId(rule));
+            let (seen, is_candidate) = (sightings.of(rule), sightings.is_candidate(rule));
+            Account { rule: RuleId(rule), checks, seen, is_candidate, reread, withheld }
         };
-        candidates.into_iter().map(account).collect()
+        candidates.into_iter().map(&mut account).collect()
+    }
+
+    /// What the target and the headers are read again as, by the rule that matches then; the first reading of each.
+    fn rereads(&self, probe: &Probe<'_>) -> BTreeMap<RuleId, Reread> {
+        let mut second = SecondLook::default();
+        let mut rereads = BTreeMap::new();
+        let headers = [(Field::Referer, probe.referer), (Field::UserAgent, probe.user_agent)];
+        let headers = headers.into_iter().filter_map(|(field, text)| Some((vec![field], field, text?)));
+        for (fields, field, text) in std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers) {
+            self.matcher.read_again(&fields, text, &mut second, |rule, reading, text| {
+                rereads.entry(rule).or_insert_with(|| Reread { field, reading, text: text.to_vec() });
+            });
+        }
+        rereads
     }
 
     /// Why a scan would not report a match of this rule.
     fn withheld(&self, rule: RuleId, status: Option<u16>) -> Option<Withheld> {
+        if self.rules.rule(rule).is_sign {
+            return Some(Withheld::Sign);
+        }
+        if let Some(app) = self.rules.silenced_by(rule).iter().find(|app| self.apps.contains(app)) {
+            return (self.min_severity > Severity::Info).then_some(Withheld::App(*app));
+        }
+        if self.rules.rule(rule).with_client.is_some() {
+            return Some(Withheld::Client);
+        }
         let severity = self.rules.rule(rule).severity_when(Outcome::of(status) == Outcome::Answered);
         (severity < self.min_severity).then_some(Withheld::BelowMinSeverity { severity, least: self.min_severity })
     }

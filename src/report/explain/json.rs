@@ -63,6 +63,14 @@ struct Match<'a> {
     withheld: Option<String>,
     found: Vec<Found>,
     asks: Vec<Asked>,
+    read_again: Option<ReadAgain>,
+}
+
+#[derive(Serialize)]
+struct ReadAgain {
+    field: &'static str,
+    how: &'static str,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -141,13 +149,18 @@ fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
         title: text(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
-        withheld: account.withheld.map(sentence::withheld),
+        withheld: account.withheld.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
         found: account.spans().iter().map(|(mark, span)| Found { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
         asks: account
             .checks
             .iter()
             .map(|check| Asked { key: sentence::topic(&check.asks), holds: check.holds, says: sentence::of(check, account, subject) })
             .collect(),
+        read_again: account.reread.as_ref().map(|reread| ReadAgain {
+            field: key(View::Field(reread.field)),
+            how: sentence::reading(reread.reading),
+            text: subject.reread(reread),
+        }),
     }
 }
 

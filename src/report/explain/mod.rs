@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use self::marked::Marked;
 use super::View;
-use crate::engine::explain::Explanation;
+use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
 use crate::format::LogFormat;
 use crate::record::{Outcome, Record, RequestLine};
@@ -100,11 +100,19 @@ impl Subject<'_> {
     }
 
     fn mark(&self, view: Seen) -> Marked {
-        let logged = match view {
+        Marked::new(self.explanation.texts.of_view(view), self.logged(view))
+    }
+
+    /// A text that was read again, masked by what it was as logged.
+    fn reread(&self, reread: &Reread) -> String {
+        Marked::new(&reread.text, self.logged(Seen::Field(reread.field))).whole()
+    }
+
+    fn logged(&self, view: Seen) -> &[u8] {
+        match view {
             Seen::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
             Seen::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
             Seen::Field(_) | Seen::Resolved => self.line.target,
-        };
-        Marked::new(self.explanation.texts.of_view(view), logged)
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use super::Subject;
 use crate::engine::explain::{Account, Withheld, literal};
+use crate::finding::RuleId;
+use crate::normalize::Reading;
 use crate::report::sanitize::text;
-use crate::rules::{Asks, Check, Field, Shape, Span, View, bit};
+use crate::rules::{Asks, Check, Field, RuleSet, Shape, Span, View, bit};
 
 /// Literals that a sentence lists.
 const LISTED: usize = 6;
@@ -67,9 +69,28 @@ pub(super) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
     }
 }
 
+/// How a text was read again.
+pub(super) fn reading(reading: Reading) -> &'static str {
+    match reading {
+        Reading::Spaced => "comments and control bytes as spaces",
+        Reading::Joined => "comments within words as nothing",
+        Reading::Unquoted => "quotes and backslashes within words as nothing",
+        Reading::Unwrapped => "Base64 unwrapped",
+    }
+}
+
 /// Why a match is not reported.
-pub(super) fn withheld(reason: Withheld) -> String {
+pub(super) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
+        Withheld::Sign => "shows that the site runs this app, where it is answered; it is never reported".into(),
+        Withheld::App(app) => format!("silenced: app {} (--app)", rules.rule(app).app().unwrap_or_default()),
+        Withheld::Client => match &rules.rule(rule).with_client {
+            Some(with) => {
+                let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
+                format!("counts only where its client also asked for {} distinct paths that rules of {classes} name", with.distinct_paths)
+            }
+            None => String::new(),
+        },
         Withheld::BelowMinSeverity { severity, least } => {
             format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
         }

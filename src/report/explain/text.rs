@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::page::{Page, cut};
 use super::{Marked, Subject, Taken, places, sentence};
-use crate::engine::explain::{Account, Trail};
+use crate::engine::explain::{Account, Reread, Trail};
 use crate::report::View;
 use crate::report::mask::shown;
 use crate::report::sanitize;
@@ -159,17 +159,32 @@ fn write_matches<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io:
     page.heading("WHAT MATCHES")?;
     for account in matches {
         write_name(subject, account, page)?;
+        if let Some(reread) = account.reread.as_ref().filter(|_| !account.matches_itself()) {
+            write_reread(subject, reread, page)?;
+            write_withheld(subject, account, page)?;
+            continue;
+        }
         places::write(subject, account, page)?;
         let placeless = account.checks.iter().filter(|c| matches!(c.asks, Asks::Method(_) | Asks::Status(_) | Asks::Shape(_)));
         let told: Vec<_> = placeless.map(|check| sentence::of(check, account, subject)).collect();
         if !told.is_empty() {
             page.plain(4, &told.join("; "))?;
         }
-        if let Some(reason) = account.withheld {
-            page.text(4, WARNING, &sentence::withheld(reason))?;
-        }
+        write_withheld(subject, account, page)?;
     }
     Ok(())
+}
+
+fn write_reread<W: Write>(subject: &Subject<'_>, reread: &Reread, page: &mut Page<'_, W>) -> io::Result<()> {
+    let name = sentence::name(Seen::Field(reread.field));
+    page.plain(4, &format!("the {name} read again, {}: {}", sentence::reading(reread.reading), subject.reread(reread)))
+}
+
+fn write_withheld<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
+    match account.withheld {
+        Some(reason) => page.text(4, WARNING, &sentence::withheld(reason, account.rule, subject.rules)),
+        None => Ok(()),
+    }
 }
 
 fn write_misses<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
@@ -206,10 +221,10 @@ fn write_rule<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut
         let label = format!("{answer:3}  {}", sentence::topic(&check.asks));
         page.labelled(4, LONGEST_TOPIC, &label, &sentence::of(check, account, subject))?;
     }
-    match account.withheld.filter(|_| account.matches()) {
-        Some(reason) => page.text(4, WARNING, &sentence::withheld(reason)),
-        None => Ok(()),
+    if let Some(reread) = &account.reread {
+        write_reread(subject, reread, page)?;
     }
+    if account.matches() { write_withheld(subject, account, page) } else { Ok(()) }
 }
 
 /// `yes  raw_prefixes`.
