@@ -65,7 +65,7 @@ fn embedded(text: &[u8]) -> Option<&[u8]> {
 /// The shape of a request; `None` for ordinary ones and for empty ones, which a client that hangs up leaves.
 fn shape(line: &RequestLine<'_>) -> Option<Shape> {
     if line.target.first() == Some(&b'/') && !line.method.is_empty() {
-        return None;
+        return (!is_known_method(line.method)).then_some(Shape::UnknownMethod);
     }
     if line.method.is_empty() {
         let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
@@ -78,6 +78,74 @@ fn shape(line: &RequestLine<'_>) -> Option<Shape> {
     let scheme = memchr::memmem::find(line.target, b"://")?;
     let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
     named.then_some(Shape::Absolute)
+}
+
+/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or one that servers and
+/// their clients use without having asked: caches, devices, mail servers, RPC over HTTP, BITS.
+fn is_known_method(method: &[u8]) -> bool {
+    const METHODS: [&str; 60] = [
+        "GET",
+        "POST",
+        "HEAD",
+        "OPTIONS",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "CONNECT",
+        "TRACE",
+        "PROPFIND",
+        "PROPPATCH",
+        "REPORT",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "SEARCH",
+        "ACL",
+        "BASELINE-CONTROL",
+        "BIND",
+        "CHECKIN",
+        "CHECKOUT",
+        "LABEL",
+        "LINK",
+        "MERGE",
+        "MKACTIVITY",
+        "MKCALENDAR",
+        "MKREDIRECTREF",
+        "MKWORKSPACE",
+        "ORDERPATCH",
+        "PRI",
+        "QUERY",
+        "REBIND",
+        "UNBIND",
+        "UNCHECKOUT",
+        "UNLINK",
+        "UPDATE",
+        "UPDATEREDIRECTREF",
+        "VERSION-CONTROL",
+        "PURGE",
+        "BAN",
+        "REFRESH",
+        "NOTIFY",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "M-SEARCH",
+        "POLL",
+        "BPROPFIND",
+        "BPROPPATCH",
+        "BCOPY",
+        "BMOVE",
+        "BDELETE",
+        "RPC_IN_DATA",
+        "RPC_OUT_DATA",
+        "BITS_POST",
+        "CCM_POST",
+        "TRACK",
+        "DEBUG",
+        "SOURCE",
+    ];
+    METHODS.iter().any(|known| known.as_bytes() == method)
 }
 
 /// Whether the log writer had to escape a byte that cannot be printed: `\x16`, or `\n` as Apache has it.

@@ -47,6 +47,8 @@ pub enum Shape {
     NoMethod,
     /// The same, with bytes that are no printable ASCII.
     Binary,
+    /// A method that nobody registered, before an ordinary target.
+    UnknownMethod,
 }
 
 impl Shape {

@@ -47,7 +47,8 @@ impl Pattern {
     ///
     /// What is wrong with it.
     pub(super) fn check(&self) -> Result<(), String> {
-        let regex = compile(&self.source)?;
+        // Held to the size that it has when it ignores case, whether it has to or not: nobody is to count capitals.
+        let regex = compile(&self.source, true)?;
         self.regex.get_or_init(|| Some(regex));
         Ok(())
     }
@@ -68,16 +69,16 @@ impl Pattern {
     }
 
     fn regex(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| compile(&self.source).ok()).as_ref()
+        self.regex.get_or_init(|| compile(&self.source, fold::means_capitals(&self.source)).ok()).as_ref()
     }
 }
 
-fn compile(source: &str) -> Result<Regex, String> {
+fn compile(source: &str, ignores_case: bool) -> Result<Regex, String> {
     if source.len() > LENGTH {
         return Err(format!("a regex of {} bytes is too long; {LENGTH} is the most", source.len()));
     }
     RegexBuilder::new(source)
-        .case_insensitive(fold::means_capitals(source))
+        .case_insensitive(ignores_case)
         .unicode(false)
         .dot_matches_new_line(true)
         .size_limit(SIZE)

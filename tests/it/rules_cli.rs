@@ -211,12 +211,12 @@ fn lint_names_file_line_and_what_to_do() {
     let rule = |id: &str, keys: &str| format!("[[rule]]\nid = '{id}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'low'\n{keys}\n");
     rig.file(
         "x.toml",
-        rule("x/a", "paths = ['/zz']") + &rule("x/b", "suffixes = ['.php']\nhits = ['GET /1', 'GET /2']\nmisses = ['GET /', 'GET /']"),
+        rule("x/a", "paths = ['/zz']") + &rule("x/b", "words = ['?']\nhits = ['GET /1', 'GET /2']\nmisses = ['GET /', 'GET /']"),
     );
     let run = rig.run(["rules", "lint", "x.toml"]);
     assert_eq!(run.code, 2);
     assert!(run.text().contains("x.toml:2: warning: rule 'x/a': it has 0 hits and 0 misses; give it two of each"), "{}", run.text());
-    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': suffixes: '.php' stands in "), "{}", run.text());
+    assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' stands in "), "{}", run.text());
     assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
     let test = rig.run(["rules", "test", "--only", "x/a", "x.toml"]);
     assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);

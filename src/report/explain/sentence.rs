@@ -195,6 +195,7 @@ fn shape_name(shape: Shape) -> &'static str {
         Shape::Absolute => "in absolute form",
         Shape::NoMethod => "without a method",
         Shape::Binary => "binary",
+        Shape::UnknownMethod => "one with an unknown method",
     }
 }
 
