@@ -33,8 +33,8 @@ pub(super) enum Failure {
     Rules(#[from] RuleError),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
     NoMatch(PathBuf),
-    #[error("--app: no app is called '{name}'; there are {known}")]
-    NoApp { name: String, known: String },
+    #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
+    NoApp { name: String, meant: String },
     #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
     OutputIsInput { path: PathBuf, flag: &'static str },
     #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
@@ -134,9 +134,8 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
 /// The apps that are said to run everywhere.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
     let unknown = |name: &String| {
-        let mut known: Vec<_> = rules.apps().map(str::to_owned).collect();
-        known.sort_unstable();
-        Failure::NoApp { name: name.clone(), known: known.join(", ") }
+        let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
+        Failure::NoApp { name: name.clone(), meant }
     };
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }

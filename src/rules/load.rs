@@ -14,7 +14,7 @@ use super::set::RuleSet;
 use crate::finding::Severity;
 
 /// The rule files that were in `rules/` when this was built: name and text.
-const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+pub(super) const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
 /// Bytes a rule file may have; ours have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
@@ -185,7 +185,7 @@ fn unknown(flag: &'static str, name: &str, or_class: bool, ids: &[String]) -> Ru
 }
 
 /// The file, or the rule files of the folder and those below it, by name.
-fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -204,7 +204,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, RuleError> {
     if found.is_empty() { Err(RuleError::Empty { path: path.to_owned() }) } else { Ok(found) }
 }
 
-fn read(path: &Path) -> Result<String, RuleError> {
+pub(super) fn read(path: &Path) -> Result<String, RuleError> {
     let unreadable = |source| RuleError::Unreadable { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(unreadable)?.len();
     fits(&path.display().to_string(), size)?;

@@ -20,6 +20,7 @@ mod load;
 mod pattern;
 pub mod plain;
 mod set;
+mod written;
 
 pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
@@ -30,3 +31,4 @@ pub use error::RuleError;
 pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, check, family, load};
 pub use set::{Rule, RuleSet};
+pub use written::written;

@@ -95,9 +95,10 @@ impl RuleSet {
         self.rules.iter().position(is_it).map(|number| RuleId(number as u16))
     }
 
-    /// The names of all apps.
-    pub fn apps(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().filter(|rule| rule.is_sign).filter_map(Rule::app)
+    /// The app that is most like this name, when one is like it at all.
+    #[must_use]
+    pub fn nearest_app(&self, name: &str) -> Option<String> {
+        nearest(name, self.rules.iter().filter_map(Rule::app))
     }
 
     /// The signs of the apps on whose sites a rule says nothing.

@@ -30,7 +30,7 @@ fn a_list_of_paths_is_a_rule_wherever_rules_are_named() {
     let test = rig.run(["rules", "test", "My list.txt"]);
     assert!(test.code == 0 && test.text().contains("all as they should be"), "{}", test.stderr);
     assert_eq!(test.stderr, "");
-    assert_eq!(rig.run(["rules", "lint", "My list.txt"]).text(), "1 rules: nothing odd\n");
+    assert_eq!(rig.run(["rules", "lint", "My list.txt"]).text(), "1 rule: nothing odd\n");
 }
 
 #[test]

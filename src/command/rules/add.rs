@@ -76,7 +76,10 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
     let mut judge = Judge::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
-        let found = judge.matched(&Case::of_request(&format!("GET {}", plain::encoded(&path))));
+        let case = Case::of_request(&format!("GET {}", plain::encoded(&path)));
+        let served = judge.matched(&Case { status: 200, ..case.clone() });
+        // What is found only when it is not there is not found yet.
+        let found: Vec<_> = judge.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
         // What depends on who asks does not find the path for everybody.
         let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.with_client.is_none()).max_by_key(|rule| rule.severity);
         match worst {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::message::shown;
 use super::super::{Exit, message, stdout};
-use super::Judge;
+use super::{Judge, counted};
 use crate::rules::RuleChoice;
 use crate::rules::lint::Lint;
 
@@ -19,13 +19,13 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     let complaints = lint.complaints(|case| judge.matched(case));
     let rules = lint.set().rules().len();
     if complaints.is_empty() {
-        return stdout::print(format!("{rules} rules: nothing odd\n").as_bytes());
+        return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());
     }
     let mut out = String::new();
     for complaint in &complaints {
         let _ = writeln!(out, "{}", shown(&complaint.to_string()));
     }
-    let _ = writeln!(out, "{rules} rules: {} odd {}", complaints.len(), if complaints.len() == 1 { "thing" } else { "things" });
+    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(complaints.len(), "odd thing"));
     match stdout::print(out.as_bytes()) {
         Exit::Success => Exit::Usage,
         failed => failed,

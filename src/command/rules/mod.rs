@@ -47,3 +47,8 @@ impl<'r> Judge<'r> {
         self.scratch.rules(verdict).to_vec()
     }
 }
+
+/// `1 rule`, `2 rules`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

@@ -5,22 +5,22 @@ use std::fmt::Write as _;
 use super::super::{Exit, message, stdout};
 use super::with_rules;
 use crate::report::sanitize::text;
-use crate::rules::{Answer, Case, Rule, RuleChoice};
+use crate::rules::{Answer, Case, Rule, RuleChoice, written};
 
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| {
         if let Some(rule) = rules.rules().iter().find(|rule| rule.id == id) {
-            return stdout::print(page(rule).as_bytes());
+            return stdout::print(page(rule, written(choice, id).as_deref()).as_bytes());
         }
         let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
         message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
     })
 }
 
-/// A rule as a page to read.
-fn page(rule: &Rule) -> String {
+/// A rule as a page to read: in words, then as it stands in its file.
+fn page(rule: &Rule, written: Option<&str>) -> String {
     let answer = match rule.answer {
         Answer::Exposes => "a 2xx means that it is there",
         Answer::Inconclusive => "a 2xx tells nothing",
@@ -37,6 +37,13 @@ fn page(rule: &Rule) -> String {
     ];
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
         let _ = writeln!(out, "  {name:9} {}", text(fact.as_bytes()));
+    }
+    if let Some(table) = written {
+        let _ = writeln!(out, "\n  as written");
+        for line in table.lines() {
+            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+        }
+        return out;
     }
     let cases = |cases: &[Case]| cases.iter().map(|c| c.request.clone()).collect::<Vec<_>>();
     for (name, lines) in [

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::{Exit, message, stdout};
-use super::{Judge, with_rules};
+use super::{Judge, counted, with_rules};
 use crate::report::sanitize::text;
 use crate::rules::{Case, Rule, RuleChoice};
 
@@ -37,7 +37,9 @@ pub fn test(choice: &RuleChoice) -> Exit {
             message::error(complaint);
         }
         if wrong.is_empty() {
-            return stdout::print(format!("{} rules, {cases} cases: all as they should be\n", rules.rules().len()).as_bytes());
+            return stdout::print(
+                format!("{}, {}: all as they should be\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes(),
+            );
         }
         message::hint("a hit must match its rule and a miss must not; mend the rule or the case");
         Exit::Usage
