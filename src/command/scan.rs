@@ -83,11 +83,11 @@ pub fn run(settings: &Settings) -> Exit {
 
 fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let rules = load(&settings.rules)?;
+    let pool = pool(settings)?;
+    let rules = pool.install(|| load(&settings.rules))?;
     let apps = apps(&settings.apps, &rules)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
-    let pool = pool(settings)?;
     if !settings.quiet {
         rules.warnings().iter().for_each(|w| message::warning(&shown(w)));
     }

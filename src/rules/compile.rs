@@ -61,13 +61,14 @@ impl Compiler {
     }
 
     fn finish(self) -> Result<RuleSet, RuleError> {
+        let (request, headers) = rayon::join(|| self.request.build(), || self.headers.build());
         let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
         Ok(RuleSet {
             silenced_by: self.rules.iter().map(signs_of).collect(),
             rules: self.rules,
             conditions: self.conditions,
-            request: self.request.build()?,
-            headers: self.headers.build()?,
+            request: request?,
+            headers: headers?,
             unanchored: self.unanchored,
             warnings: self.warnings,
         })

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
@@ -98,8 +100,9 @@ pub fn family(text: &str) -> Option<String> {
 pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        for (name, text) in BUILTIN {
-            insert(&mut rules, parse(&format!("built-in {name}"), text, true)?)?;
+        let parsed: Vec<_> = BUILTIN.par_iter().map(|(name, text)| parse(&format!("built-in {name}"), text, true)).collect();
+        for found in parsed {
+            insert(&mut rules, found?)?;
         }
     }
     let mut own = BTreeMap::new();
