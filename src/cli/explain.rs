@@ -40,6 +40,10 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, help_heading = "Output")]
     pub min_severity: Option<Severity>,
 
+    /// Say that this app runs there: what is ordinary then is told (repeatable, or a,b)
+    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), help_heading = "Output")]
+    pub app: Vec<String>,
+
     /// What to print: table, json [default: table]
     ///
     /// A table is text for a person, json one JSON object a line.
@@ -75,7 +79,7 @@ impl ExplainArgs {
         let args = ScanArgs {
             input: InputArgs { log_format: self.log_format, ..InputArgs::default() },
             rules: self.rules,
-            selection: SelectionArgs { min_severity: self.min_severity, ..SelectionArgs::default() },
+            selection: SelectionArgs { min_severity: self.min_severity, app: self.app, ..SelectionArgs::default() },
             output: OutputArgs { format, color: self.color, ..OutputArgs::default() },
             other: self.other,
             ..ScanArgs::default()

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
@@ -57,6 +58,19 @@ pub struct LearnOwnArgs {
 /// What `scan` can be told as well, in words that fit here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct LearnSharedArgs {
+    /// Say that this app runs here: who asks for its own pages is no prober (repeatable, or a,b)
+    ///
+    /// 'probewatch rules list --only app' shows them. Apps are found out from what a site answers; this is for logs that do
+    /// not show it.
+    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new(), help_heading = "What to report")]
+    pub app: Vec<String>,
+
+    /// Leave out what this file allows: clients, paths, agents (repeatable)
+    ///
+    /// A TOML file of [[allow]] tables, as for a scan: what they name makes nobody a prober.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What to report")]
+    pub allow: Vec<PathBuf>,
+
     /// Look at lines from this time on: 24h, 7d, 2026-11-01
     ///
     /// By the log's own time. 90s, 30m, 24h, 7d and 2w count back from the start of the run; 2026-11-01 and
@@ -107,8 +121,8 @@ impl LearnArgs {
     #[must_use]
     pub fn split(self) -> (ScanArgs, LearnOwnArgs) {
         let Self { input, rules, own, shared, performance, other } = self;
-        let LearnSharedArgs { since, until, top, format, output, color, no_progress, quiet } = shared;
-        let selection = SelectionArgs { since, until, top, ..SelectionArgs::default() };
+        let LearnSharedArgs { app, allow, since, until, top, format, output, color, no_progress, quiet } = shared;
+        let selection = SelectionArgs { app, allow, since, until, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, output, color, no_progress, quiet, ..OutputArgs::default() };
         (ScanArgs { input, rules, selection, output, performance, other }, own)
     }

@@ -11,7 +11,7 @@ use crate::engine::Scope;
 use crate::finding::Severity;
 use crate::learn;
 use crate::report::View;
-use crate::report::build::{Context, Material};
+use crate::report::build::{Context, Material, count_hits};
 use crate::report::proposals::{Proposals, render, write_rules};
 use crate::report::sink::Sink;
 use crate::rules::{AllowList, load};
@@ -54,8 +54,10 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let mut proposals = learn::learn(&material, &Context::of(&material), settings.min_probers);
+    let context = Context::of(&material);
+    let mut proposals = learn::learn(&material, &context, settings.min_probers);
     proposals.inputs = listed(&scan, &found);
+    count_hits(&material, &context, &mut proposals.inputs);
     drop_passed_over(&mut proposals.inputs, &scan);
     proposals.without_time = scan.without_time;
     tell_notices(scan_settings, &scan, &found);

@@ -61,6 +61,7 @@ pub fn build<'a>(
     without_time: u64,
     wanted: Wanted,
 ) -> Report<'a> {
+    count_hits(material, context, &mut inputs);
     let mut items = Vec::new();
     let mut others: Vec<u64> = material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed)).collect();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
@@ -69,7 +70,6 @@ pub fn build<'a>(
             *others = others.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            inputs[view.input as usize].hits += view.cell.hits;
             items.push(item(context, view, decision));
         }
     }
@@ -102,6 +102,13 @@ pub fn build<'a>(
         paths,
         rules,
         elapsed: Duration::ZERO,
+    }
+}
+
+/// Counts into each input the lines of it that are hits.
+pub fn count_hits(material: &Material<'_>, context: &Context<'_>, inputs: &mut [Input]) {
+    for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
+        inputs[view.input as usize].hits += view.cell.hits;
     }
 }
 

@@ -139,7 +139,9 @@ impl AllowEntry {
 
 fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
     let file = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|source| RuleError::Unreadable { path: path.to_owned(), source })?;
+    let unreadable =
+        |source: std::io::Error| RuleError::Syntax { file: file.clone(), message: format!("cannot read the allow list: {source}") };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
     let parsed: File = toml::from_str(&text).map_err(|error| RuleError::Syntax { file: file.clone(), message: error.to_string() })?;
     parsed
         .allow

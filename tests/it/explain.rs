@@ -293,3 +293,18 @@ fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
     }
     assert_eq!(bare + rest, plain);
 }
+
+#[test]
+fn what_depends_on_more_than_the_line_is_told() {
+    let rig = Rig::new();
+    let said = |args: &[&str]| rig.run(["explain"].iter().chain(args)).text();
+    let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;
+    assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("silenced"));
+    assert!(said(&["--app", "wordpress", login]).contains("silenced: app wordpress (--app)"));
+    let script = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /some-page.php HTTP/1.1" 404 5 "-" "-""#;
+    assert!(said(&[script]).contains("also asked for 5 distinct paths that rules of"), "{}", said(&[script]));
+    let quoted = said(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
+    assert!(quoted.contains("the target read again, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
+    let object: Value = serde_json::from_str(&said(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
+    assert_eq!(object["matches"][0]["read_again"]["field"], "target");
+}

@@ -207,3 +207,15 @@ fn an_input_that_is_not_there_is_named() {
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains("gone.log") && run.text().contains("/one.php"), "{}", run.stderr);
 }
+
+#[test]
+fn who_is_allowed_is_no_prober() {
+    let rig = rig(probers(&["/unlisted.php"]));
+    rig.file("allow.toml", "[[allow]]\nreason = 'our own scanner'\nclients = ['10.0.1.0/24']\n");
+    let of = |args: &[&str]| learn(&rig, &[args, &["--min-probers", "2", "-f", "json", "access.log"]].concat()).text();
+    let probers = |text: &str| serde_json::from_str::<Value>(text).unwrap()["totals"]["probers"].clone();
+    assert!(of(&[]).contains("\"hits\":9,"), "{}", of(&[]));
+    assert_eq!((probers(&of(&[])), probers(&of(&["--allow", "allow.toml"]))), (3.into(), 2.into()), "{}", of(&[]));
+    let wrong = learn(&rig, &["--app", "no-such-app", "access.log"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("no app is called 'no-such-app'"), "{}", wrong.stderr);
+}

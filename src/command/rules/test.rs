@@ -26,11 +26,11 @@ pub fn test(choice: &RuleChoice) -> Exit {
         }
         let is_builtin = !choice.no_builtin;
         for rule in bare {
-            let lacks = if rule.hits.is_empty() { "hits" } else { "misses" };
+            let (lacks, shows) = if rule.hits.is_empty() { ("hits", "finds") } else { ("misses", "leaves alone") };
             if is_builtin {
                 wrong.push(format!("{}: has no {lacks}", rule.id));
             } else {
-                message::notice(&format!("{}: has no {lacks}, so nothing shows what it finds; give it two of each", rule.id));
+                message::notice(&format!("{}: has no {lacks}, so nothing shows what it {shows}; give it two of each", rule.id));
             }
         }
         for complaint in &wrong {
