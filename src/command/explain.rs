@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::message::shown;
+use super::rules::named;
 use super::{Exit, message, screen, stdout};
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Typed};
@@ -62,9 +63,9 @@ pub fn run(question: &Question) -> Exit {
         Err(error) => return message::refused(&error.to_string()),
     };
     if !question.quiet {
-        rules.warnings().iter().for_each(|w| message::warning(&shown(w)));
+        message::warnings(rules.warnings());
     }
-    let only = match question.rule.as_deref().map(|id| number(&rules, id)).transpose() {
+    let only = match question.rule.as_deref().map(|id| named(&rules, id)).transpose() {
         Ok(only) => only,
         Err(exit) => return exit,
     };
@@ -91,14 +92,6 @@ pub fn run(question: &Question) -> Exit {
         Ok(()) => exit,
         Err(error) => stdout::failed(&error),
     }
-}
-
-fn number(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
-    let found = rules.rules().iter().position(|rule| rule.id == id);
-    found.map(|number| RuleId(number as u16)).ok_or_else(|| {
-        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
-    })
 }
 
 /// What a text names. A line of a file needs the file to be there.

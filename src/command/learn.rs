@@ -24,16 +24,16 @@ pub fn run(settings: &LearnSettings) -> Exit {
 
 fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     let scan_settings = &settings.scan;
-    let rules = load(&scan_settings.rules)?;
+    let pool = pool(scan_settings)?;
+    let rules = pool.install(|| load(&scan_settings.rules))?;
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
     if let Some(path) = settings.emit_rules.as_deref().filter(|path| is_among(path, &scan_settings.rules.paths)) {
         return Err(Failure::OutputIsRules(path.to_owned()));
     }
-    let pool = pool(scan_settings)?;
     if !scan_settings.quiet {
-        rules.warnings().iter().for_each(|w| message::warning(&message::shown(w)));
+        message::warnings(rules.warnings());
     }
     let apps = apps(&scan_settings.apps, &rules)?;
     let scope = Scope {

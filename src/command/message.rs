@@ -30,6 +30,13 @@ pub fn warning(text: &str) {
     say("warning", text);
 }
 
+/// Says each of these, which quote what came from outside.
+pub fn warnings(texts: &[String]) {
+    for text in texts {
+        warning(&shown(text));
+    }
+}
+
 /// Says what to type instead.
 pub fn hint(text: &str) {
     say("hint", text);

@@ -89,7 +89,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
-        rules.warnings().iter().for_each(|w| message::warning(&shown(w)));
+        message::warnings(rules.warnings());
     }
     let scope = Scope {
         format: settings.log_format,

@@ -132,7 +132,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What a hit by these rules comes to; the rules that are reported go to `kept`.
+    /// What a hit by these rules comes to, whatever outcomes are asked for; the rules that are reported go to `kept`.
     pub(super) fn decide(&self, matched: &[RuleId], seen: &Seen<'a>, kept: &mut Vec<RuleId>) -> Decision {
         let standing = |&rule: &RuleId| (rule, self.standing(rule, seen));
         let stands = |rule: &RuleId| self.standing(*rule, seen) == Standing::Stands;
@@ -160,10 +160,17 @@ impl<'a> Context<'a> {
                 decision.severity = decision.severity.max(severity);
             }
         }
-        let is_asked_for = self.outcomes.is_empty() || self.outcomes.contains(&outcome);
-        decision.reported = !kept.is_empty() && is_asked_for;
-        decision.silenced = silenced.filter(|_| kept.is_empty() && is_asked_for);
+        decision.reported = !kept.is_empty();
+        decision.silenced = silenced.filter(|_| kept.is_empty());
         decision
+    }
+
+    /// A decision for a hit with this outcome: one that is not asked for is neither reported nor missed.
+    pub(super) fn within_outcomes(&self, decision: Decision, outcome: Outcome) -> Decision {
+        if self.outcomes.is_empty() || self.outcomes.contains(&outcome) {
+            return decision;
+        }
+        Decision { reported: false, silenced: None, ..decision }
     }
 
     /// Whether rules make a finding only because of who asks.
@@ -227,15 +234,13 @@ impl<'a> Context<'a> {
             let seen = Seen::of(&view);
             let at = view.rules as usize;
             let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(self.catch_alls.contains(&key)));
-            let mut decision = known[at][answer].filter(|_| !depends[at]).unwrap_or_else(|| {
+            let decision = known[at][answer].filter(|_| !depends[at]).unwrap_or_else(|| {
                 let mut decision = self.decide(material.tally.rules(view.rules), &seen, &mut kept);
                 decision.list = self.lists.number(&*kept, Box::from);
                 known[at][answer] = Some(decision);
                 decision
             });
-            let is_asked_for = self.outcomes.is_empty() || self.outcomes.contains(&Outcome::of(view.status));
-            decision.reported = is_asked_for && !self.lists.key(decision.list).is_empty();
-            self.decisions.push(decision);
+            self.decisions.push(self.within_outcomes(decision, Outcome::of(view.status)));
         }
     }
 }

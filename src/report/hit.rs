@@ -37,10 +37,11 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
     let outcome = Outcome::of(record.status);
     let client = Client::parse(record.client);
     desk.host.clear();
-    desk.host.extend(record.host.unwrap_or_default().to_ascii_lowercase());
+    desk.host.extend_from_slice(record.host.unwrap_or_default());
+    desk.host.make_ascii_lowercase();
     let site = if record.host.is_some() { Scope::Host(&desk.host) } else { Scope::Input(line.place.input) };
     let seen = Seen { client: material.tally.number_of(client)?, site, status: record.status, bytes: record.bytes };
-    let decision = context.decide(line.rules, &seen, &mut desk.rules);
+    let decision = context.within_outcomes(context.decide(line.rules, &seen, &mut desk.rules), outcome);
     if !decision.reported {
         return None;
     }

@@ -8,8 +8,7 @@ use super::glob;
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
-use super::set::{Rule, RuleSet};
-use crate::finding::RuleId;
+use super::set::{Rule, RuleSet, sign_of};
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 const MOST_RULES: usize = u16::MAX as usize;
@@ -160,11 +159,6 @@ impl From<&Definition> for Rule {
             misses: d.misses.clone(),
         }
     }
-}
-
-/// The sign of an app.
-fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
-    rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
 }
 
 /// What can be said of a definition without compiling anything.

@@ -62,6 +62,11 @@ impl Rule {
     }
 }
 
+/// The sign of an app among rules, by the app's name.
+pub(super) fn sign_of(rules: &[Rule], app: &str) -> Option<RuleId> {
+    rules.iter().position(|rule| rule.app() == Some(app)).map(|number| RuleId(number as u16))
+}
+
 /// A compiled set of rules, sorted by id, so that sorted [`RuleId`]s are sorted ids.
 #[derive(Debug)]
 pub struct RuleSet {
@@ -91,8 +96,7 @@ impl RuleSet {
     /// The sign of an app, by the app's name.
     #[must_use]
     pub fn app(&self, name: &str) -> Option<RuleId> {
-        let is_it = |rule: &Rule| rule.is_sign && rule.app() == Some(name);
-        self.rules.iter().position(is_it).map(|number| RuleId(number as u16))
+        sign_of(&self.rules, name)
     }
 
     /// The app that is most like this name, when one is like it at all.

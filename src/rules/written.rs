@@ -1,7 +1,5 @@
 //! A rule as it stands in its file, to be read and copied by a person.
 
-use std::path::Path;
-
 use super::RuleChoice;
 use super::load::{BUILTIN, files, read};
 use super::plain;
@@ -11,7 +9,7 @@ use super::plain;
 #[must_use]
 pub fn written(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
-    let own = own.filter(|file| !plain::is_list(file)).filter_map(|file: std::path::PathBuf| read(Path::new(&file)).ok());
+    let own = own.filter(|file| !plain::is_list(file)).filter_map(|file| read(&file).ok());
     let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|(_, text)| (*text).to_owned());
     own.chain(builtin).find_map(|text| table(&text, id))
 }

@@ -20,10 +20,19 @@ use crate::engine::{Matcher, Scratch};
 use crate::finding::RuleId;
 use crate::rules::{Case, RuleChoice, RuleSet, load};
 
+/// The rule with this id; else it is told which one may be meant.
+pub(super) fn named(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
+    let number = rules.rules().iter().position(|rule| rule.id == id);
+    number.map(|number| RuleId(number as u16)).ok_or_else(|| {
+        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
+        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+    })
+}
+
 fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit {
     match load(choice) {
         Ok(rules) => {
-            rules.warnings().iter().for_each(|w| message::warning(&message::shown(w)));
+            message::warnings(rules.warnings());
             then(&rules)
         }
         Err(error) => message::refused(&error.to_string()),

@@ -2,20 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::super::{Exit, message, stdout};
-use super::with_rules;
+use super::super::{Exit, stdout};
+use super::{named, with_rules};
 use crate::report::sanitize::text;
 use crate::rules::{Answer, Case, Rule, RuleChoice, written};
 
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
-    with_rules(choice, |rules| {
-        if let Some(rule) = rules.rules().iter().find(|rule| rule.id == id) {
-            return stdout::print(page(rule, written(choice, id).as_deref()).as_bytes());
-        }
-        let meant = rules.nearest(id).map(|id| format!(" (did you mean '{id}'?)")).unwrap_or_default();
-        message::refused(&format!("no rule is called '{id}'{meant}; `probewatch rules list` shows them all"))
+    with_rules(choice, |rules| match named(rules, id) {
+        Ok(rule) => stdout::print(page(rules.rule(rule), written(choice, id).as_deref()).as_bytes()),
+        Err(exit) => exit,
     })
 }
 
