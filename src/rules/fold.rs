@@ -38,10 +38,8 @@ impl Reader<'_> {
                 self.depth += 1;
                 self.last = None;
                 self.rest.next_if_eq(&&b'^');
-                // The first bracket in a class is meant as it stands.
-                if self.rest.next_if_eq(&&b']').is_some() {
-                    self.last = Some(b']');
-                }
+                // The first bracket in a class is meant as it stands, and begins no range.
+                self.rest.next_if_eq(&&b']');
             }
             b']' if in_class => {
                 self.depth -= 1;
@@ -122,6 +120,8 @@ mod tests {
             "[[:^lower:]]",
             r"[\w--[a-z]]",
             r"[\w&&[^a-z]]",
+            "[]-C]",
+            "[^]-C]",
         ] {
             assert!(means_capitals(source), "{source}");
         }
