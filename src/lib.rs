@@ -11,11 +11,12 @@
 //! | 3 | [`input`] · [`report`] |
 //! | 2 | [`engine`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
-//! | 0 | [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
+//! | 0 | [`alert`] · [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
 
+pub mod alert;
 pub mod cli;
 pub mod client;
 pub mod clients;

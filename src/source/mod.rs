@@ -1,5 +1,9 @@
 //! What a line's place is counted from: one input's name, its generation, and where its lines begin.
 
+mod checkpoint;
+
+pub use checkpoint::{Checkpoint, Fingerprint, HEAD, TAIL};
+
 /// The text of one input, as far as places in it need to know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceText {
