@@ -8,7 +8,7 @@
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
 //! | 4 | [`pipeline`] · [`learn`] |
-//! | 3 | [`input`] · [`report`] |
+//! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`engine`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
 //! | 0 | [`alert`] · [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
@@ -16,6 +16,7 @@
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
 
+pub mod action;
 pub mod alert;
 pub mod cli;
 pub mod client;
@@ -36,5 +37,6 @@ pub mod record;
 pub mod report;
 pub mod rules;
 pub mod source;
+pub mod state;
 pub mod tally;
 pub mod time;

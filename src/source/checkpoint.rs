@@ -35,6 +35,7 @@ pub struct Checkpoint {
     /// Names the generation in every `id`; given once, and kept through rotations and restarts.
     pub generation: u64,
     /// Where it was last seen; may hold any byte.
+    #[serde(with = "super::escaped")]
     pub path: Vec<u8>,
     /// The device it lay on: a hint.
     pub device: u64,

@@ -1,6 +1,7 @@
 //! What a line's place is counted from: one input's name, its generation, and where its lines begin.
 
 mod checkpoint;
+mod escaped;
 
 pub use checkpoint::{Checkpoint, Fingerprint, HEAD, TAIL};
 

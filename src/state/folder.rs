@@ -1,0 +1,215 @@
+//! The folder of `--state`: held by one run, its file replaced whole and on disk, refused where others could touch it.
+//!
+//! Everything happens relative to the folder that was opened, so a folder renamed under us stays ours. The folder itself
+//! may be reached through a symbolic link, as systemd makes one for `DynamicUser=`; nothing in it may be one.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, mkdir, open, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use signal_hook::consts::SIGXFSZ;
+
+use super::lock::Lock;
+use super::written::{decode, encode};
+use super::{State, StateError};
+
+/// Bytes of a state that is read at most: about a million logs.
+const MOST: u64 = 256 << 20;
+
+/// A state folder that this run holds until it is dropped.
+#[derive(Debug)]
+pub struct StateFolder {
+    /// As the user named it, for messages.
+    dir: PathBuf,
+    /// The state's file.
+    name: String,
+    folder: OwnedFd,
+    _lock: Lock,
+}
+
+impl StateFolder {
+    /// Opens and locks `NAME.json` in `dir`, and removes what a killed run left there. Makes the folder, with mode 0700,
+    /// but not the one above it. `insecure`: also where others own the folder or may write to it.
+    ///
+    /// # Errors
+    ///
+    /// Another run holds the lock; others could touch what is in the folder; or it cannot be had.
+    pub fn open(dir: &Path, name: &str, insecure: bool) -> Result<Self, StateError> {
+        survive_size_limit();
+        let folder = open_folder(dir, insecure)?;
+        let lock = format!("{name}.lock");
+        let lock = Lock::take(rustix::fd::AsFd::as_fd(&folder), &lock, &dir.join(&lock))?;
+        let state = Self { dir: dir.to_owned(), name: format!("{name}.json"), folder, _lock: lock };
+        state.remove(&state.staged()).map_err(|error| StateError::failed("remove", &dir.join(state.staged()), error))?;
+        Ok(state)
+    }
+
+    /// The state's file, for messages.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.dir.join(&self.name)
+    }
+
+    /// What the last run left; `None` on the first.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged or of another version (a copy is then kept beside it), a link, within reach of others, or cannot be
+    /// read.
+    pub fn load(&self) -> Result<Option<State>, StateError> {
+        let Some(bytes) = self.read()? else { return Ok(None) };
+        decode(&bytes).map(Some).map_err(|what| StateError::Damaged { path: self.path(), what, kept: self.keep(&bytes) })
+    }
+
+    /// Replaces the state: on disk when this returns, and what it was when it fails.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written, put in its place, or made durable.
+    pub fn save(&self, state: &State) -> Result<(), StateError> {
+        let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
+        self.put(&self.name, &bytes)
+    }
+
+    /// Forgets everything: the next [`load`](Self::load) is that of a first run. No fault where there is nothing.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be removed.
+    pub fn reset(&self) -> Result<(), StateError> {
+        let removed = self.remove(&self.name).and_then(|()| sync_folder(&self.folder));
+        removed.map_err(|error| StateError::failed("remove", &self.path(), error))
+    }
+
+    fn staged(&self) -> String {
+        format!("{}.tmp", self.name)
+    }
+
+    fn read(&self) -> Result<Option<Vec<u8>>, StateError> {
+        let path = self.path();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(StateError::insecure(&path, "it is a symbolic link", RESET)),
+            Err(error) => return Err(StateError::failed("read", &path, error)),
+        };
+        let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
+        trusted(&path, &stat)?;
+        let mut bytes = Vec::with_capacity(stat.st_size as usize + 1);
+        File::from(file).take(MOST).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
+        Ok(Some(bytes))
+    }
+
+    /// A copy of a state that cannot be trusted, for whoever wants to know what happened.
+    fn keep(&self, bytes: &[u8]) -> Option<PathBuf> {
+        let name = format!("{}.bad", self.name);
+        self.put(&name, bytes).ok().map(|()| self.dir.join(name))
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StateError> {
+        let staged = self.staged();
+        let write = self.write(&staged, bytes).map_err(|error| StateError::failed("write", &self.dir.join(name), error));
+        let replace = write.and_then(|()| {
+            let done = renameat(&self.folder, &staged, &self.folder, name).map_err(io::Error::from);
+            done.and_then(|()| sync_folder(&self.folder)).map_err(|error| StateError::failed("replace", &self.dir.join(name), error))
+        });
+        if replace.is_err() {
+            // The next run would remove it too.
+            let _ = self.remove(&staged);
+        }
+        replace
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        // The lock is ours, so whatever has this name is left over.
+        self.remove(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let private = Mode::RUSR | Mode::WUSR;
+        let mut file = File::from(openat(&self.folder, name, flags, private)?);
+        // The umask may have taken bits away; it cannot have added any.
+        fchmod(&file, private)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match unlinkat(&self.folder, name, AtFlags::empty()) {
+            Err(Errno::NOENT) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+}
+
+const RESET: &str = "delete it, or start as on the first run with --reset-state";
+
+fn open_folder(dir: &Path, insecure: bool) -> Result<OwnedFd, StateError> {
+    let made = match mkdir(dir, Mode::RWXU) {
+        Err(Errno::EXIST) => false,
+        done => done.map(|()| true).map_err(|error| StateError::failed("make", dir, error))?,
+    };
+    let had = || -> io::Result<(OwnedFd, Stat)> {
+        let folder = open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        if made {
+            fchmod(&folder, Mode::RWXU)?;
+        }
+        let stat = fstat(&folder)?;
+        Ok((folder, stat))
+    };
+    let (folder, stat) = had().map_err(|error| StateError::failed("open", dir, error))?;
+    if !insecure {
+        private(dir, &stat)?;
+    }
+    Ok(folder)
+}
+
+/// Whoever may write to the folder may replace what is in it.
+fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
+    if ![geteuid().as_raw(), 0].contains(&stat.st_uid) {
+        let what = format!("the folder belongs to another user ({})", stat.st_uid);
+        return Err(StateError::insecure(dir, what, "choose one that is yours, or trust it with --insecure-state"));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        let what = format!("others may write to the folder (mode {:04o})", stat.st_mode & 0o7777);
+        return Err(StateError::insecure(dir, what, "take their rights away (chmod go-w), or trust them with --insecure-state"));
+    }
+    Ok(())
+}
+
+/// A state that others wrote could make us pass over whatever they like.
+fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
+    let insecure = |what: String, advice| Err(StateError::insecure(path, what, advice));
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return insecure("it is no regular file".into(), RESET);
+    }
+    if stat.st_uid != geteuid().as_raw() {
+        return insecure(format!("it belongs to another user ({})", stat.st_uid), "run as that user, or make it yours (chown)");
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return insecure(format!("others may write to it (mode {:04o})", stat.st_mode & 0o7777), "take their rights away (chmod 600)");
+    }
+    if stat.st_size.cast_unsigned() >= MOST {
+        return insecure(format!("it is too big for a state ({} bytes)", stat.st_size), RESET);
+    }
+    Ok(())
+}
+
+/// Makes a rename durable. Some network file systems know no such thing for folders and say so.
+fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
+    match fsync(folder) {
+        Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
+/// Past a file size limit (`ulimit -f`) the system sends a signal that ends the process, unless someone listens; then
+/// the write fails like any other.
+fn survive_size_limit() {
+    // A failure leaves the signal as it was, which is no reason to keep no state.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}

@@ -1,0 +1,97 @@
+//! The lock of a state: a file of its own, as the state's file is replaced again and again.
+//!
+//! The system lets go of it when the process ends, however it ends. Nothing ever waits for it, and it is never deleted:
+//! two runs could then hold one each.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, ftruncate, openat, statat};
+use rustix::io::{Errno, pread, pwrite};
+use rustix::process::geteuid;
+
+use super::StateError;
+
+/// How often a lock file that is replaced under us is looked for again.
+const TRIES: usize = 3;
+
+/// A lock that is held until this is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    /// Holds the lock as long as it is open.
+    _file: OwnedFd,
+}
+
+impl Lock {
+    /// Takes the lock `name` in `folder`; `path` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// Another run holds it; someone else could; or it cannot be made.
+    pub(super) fn take(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Result<Self, StateError> {
+        for _ in 0..TRIES {
+            let file = open(folder, name).map_err(|error| refusal(path, error))?;
+            let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
+            trusted(path, &stat)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Err(Errno::WOULDBLOCK) => return Err(StateError::Held { path: path.to_owned(), by: holder(&file) }),
+                done => done.map_err(|error| StateError::failed("lock", path, error))?,
+            }
+            // Between opening and locking the file may have been replaced, and the lock is then on nothing.
+            if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino)) {
+                sign(&file);
+                return Ok(Self { _file: file });
+            }
+        }
+        Err(StateError::Held { path: path.to_owned(), by: None })
+    }
+}
+
+fn open(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let private = Mode::RUSR | Mode::WUSR;
+    match openat(folder, name, flags | OFlags::CREATE | OFlags::EXCL, private) {
+        // The umask may have taken bits away.
+        Ok(file) => fchmod(&file, private).map(|()| file),
+        Err(Errno::EXIST) => openat(folder, name, flags, Mode::empty()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whoever may open the file may hold the lock for ever.
+fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
+    let insecure = |what: String, advice| Err(StateError::insecure(path, what, advice));
+    if !FileType::from_raw_mode(stat.st_mode).is_file() {
+        return insecure("it is no regular file".into(), "delete it");
+    }
+    if stat.st_uid != geteuid().as_raw() {
+        return insecure(format!("it belongs to another user ({})", stat.st_uid), "delete it, or run as that user");
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return insecure(
+            format!("others could hold the lock (mode {:04o})", stat.st_mode & 0o7777),
+            "delete it or take their rights away (chmod 600)",
+        );
+    }
+    Ok(())
+}
+
+fn refusal(path: &Path, error: Errno) -> StateError {
+    match error {
+        Errno::LOOP => StateError::insecure(path, "it is a symbolic link", "delete it"),
+        error => StateError::failed("lock", path, error),
+    }
+}
+
+/// Says who we are, for the message of the next one. A full disk is no reason not to run.
+fn sign(file: &OwnedFd) {
+    if ftruncate(file, 0).is_ok() {
+        let _ = pwrite(file.as_fd(), format!("{}\n", std::process::id()).as_bytes(), 0);
+    }
+}
+
+fn holder(file: &OwnedFd) -> Option<u32> {
+    let mut text = [0; 16];
+    let read = pread(file, &mut text, 0).ok()?;
+    std::str::from_utf8(&text[..read]).ok()?.trim_end().parse().ok()
+}

@@ -1,0 +1,63 @@
+//! What is remembered from one run to the next: how far each log was read, in a folder that one run holds at a time.
+//!
+//! A state is the old one or the new one at every instant, and what cannot be trusted is refused: damaged, of another
+//! version, a link, in reach of others. Nothing here starts afresh by itself, and nothing here knows logs: whether a
+//! checkpoint still fits its log is the business of whoever reads the log.
+
+mod error;
+mod folder;
+mod lock;
+mod written;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::source::Checkpoint;
+pub use error::StateError;
+pub use folder::StateFolder;
+
+/// How long a log that was not found is remembered, unless someone knows better: longer than logs are kept as a rule,
+/// so that one that comes back from a backup is known.
+pub const KEEP_ABSENT: Duration = Duration::from_hours(60 * 24);
+
+/// What one run leaves to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// The hash of the rules by which was judged: others may judge otherwise what lies behind.
+    pub rules: u64,
+    /// Logs that were not found when last looked for: their generation, and since when, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<u64, u64>,
+    /// How far each log was read.
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+impl State {
+    /// Forgets the logs that have been missing for at least `after`, so that a state does not grow for ever. To be told
+    /// which are there, and the time, in seconds since 1970. Returns how many were forgotten.
+    ///
+    /// A clock that was set back makes a log stay longer, never go earlier.
+    pub fn forget_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
+        let before = self.checkpoints.len();
+        let mut absent = BTreeMap::new();
+        self.checkpoints.retain(|checkpoint| {
+            if is_there(checkpoint) {
+                return true;
+            }
+            let since = self.absent.get(&checkpoint.generation).copied().unwrap_or(now);
+            let keep = now.saturating_sub(since) < after.as_secs();
+            if keep {
+                absent.insert(checkpoint.generation, since);
+            }
+            keep
+        });
+        self.absent = absent;
+        before - self.checkpoints.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;
