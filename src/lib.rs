@@ -9,7 +9,7 @@
 //! | 5 | [`command`] |
 //! | 4 | [`pipeline`] · [`learn`] |
 //! | 3 | [`input`] · [`report`] |
-//! | 2 | [`engine`] |
+//! | 2 | [`engine`] · [`window`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
 //! | 0 | [`alert`] · [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
 //!
@@ -38,3 +38,4 @@ pub mod rules;
 pub mod source;
 pub mod tally;
 pub mod time;
+pub mod window;
