@@ -3,9 +3,13 @@
 //! Strict where the platform's parsers were once lax: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses.
 //! Nothing here resolves names.
 
+mod network;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+pub use network::Network;
 
 /// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

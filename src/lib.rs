@@ -7,11 +7,11 @@
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
-//! | 4 | [`pipeline`] · [`learn`] |
+//! | 4 | [`learn`] · [`pipeline`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
-//! | 2 | [`engine`] |
-//! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
-//! | 0 | [`alert`] · [`record`] · [`normalize`] · [`time`] · [`finding`] · [`client`] · [`clients`] · [`names`] · [`intern`] · [`source`] |
+//! | 2 | [`engine`] · [`window`] |
+//! | 1 | [`context`] · [`format`](mod@format) · [`rules`] · [`tally`] |
+//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`record`] · [`source`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -40,3 +40,4 @@ pub mod source;
 pub mod state;
 pub mod tally;
 pub mod time;
+pub mod window;

@@ -43,6 +43,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         max_line: scan_settings.max_line,
         allow: AllowList::load(&scan_settings.allow)?,
         unlisted: true,
+        windows: false,
     };
     let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
     let material = Material {

@@ -98,6 +98,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
         unlisted: false,
+        windows: false,
     };
     let ready = started.elapsed();
     let scan = read(settings, &rules, &scope, &found.sources, &pool)?;

@@ -30,11 +30,13 @@ pub struct Scope {
     pub max_line: usize,
     /// Whether requests that match nothing are noted as well, to learn from them.
     pub unlisted: bool,
+    /// Whether requests are kept for rules with a `window`: they are no findings, and only who counts them needs them.
+    pub windows: bool,
 }
 
 impl Default for Scope {
     fn default() -> Self {
-        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unlisted: false }
+        Self { format: None, since: None, until: None, allow: AllowList::default(), max_line: 1 << 20, unlisted: false, windows: false }
     }
 }
 
@@ -259,8 +261,10 @@ impl<'a> Judge<'a> {
         if let Some(Some(known)) = readings.get(at) {
             return *known;
         }
-        let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = names.rules.key(list).iter().partition(|&&rule| self.rules.rule(rule).is_sign);
-        let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).with_client.is_none());
+        let counts = |&&rule: &&RuleId| self.scope.windows || self.rules.rule(rule).window.is_none();
+        let all = names.rules.key(list).iter().filter(counts);
+        let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
+        let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
         let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
         let new = Reading { signs, rules, exposes, is_certain };

@@ -3,20 +3,19 @@
 //! A pure function of the merged tally. It proposes, and changes no rule; a person reads what it says first.
 
 mod kind;
-mod network;
 mod ordinary;
 mod prober;
 mod random;
 #[cfg(test)]
 mod tests;
 
+use crate::client::Network;
 use crate::report::build::{Context, Material};
 use crate::report::mask;
 use crate::report::proposals::{Example, Proposal, Proposals};
 use crate::source::SourceText;
 use crate::tally::{Asked, Tally};
 use kind::Kind;
-use network::Network;
 use ordinary::Ordinary;
 use prober::Probers;
 

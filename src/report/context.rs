@@ -66,7 +66,7 @@ enum Standing {
     Stands,
     /// On a site that runs this app it is `info`, whatever was answered.
     Silenced(RuleId),
-    /// The client is nobody to whom it applies.
+    /// The client is nobody to whom it applies, or only many requests of it are something.
     Falls,
 }
 
@@ -183,6 +183,9 @@ impl<'a> Context<'a> {
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return Standing::Falls;
         }
+        if self.rules.rule(rule).window.is_some() {
+            return Standing::Falls;
+        }
         self.silenced(rule, seen.site).map_or(Standing::Stands, Standing::Silenced)
     }
 
@@ -198,7 +201,7 @@ impl<'a> Context<'a> {
         conditions.sort_unstable();
         conditions.dedup();
         let with = |with: &'a WithClient| {
-            let counts = |rule: &Rule| rule.with_client.is_none() && (with.classes.is_empty() || with.classes.contains(&rule.class));
+            let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
             let lists = by_list(material, |rule| counts(self.rules.rule(rule)));
             let cells = material.tally.cells().filter(|view| lists[view.rules as usize]);
             let strong = |view: &CellView<'a>| {

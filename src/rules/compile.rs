@@ -2,7 +2,7 @@
 
 use super::Field;
 use super::condition::{Condition, Text};
-use super::definition::{APP_FAMILY, At, CLASSES, Definition};
+use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
 use super::glob;
 use super::literals::{Collector, Kind, bit};
@@ -148,6 +148,7 @@ impl From<&Definition> for Rule {
             severity: d.severity,
             answer: d.answer(),
             with_client: d.with_client.clone(),
+            window: d.window,
             unless_app: d.unless_app.0.clone(),
             is_sign: d.is_sign,
             cve: d.cve.clone(),
@@ -185,8 +186,30 @@ fn check(d: &Definition) -> Result<(), String> {
         }
         with.classes.iter().try_for_each(|class| check_class(class))?;
     }
+    check_window(d)?;
     if d.fields.as_ref().is_some_and(Vec::is_empty) {
         return Err("fields: the list is empty; leave it out for path and query".into());
+    }
+    Ok(())
+}
+
+/// A window, and that nothing stands beside it that only a finding can have.
+fn check_window(d: &Definition) -> Result<(), String> {
+    let Some(window) = d.window else { return Ok(()) };
+    window.check()?;
+    if d.with_client.is_some() {
+        return Err("window and with_client: the one is counted as lines come, the other decided from a whole log; keep one of them".into());
+    }
+    if !d.unless_app.0.is_empty() {
+        return Err(
+            "window and unless_app: no request of this rule is a finding by itself, so no app need silence it; leave `unless_app` out"
+                .into(),
+        );
+    }
+    if d.answer == Some(Answer::Exposes) {
+        return Err(
+            "window and answer: no request of this rule is a finding by itself, so its answer exposes nothing; leave `answer` out".into()
+        );
     }
     Ok(())
 }

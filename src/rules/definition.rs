@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::case::Case;
+use super::window::Window;
 use crate::finding::Severity;
 
 /// The classes a rule may have.
@@ -107,6 +108,7 @@ pub(super) struct Definition {
     #[serde(default)]
     pub(super) unless_app: OneOrMany,
     pub(super) with_client: Option<WithClient>,
+    pub(super) window: Option<Window>,
     #[serde(default)]
     pub(super) hits: Vec<Case>,
     #[serde(default)]
@@ -176,6 +178,7 @@ impl From<AppDefinition> for Definition {
             unless: app.unless,
             unless_app: OneOrMany::default(),
             with_client: None,
+            window: None,
             hits: app.hits,
             misses: app.misses,
             is_sign: true,
@@ -204,7 +207,8 @@ impl Definition {
     pub(super) fn answer(&self) -> Answer {
         let on_path = !(self.paths.is_empty() && self.suffixes.is_empty() && self.path_glob.0.is_empty());
         let no_text = self.words.is_empty() && self.regex.is_none();
-        let default = if on_path && (no_text || self.fields() == [Field::Path]) { Answer::Exposes } else { Answer::Inconclusive };
+        let shows = self.window.is_none() && on_path && (no_text || self.fields() == [Field::Path]);
+        let default = if shows { Answer::Exposes } else { Answer::Inconclusive };
         self.answer.unwrap_or(default)
     }
 }

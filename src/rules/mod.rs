@@ -20,6 +20,7 @@ mod load;
 mod pattern;
 pub mod plain;
 mod set;
+mod window;
 mod written;
 
 pub use allow::{AllowEntry, AllowList};
@@ -31,4 +32,5 @@ pub use error::RuleError;
 pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, check, family, load};
 pub use set::{Rule, RuleSet};
+pub use window::{By, Window};
 pub use written::written;

@@ -5,6 +5,7 @@ use super::condition::Condition;
 use super::definition::{APP_FAMILY, Answer, WithClient};
 use super::error::nearest;
 use super::literals::Literals;
+use super::window::Window;
 use crate::finding::{RuleId, Severity};
 
 /// What a rule says of itself.
@@ -22,6 +23,8 @@ pub struct Rule {
     pub answer: Answer,
     /// Matches only where the client asked for other things as well.
     pub with_client: Option<WithClient>,
+    /// A request is no finding by itself; so many within a span are told of.
+    pub window: Option<Window>,
     /// Apps whose sites are asked for this every day.
     pub unless_app: Vec<String>,
     /// It is the sign of an app: ordinary, and never reported.
@@ -47,6 +50,12 @@ impl Rule {
     #[must_use]
     pub fn exposes(&self) -> bool {
         self.answer == Answer::Exposes
+    }
+
+    /// Whether a request that matches is a finding for what stands in its line, whoever asked and however often.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.with_client.is_none() && self.window.is_none()
     }
 
     /// The name of the app that this is a sign of.

@@ -80,8 +80,8 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
         let served = judge.matched(&Case { status: 200, ..case.clone() });
         // What is found only when it is not there is not found yet.
         let found: Vec<_> = judge.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
-        // What depends on who asks does not find the path for everybody.
-        let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.with_client.is_none()).max_by_key(|rule| rule.severity);
+        // What depends on who asks, or how often, does not find the path for everybody.
+        let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
         match worst {
             Some(rule) => tell_found(&path, rule, wanted),
             None if new.contains(&path) => {}

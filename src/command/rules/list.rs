@@ -18,7 +18,9 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
         let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
         let mut out = String::new();
         for rule in rules.rules().iter().filter(asked) {
-            let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {}", rule.id, rule.class, rule.severity, text(rule.title.as_bytes()));
+            let window = rule.window.map(|window| format!(" (follow only, at {window})")).unwrap_or_default();
+            let title = text(rule.title.as_bytes());
+            let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
         }
         stdout::print(out.as_bytes())
     })

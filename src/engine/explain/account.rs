@@ -59,6 +59,8 @@ pub enum Withheld {
     App(RuleId),
     /// It counts only where its client asked for other things as well.
     Client,
+    /// It is one of many that are told of together.
+    Window,
 }
 
 impl<'r> Account<'r> {

@@ -138,6 +138,9 @@ impl<'r> Explainer<'r> {
         if self.rules.rule(rule).with_client.is_some() {
             return Some(Withheld::Client);
         }
+        if self.rules.rule(rule).window.is_some() {
+            return Some(Withheld::Window);
+        }
         let severity = self.rules.rule(rule).severity_when(Outcome::of(status) == Outcome::Answered);
         (severity < self.min_severity).then_some(Withheld::BelowMinSeverity { severity, least: self.min_severity })
     }

@@ -91,6 +91,10 @@ pub(super) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> Strin
             }
             None => String::new(),
         },
+        Withheld::Window => match rules.rule(rule).window {
+            Some(window) => format!("no finding by itself: follow raises an alert at {window}"),
+            None => String::new(),
+        },
         Withheld::BelowMinSeverity { severity, least } => {
             format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
         }

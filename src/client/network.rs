@@ -1,10 +1,10 @@
 //! Whose a client is, as far as an address can tell: neighbours count as one.
 
-use crate::client::Client;
+use super::Client;
 
-/// What counts as one prober: a network of 256 IPv4 addresses, or what one customer gets of IPv6.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Network<'a> {
+/// What counts as one party: a network of 256 IPv4 addresses, or what one customer gets of IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Network<'a> {
     /// The upper 24 bits of an IPv4 address.
     V4(u32),
     /// The upper 64 bits of an IPv6 address.
@@ -14,7 +14,9 @@ pub(super) enum Network<'a> {
 }
 
 impl<'a> Network<'a> {
-    pub(super) fn of(client: Client<'a>) -> Self {
+    /// The network of a client.
+    #[must_use]
+    pub fn of(client: Client<'a>) -> Self {
         match client {
             Client::V4(bits) => Self::V4(bits >> 8),
             Client::V6(bits) => Self::V6((bits >> 64) as u64),
