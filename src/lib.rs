@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
-//! | 4 | [`pipeline`] · [`learn`] |
+//! | 4 | [`pipeline`] · [`learn`] · [`tui`] |
 //! | 3 | [`input`] · [`report`] |
 //! | 2 | [`engine`] |
 //! | 1 | [`format`](mod@format) · [`rules`] · [`tally`] · [`context`] |
@@ -38,3 +38,4 @@ pub mod rules;
 pub mod source;
 pub mod tally;
 pub mod time;
+pub mod tui;
