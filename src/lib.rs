@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
-//! | 4 | [`learn`] · [`pipeline`] |
+//! | 4 | [`learn`] · [`pipeline`] · [`tui`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`rules`] · [`tally`] |
@@ -40,4 +40,5 @@ pub mod source;
 pub mod state;
 pub mod tally;
 pub mod time;
+pub mod tui;
 pub mod window;

@@ -1,0 +1,160 @@
+//! Lines of cells on a buffer: cut to the columns there are, never a panic, whatever the size.
+//!
+//! Colour only repeats what the words say; without it there is bold, dim and reversed text.
+
+use std::borrow::Cow;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::super::text::{cut, width};
+use crate::finding::Severity;
+
+/// Columns that the flexible cell of a line is given before others lose theirs.
+const LEAST: u16 = 8;
+
+/// What may be overlooked.
+pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+
+/// What stands out of a line.
+pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// What keys act on.
+pub(super) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD);
+
+/// How much room a cell has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// These columns.
+    Columns(u16),
+    /// These columns, at their right end.
+    Right(u16),
+    /// What the others leave; one in a line.
+    Rest,
+}
+
+/// A text in a line.
+#[derive(Debug, Clone)]
+pub(super) struct Cell<'t> {
+    text: Cow<'t, str>,
+    style: Style,
+    room: Room,
+    /// The highest gives way first; 0 never does.
+    rank: u8,
+}
+
+impl<'t> Cell<'t> {
+    pub(super) fn new(room: Room, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
+        Self { text: text.into(), style: Style::new(), room, rank }
+    }
+
+    pub(super) fn styled(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    fn columns(&self) -> u16 {
+        match self.room {
+            Room::Columns(n) | Room::Right(n) => n,
+            Room::Rest => 0,
+        }
+    }
+}
+
+/// Something to write on.
+#[derive(Debug)]
+pub(super) struct Canvas<'f> {
+    pub(super) buffer: &'f mut Buffer,
+    pub(super) color: bool,
+}
+
+impl Canvas<'_> {
+    /// Writes a text, cut at the right edge of `area`; the columns it took.
+    pub(super) fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
+        let area = area.intersection(self.buffer.area);
+        if x >= area.width || y >= area.height {
+            return 0;
+        }
+        let room = usize::from(area.width - x);
+        let (end, _) = self.buffer.set_stringn(area.x + x, area.y + y, cut(text, room), room, style);
+        end - area.x - x
+    }
+
+    /// Writes cells side by side, the chosen line reversed.
+    pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[Cell<'_>], chosen: bool) {
+        if y >= area.height {
+            return;
+        }
+        let (fitting, rest) = fit(cells, area.width);
+        let mut x = 0_u16;
+        for cell in fitting {
+            let columns = if cell.room == Room::Rest { rest } else { cell.columns() };
+            let shown = cut(&cell.text, columns.into());
+            let before = match cell.room {
+                Room::Right(_) => columns.saturating_sub(width(&shown) as u16),
+                Room::Columns(_) | Room::Rest => 0,
+            };
+            self.text(area, x.saturating_add(before), y, &shown, cell.style);
+            x = x.saturating_add(columns).saturating_add(1);
+        }
+        if chosen {
+            let row = Rect { y: area.y.saturating_add(y), height: 1, ..area }.intersection(self.buffer.area);
+            self.buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+
+    /// A title and a line to the right edge, with a note at its end where there is room.
+    pub(super) fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
+        let taken = self.text(area, 0, 0, title, style);
+        let note_columns = width(note) as u16;
+        let rule = area.width.saturating_sub(taken + 1);
+        let rule = if note.is_empty() || rule < note_columns + 3 { rule } else { rule - note_columns - 1 };
+        self.text(area, taken + 1, 0, &"─".repeat(rule.into()), DIM);
+        if !note.is_empty() {
+            self.text(area, taken + rule + 2, 0, note, DIM);
+        }
+    }
+
+    /// What must be seen first.
+    pub(super) fn alarm(&self) -> Style {
+        self.in_color(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// What should be seen.
+    pub(super) fn warning(&self) -> Style {
+        self.in_color(Color::Yellow)
+    }
+
+    /// The style of a severity.
+    pub(super) fn severity(&self, severity: Severity) -> Style {
+        match severity {
+            Severity::Critical => self.alarm(),
+            Severity::High => self.in_color(Color::Red),
+            Severity::Medium => self.warning(),
+            Severity::Low => Style::new(),
+            Severity::Info => DIM,
+        }
+    }
+
+    /// This colour, where there are colours.
+    pub(super) fn in_color(&self, color: Color) -> Style {
+        if self.color { Style::new().fg(color) } else { Style::new() }
+    }
+}
+
+/// The cells that have room, and the columns of the flexible one.
+fn fit<'c, 't>(cells: &'c [Cell<'t>], page: u16) -> (Vec<&'c Cell<'t>>, u16) {
+    let mut fitting: Vec<_> = cells.iter().collect();
+    loop {
+        let gaps = fitting.len().saturating_sub(1) as u16;
+        let taken = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
+        let least = if fitting.iter().any(|cell| cell.room == Room::Rest) { LEAST } else { 0 };
+        if taken.saturating_add(least) <= page {
+            return (fitting, page - taken);
+        }
+        let Some(worst) = (0..fitting.len()).filter(|&i| fitting[i].rank > 0).max_by_key(|&i| fitting[i].rank) else {
+            return (fitting, page.saturating_sub(taken));
+        };
+        fitting.remove(worst);
+    }
+}

@@ -1,0 +1,124 @@
+//! One hit as the live view keeps it: owned, short, masked and escaped.
+//!
+//! The line it came from may be gone when it is shown.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+
+use super::text;
+use crate::finding::Severity;
+use crate::record::Outcome;
+use crate::report::mask;
+use crate::report::model::Hit;
+use crate::rules::RuleSet;
+use crate::time::LogTime;
+
+/// Rules named in a row; a request that matches more is rare, and says no more by it.
+const MOST_RULES: usize = 8;
+
+/// A hit. Two texts that are alike as far as they are kept are one to the view.
+#[derive(Debug, Clone)]
+pub(super) struct HitRow {
+    /// Its place among all hits, from 1.
+    pub(super) number: u64,
+    pub(super) time: Option<LogTime>,
+    pub(super) severity: Severity,
+    pub(super) outcome: Outcome,
+    pub(super) status: Option<u16>,
+    /// It was answered, and the answer means something.
+    pub(super) answered: bool,
+    pub(super) client: Box<str>,
+    pub(super) method: Box<str>,
+    pub(super) target: Box<str>,
+    /// The normalised path, or the target where there is none.
+    pub(super) path: Box<str>,
+    pub(super) decoded: Option<Box<str>>,
+    /// Ids, the worst first, apart by blanks.
+    pub(super) rules: Box<str>,
+    pub(super) agent: Option<Box<str>>,
+    /// `access.log:17`.
+    pub(super) place: Box<str>,
+    /// What would make it one of a catch-all.
+    pub(super) answer: Answer,
+}
+
+/// Who gave an answer, and which. The site is a hash: it is compared, never shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    site: u64,
+    status: Option<u16>,
+    bytes: Option<u64>,
+}
+
+impl Answer {
+    /// The answer of a site: a host, or the log where hosts are not logged.
+    pub(super) fn new(site: &[u8], status: Option<u16>, bytes: Option<u64>) -> Self {
+        Self { site: number_of(&site.to_ascii_lowercase()), status, bytes }
+    }
+}
+
+/// A number for a thing, the same in every picture of a run.
+pub(super) fn number_of<T: Hash + ?Sized>(thing: &T) -> u64 {
+    FixedState::default().hash_one(thing)
+}
+
+impl HitRow {
+    /// Keeps what the view shows of a hit.
+    pub(super) fn new(number: u64, hit: &Hit<'_>, rules: &RuleSet) -> Self {
+        let target = text::of_log(hit.target);
+        let path = if hit.path.is_empty() { target.clone() } else { text::of_log(hit.path) };
+        let decoded = hit.decoded.map(|decoded| text::kept(&mask::shown_decoded(hit.target, decoded), text::MOST));
+        Self {
+            number,
+            time: hit.time,
+            severity: hit.severity,
+            outcome: hit.outcome,
+            status: hit.status,
+            answered: has_answer(hit, rules),
+            client: text::of_client(hit.client),
+            method: text::of_log(hit.method),
+            decoded: decoded.filter(|decoded| *decoded != target),
+            target,
+            path,
+            rules: names_of(hit, rules),
+            agent: hit.user_agent.map(text::of_log),
+            place: format!("{}:{}", text::of_machine(hit.source), hit.line).into(),
+            answer: Answer::new(hit.host.unwrap_or(hit.source), hit.status, hit.bytes),
+        }
+    }
+
+    /// The ids of its rules.
+    pub(super) fn rule_ids(&self) -> impl Iterator<Item = &str> {
+        self.rules.split(' ').filter(|id| !id.is_empty())
+    }
+
+    /// Whether a text that someone looks for stands in its client, path, target or rules. Letters of ASCII have no case.
+    pub(super) fn has(&self, wanted: &str) -> bool {
+        [&self.client, &self.path, &self.target, &self.rules].into_iter().any(|text| contains(text, wanted))
+    }
+}
+
+/// Whether a text holds another; letters of ASCII have no case.
+pub(super) fn contains(text: &str, wanted: &str) -> bool {
+    let wanted = wanted.as_bytes();
+    wanted.is_empty() || text.as_bytes().windows(wanted.len()).any(|part| part.eq_ignore_ascii_case(wanted))
+}
+
+/// Whether it was answered and a rule says that this tells something. A rule that an app silences has no say: its
+/// severity, raised by the answer, is over that of the hit.
+fn has_answer(hit: &Hit<'_>, rules: &RuleSet) -> bool {
+    let tells = |rule| {
+        let rule = rules.rule(rule);
+        rule.exposes() && rule.severity_when(true) <= hit.severity
+    };
+    hit.outcome == Outcome::Answered && hit.catch_all != Some(true) && hit.rules.iter().any(|&rule| tells(rule))
+}
+
+fn names_of(hit: &Hit<'_>, rules: &RuleSet) -> Box<str> {
+    let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
+    ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
+    ids.truncate(MOST_RULES);
+    let names: Vec<_> = ids.iter().map(|rule| text::kept(&rule.id, text::MOST)).collect();
+    names.join(" ").into()
+}

@@ -1,0 +1,115 @@
+//! The terminal: taken for the live view, and given back as it was.
+//!
+//! Draws at most ten times a second, and only what changed. Given back when it is dropped and when the process panics; one
+//! that ends without either calls [`leave`] first.
+
+use std::env;
+use std::io::{self, IsTerminal, stdout};
+use std::time::{Duration, Instant};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::execute;
+use ratatui::layout::Rect;
+use thiserror::Error;
+
+use super::dashboard::Dashboard;
+
+/// The least time between two drawings.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why there is no live view.
+#[derive(Debug, Error)]
+pub enum ScreenError {
+    /// Standard output is a file or a pipe.
+    #[error("the live view needs a terminal, and standard output is none; leave --tui out to get a line a hit")]
+    NoTerminal,
+    /// `TERM=dumb`, or none at all.
+    #[error(
+        "the live view needs a terminal that can place the cursor, and TERM is '{0}'; set TERM, or leave --tui out to get a line a hit"
+    )]
+    Dumb(String),
+    /// The terminal refused.
+    #[error("the terminal cannot be set up for the live view: {0}; leave --tui out to get a line a hit")]
+    Refused(#[source] io::Error),
+}
+
+/// The terminal, while the live view has it.
+#[derive(Debug)]
+pub struct Screen {
+    terminal: DefaultTerminal,
+    drawn: Option<Instant>,
+}
+
+impl Screen {
+    /// Takes the terminal: another page of it, and every key as it is pressed. Ctrl-C is a key from now on, no signal.
+    /// Nothing else may write to it until this is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Standard output is no terminal, or one that cannot.
+    pub fn enter() -> Result<Self, ScreenError> {
+        if !stdout().is_terminal() {
+            return Err(ScreenError::NoTerminal);
+        }
+        let term = env::var("TERM").unwrap_or_default();
+        if term.is_empty() || term == "dumb" {
+            return Err(ScreenError::Dumb(term));
+        }
+        match ratatui::try_init() {
+            Ok(terminal) => Ok(Self { terminal, drawn: None }),
+            Err(failure) => {
+                leave();
+                Err(ScreenError::Refused(failure))
+            }
+        }
+    }
+
+    /// How long until it may be drawn again; `None` when nothing changed.
+    #[must_use]
+    pub fn due(&self, dashboard: &Dashboard, now: Instant) -> Option<Duration> {
+        let since = self.drawn.map_or(PAUSE, |drawn| now.saturating_duration_since(drawn));
+        dashboard.has_changed().then(|| PAUSE.saturating_sub(since))
+    }
+
+    /// Draws, if something changed and the last drawing is a tenth of a second ago; whether it did.
+    ///
+    /// # Errors
+    ///
+    /// Those of the terminal; it may be gone.
+    pub fn draw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<bool> {
+        if self.due(dashboard, now) != Some(Duration::ZERO) {
+            return Ok(false);
+        }
+        self.drawn = Some(now);
+        self.terminal.draw(|frame| dashboard.draw(frame))?;
+        Ok(true)
+    }
+
+    /// Draws all of it anew, as something else may have written on it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the terminal.
+    pub fn redraw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<()> {
+        // Not `clear`: it asks the terminal where the cursor is, and whoever reads keys would get the answer.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))?;
+        self.drawn = Some(now);
+        self.terminal.draw(|frame| dashboard.draw(frame))?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives the terminal back, as far as it can be. Harmless when the live view does not have it, but for leaving a page.
+pub fn leave() {
+    // It may be gone, and then there is nobody to tell.
+    let _ = ratatui::try_restore();
+    let _ = execute!(stdout(), Show);
+}

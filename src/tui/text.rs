@@ -1,0 +1,135 @@
+//! Text as a panel keeps and shows it: short enough to keep thousands of, and cut to the columns there are.
+//!
+//! What comes from a log comes in through [`of_log`], masked and escaped; nothing here makes raw text fit for a terminal.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::client::Client;
+use crate::report::{mask, sanitize};
+use crate::time::LogTime;
+
+/// Bytes kept of a client's name; the longest address has 45.
+const CLIENT: usize = 80;
+
+/// Bytes kept of any other text.
+pub(super) const MOST: usize = 240;
+
+/// A text of the log, masked and escaped as a whole and only then cut: half a token would not be known for one.
+pub(super) fn of_log(bytes: &[u8]) -> Box<str> {
+    kept(&mask::shown(bytes), MOST)
+}
+
+/// A name from the machine, a path or a notice: escaped, not masked.
+pub(super) fn of_machine(bytes: &[u8]) -> Box<str> {
+    kept(&sanitize::text(bytes), MOST)
+}
+
+/// A client as reports name it.
+pub(super) fn of_client(client: Client<'_>) -> Box<str> {
+    match client {
+        Client::Text(b"") => "-".into(),
+        Client::Text(text) => kept(&mask::shown(text), CLIENT),
+        address => address.to_string().into(),
+    }
+}
+
+/// The text, or its beginning and `…`, in at most `most` bytes.
+pub(super) fn kept(text: &str, most: usize) -> Box<str> {
+    if text.len() <= most {
+        return text.into();
+    }
+    let room = most.saturating_sub('…'.len_utf8());
+    let end = (0..=room).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    format!("{}…", &text[..end]).into()
+}
+
+/// The columns of a terminal a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text, or as much of its beginning as leaves room for `…`.
+pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if width(text) <= most {
+        return Cow::Borrowed(text);
+    }
+    if most == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        let next = at + c.len_utf8();
+        if width(&text[..next]) >= most {
+            break;
+        }
+        end = next;
+    }
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// The text in pieces of at most `most` columns, none empty.
+pub(super) fn pieces(text: &str, most: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (at, c) in text.char_indices() {
+        if at > start && width(&text[start..at + c.len_utf8()]) > most {
+            pieces.push(&text[start..at]);
+            start = at;
+        }
+    }
+    if start < text.len() {
+        pieces.push(&text[start..]);
+    }
+    pieces
+}
+
+/// `08:01:00`, by the log's own clock; eight blanks where there is none.
+pub(super) fn clock(time: Option<LogTime>) -> String {
+    let full = time.map(LogTime::rfc3339).unwrap_or_default();
+    full.get(11..19).unwrap_or("        ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cuts_by_what_is_seen() {
+        assert_eq!(cut("/index.php", 10), "/index.php");
+        assert_eq!(cut("/index.php", 7), "/index…");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("ab", 1), "…");
+        assert_eq!(cut("ab", 0), "");
+    }
+
+    #[test]
+    fn masks_before_it_cuts() {
+        let long = format!("/{}?token=s3cr3t", "a".repeat(MOST - 12));
+        assert!(!of_log(long.as_bytes()).contains("s3c"), "{}", of_log(long.as_bytes()));
+        assert_eq!(&*of_log(b"/a\x1b[2J"), r"/a\x1b[2J");
+    }
+
+    #[test]
+    fn names_clients_as_reports_do() {
+        assert_eq!(&*of_client(Client::parse(b"")), "-");
+        assert_eq!(&*of_client(Client::parse(b"::ffff:192.0.2.1")), "192.0.2.1");
+        assert_eq!(&*of_client(Client::parse(b"\x1bx")), r"\x1bx");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_too_long(text: String, most in 0_usize..40) {
+            prop_assert!(width(&cut(&text, most)) <= most);
+            prop_assert!(kept(&text, most).len() <= most.max('…'.len_utf8()));
+        }
+
+        #[test]
+        fn pieces_are_the_text(text: String, most in 1_usize..40) {
+            prop_assert_eq!(pieces(&text, most).concat(), text);
+        }
+    }
+}
