@@ -13,7 +13,7 @@ use crate::client::{Client, ClientKey};
 use crate::intern::Interner;
 
 /// Distinct clients, by number.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Clients {
     keys: Interner<ClientKey>,
     short: HashTable<(ShortText, u32)>,
@@ -67,6 +67,18 @@ impl Clients {
     /// The number of a client.
     pub fn number_of(&mut self, client: Client<'_>) -> u32 {
         self.keys.number(&client, ClientKey::from)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.keys().len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.keys().is_empty()
     }
 
     /// The number of a client, where it has one.

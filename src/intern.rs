@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hashbrown::{Equivalent, HashTable};
 
 /// Distinct keys, by number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Interner<K> {
     keys: Vec<K>,
     table: HashTable<u32>,

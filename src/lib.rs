@@ -11,7 +11,7 @@
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`rules`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`record`] · [`source`] · [`time`] |
+//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -33,6 +33,7 @@ pub mod learn;
 pub mod names;
 pub mod normalize;
 pub mod pipeline;
+pub mod recent;
 pub mod record;
 pub mod report;
 pub mod rules;

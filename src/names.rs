@@ -8,7 +8,7 @@ use crate::finding::RuleId;
 use crate::intern::Interner;
 
 /// The clients, paths and lists of rules that a worker met.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Names {
     /// Clients, as logged or as read.
     pub clients: Clients,

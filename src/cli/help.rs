@@ -49,6 +49,53 @@ Exit codes:
   141  nobody reads standard output any more
   143  stopped by SIGTERM";
 
+/// After `follow -h`.
+pub(super) const FOLLOW_SHORT: &str = "\
+Examples:
+  probewatch follow /var/log/nginx/access.log
+  probewatch follow --tui /var/log/nginx/
+  probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/ | ship-it
+
+Ctrl-C ends it with a summary. 'probewatch follow --help' says more.";
+
+/// After `follow --help`.
+pub(super) const FOLLOW_LONG: &str = "\
+Examples:
+  Hits as they happen:
+    probewatch follow /var/log/nginx/access.log
+  What is there, then what comes, in one go:
+    probewatch follow --from-start /var/log/nginx/
+  For a program, every hit once, also after a restart or a crash:
+    probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/
+  Alerts for a program of yours:
+    probewatch follow --exec /usr/local/bin/notify /var/log/nginx/
+
+What it promises:
+  Every line that still exists on disk is read once, through every rotation: create, copytruncate,
+  rename, compress, late writes, restarts. Only lines that copytruncate itself destroys are lost.
+  With --state, hits are told at least once, each with an id that is the same when it is told
+  again; after a clean stop exactly once.
+
+Alerts:
+  probing    a client asked for many different probe paths within minutes
+  answered   a probe was answered, and the answer means something
+  campaign   many clients asked for the same unusual paths within minutes
+  threshold  a rule's own 'window' was filled: a flood of log-ins, say
+  They stand out among the lines, and go to --exec, --alert-file and --syslog.
+
+Signals:
+  INT, TERM  finish the line, note how far it came, print the summary; a second one ends at once
+  HUP        read the rules again; the old ones stay where the new are broken
+  USR1       print the summary and go on
+
+Exit codes:
+  2    the command line, the environment, the configuration, a rule or the state is wrong
+  4    an output or the state could not be written
+  5    another run holds the state
+  130  ended by SIGINT (Ctrl-C)
+  141  nobody reads standard output any more
+  143  ended by SIGTERM";
+
 /// After `explain -h`.
 pub(super) const EXPLAIN_SHORT: &str = "\
 Examples:

@@ -4,8 +4,10 @@
 //! run ends.
 
 pub mod explain;
+pub mod follow;
 mod help;
 pub mod learn;
+pub mod own;
 mod refusal;
 pub mod rules;
 pub mod scan;
@@ -17,7 +19,9 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::explain::ExplainArgs;
-use self::learn::{LearnArgs, LearnOwnArgs};
+use self::follow::FollowArgs;
+use self::learn::LearnArgs;
+use self::own::OwnArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::rules::{Added, Imported};
@@ -43,6 +47,9 @@ pub enum Command {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
     Scan(Box<ScanArgs>),
+    /// Report probes as they happen, and lose no line to any rotation
+    #[command(after_help = help::FOLLOW_SHORT, after_long_help = help::FOLLOW_LONG)]
+    Follow(Box<FollowArgs>),
     /// Explain why a line matches, or why it does not
     ///
     /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
@@ -85,7 +92,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "explain" | "learn" => documented(command),
+        "scan" | "follow" | "explain" | "learn" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -104,6 +111,7 @@ fn help_last(command: clap::Command) -> clap::Command {
 fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
+        Command::Follow(args) => follow(*args, here),
         Command::Explain(args) => explain(*args, here),
         Command::Learn(args) => learn(*args, here),
         Command::Rules(asked) => rules(asked, here),
@@ -120,6 +128,15 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
     }
 }
 
+fn follow(args: FollowArgs, here: &Surroundings) -> Exit {
+    let (shared, own) = args.split();
+    let settings = layered_own(shared, own.into(), here).and_then(|(shared, own)| config::follow_settings(shared, own.follow));
+    match settings {
+        Ok(settings) => command::follow::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
 fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
     let (line, rule, args) = args.split();
     match layered(args, here) {
@@ -130,7 +147,7 @@ fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
 
 fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
     let (shared, own) = args.split();
-    let settings = layered_learn(shared, own, here).and_then(|(shared, own)| config::learn_settings(shared, own, here));
+    let settings = layered_own(shared, own.into(), here).and_then(|(shared, own)| config::learn_settings(shared, own.learn, here));
     match settings {
         Ok(settings) => command::learn::run(&settings),
         Err(error) => refused(error),
@@ -167,11 +184,11 @@ fn these(paths: Vec<PathBuf>) -> RuleChoice {
 
 /// The flags over the environment over the file; says on the way which variables nobody reads.
 fn layered(args: ScanArgs, here: &Surroundings) -> Result<ScanArgs, config::Error> {
-    layered_learn(args, LearnOwnArgs::default(), here).map(|(asked, _)| asked)
+    layered_own(args, OwnArgs::default(), here).map(|(asked, _)| asked)
 }
 
-/// The same, and what only `learn` is told.
-fn layered_learn(args: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<(ScanArgs, LearnOwnArgs), config::Error> {
+/// The same, and what only one subcommand is told.
+fn layered_own(args: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(ScanArgs, OwnArgs), config::Error> {
     let args = args.as_given();
     let quiet = args.quiet();
     let asked = config::layered(args, own, here);

@@ -142,6 +142,15 @@ impl LogFormatWord {
     }
 }
 
+/// A word for something that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
 /// A word of `--fail-on`. `never` is there to take back what the environment or the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailOn(pub Option<Severity>);

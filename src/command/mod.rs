@@ -3,6 +3,7 @@
 pub mod completions;
 mod exit;
 pub mod explain;
+pub mod follow;
 pub mod learn;
 pub mod man;
 pub mod message;
@@ -16,4 +17,4 @@ mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
-pub use settings::{LearnSettings, Settings};
+pub use settings::{FollowSettings, LearnSettings, Settings};

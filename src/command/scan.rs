@@ -60,7 +60,7 @@ impl Failure {
         self.exit()
     }
 
-    fn exit(&self) -> Exit {
+    pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Rules(_)
             | Self::NoApp { .. }

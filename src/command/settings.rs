@@ -1,6 +1,7 @@
 //! What a command was asked to do, in plain values: flags, environment and file are forgotten here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::finding::Severity;
 use crate::format::LogFormat;
@@ -53,6 +54,62 @@ pub struct Settings {
     pub quiet: bool,
     /// Print what each stage came to on standard error.
     pub stats: bool,
+    /// The longest line that is looked at, in bytes.
+    pub max_line: usize,
+}
+
+/// Everything `follow` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
+pub struct FollowSettings {
+    /// Logs, folders and globs; one at least.
+    pub paths: Vec<PathBuf>,
+    /// One JSON object a hit, instead of lines for people.
+    pub ndjson: bool,
+    /// Report what is in the logs already.
+    pub from_start: bool,
+    /// Where to go on from, and where to note how far it came.
+    pub state: Option<PathBuf>,
+    /// Forget what the state says.
+    pub reset_state: bool,
+    /// Use a state folder that others may write to.
+    pub insecure_state: bool,
+    /// Ask the system for no events.
+    pub poll: bool,
+    /// How often to look at all logs.
+    pub poll_interval: Duration,
+    /// Fold repeats of a client and a rule; lines only.
+    pub fold: bool,
+    /// How long a client rests before its folded hits are told.
+    pub quiet_for: Duration,
+    /// Show the live view.
+    pub tui: bool,
+    /// After how long the same alert is raised again, by the log's time.
+    pub cooldown: Duration,
+    /// Gets each alert on its standard input.
+    pub exec: Option<PathBuf>,
+    /// Gets each alert appended.
+    pub alert_file: Option<PathBuf>,
+    /// The socket of the system's log.
+    pub syslog: Option<PathBuf>,
+    /// The format of the logs; `None` finds out.
+    pub log_format: Option<LogFormat>,
+    /// Which rules.
+    pub rules: RuleChoice,
+    /// Apps that run on every site.
+    pub apps: Vec<String>,
+    /// Files that say what is allowed.
+    pub allow: Vec<PathBuf>,
+    /// Report from this level on.
+    pub min_severity: Severity,
+    /// Keep only these outcomes; all where empty.
+    pub outcomes: Vec<Outcome>,
+    /// Rows in each section of the summary; `None` is the table's default.
+    pub top: Option<usize>,
+    /// When to colour.
+    pub color: Color,
+    /// No notices on standard error; errors stay.
+    pub quiet: bool,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
 }

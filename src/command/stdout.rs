@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use super::{Exit, message};
 
 /// Prints `text`. A reader that has left ends it silently; any other failure is told.
@@ -21,6 +23,14 @@ pub fn failed(error: &io::Error) -> Exit {
         message::error(&format!("cannot write to standard output: {error}"));
     }
     exit
+}
+
+/// Whether nobody can read standard output any more.
+pub(super) fn is_deserted() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0 && fds[0].revents().intersects(PollFlags::ERR))
 }
 
 fn write(out: &mut impl Write, text: &[u8]) -> io::Result<()> {

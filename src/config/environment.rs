@@ -1,4 +1,4 @@
-//! The flags of `scan` and `learn` as environment variables: `--top` is `PROBEWATCH_TOP`.
+//! The flags of `scan`, `learn` and `follow` as environment variables: `--top` is `PROBEWATCH_TOP`.
 //!
 //! The names are made from the flags, so that none can be forgotten. The variables are passed in; nothing here asks the
 //! process for them.
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
-use crate::cli::learn::LearnOwnArgs;
+use crate::cli::own::OwnArgs;
 use crate::cli::scan::ScanArgs;
 use crate::command::message::shown;
 
@@ -24,9 +24,9 @@ pub(super) fn flags() -> Command {
     ScanArgs::augment_args(Command::new("probewatch")).disable_help_flag(true)
 }
 
-/// The same, and those that only `learn` has.
+/// The same, and those that only one subcommand has.
 pub(super) fn all_flags() -> Command {
-    LearnOwnArgs::augment_args(flags())
+    OwnArgs::augment_args(flags())
 }
 
 /// The variable of a flag, by its long name.
@@ -58,7 +58,7 @@ pub fn documented(command: Command) -> Command {
 /// # Errors
 ///
 /// Clap's, with the name of the variable where the flag would be.
-pub fn read(variables: &[(OsString, OsString)]) -> Result<(ScanArgs, LearnOwnArgs), clap::Error> {
+pub fn read(variables: &[(OsString, OsString)]) -> Result<(ScanArgs, OwnArgs), clap::Error> {
     let flags = all_flags();
     let mut arguments = vec![OsString::from("probewatch")];
     for flag in flags.get_arguments() {
@@ -72,7 +72,7 @@ pub fn read(variables: &[(OsString, OsString)]) -> Result<(ScanArgs, LearnOwnArg
         .args_override_self(true)
         .mut_args(valued)
         .try_get_matches_from(arguments)
-        .and_then(|matches| Ok((ScanArgs::from_arg_matches(&matches)?, LearnOwnArgs::from_arg_matches(&matches)?)))
+        .and_then(|matches| Ok((ScanArgs::from_arg_matches(&matches)?, OwnArgs::from_arg_matches(&matches)?)))
         .map_err(|error| blamed(error, variables))
 }
 

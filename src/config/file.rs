@@ -1,4 +1,4 @@
-//! The configuration file: the long names of the flags of `scan` and `learn` as TOML keys.
+//! The configuration file: the long names of the flags of `scan`, `learn` and `follow` as TOML keys.
 //!
 //! Never searched for: it is read when it is named. A key that no flag has is an error, not a surprise later.
 
@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::{Error, environment};
-use crate::cli::learn::LearnOwnArgs;
+use crate::cli::own::OwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
 use crate::command::message::{shown, shown_lines};
@@ -20,7 +20,7 @@ use crate::command::message::{shown, shown_lines};
 /// # Errors
 ///
 /// [`Error::Unreadable`], [`Error::File`] with the line and a mark under the place.
-pub fn read(path: &Path) -> Result<(ScanArgs, LearnOwnArgs), Error> {
+pub fn read(path: &Path) -> Result<(ScanArgs, OwnArgs), Error> {
     let name = || shown(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
     let wrong = |e: toml::de::Error| Error::File { path: name(), message: shown_lines(&e.to_string()) };
@@ -41,20 +41,21 @@ pub(super) fn parse(text: &str) -> Result<ScanArgs, toml::de::Error> {
     })
 }
 
-/// What only `learn` can be told, from a text whose keys were checked.
-pub(super) fn parse_own(text: &str) -> Result<LearnOwnArgs, toml::de::Error> {
-    toml::from_str(text)
+/// What only one subcommand can be told, from a text whose keys were checked.
+pub(super) fn parse_own(text: &str) -> Result<OwnArgs, toml::de::Error> {
+    Ok(OwnArgs { learn: toml::from_str(text)?, follow: toml::from_str(text)? })
 }
 
-/// The keys a file may have: what `scan` and `learn` can be told, but not where the file is.
+/// The keys a file may have: what they can be told, but not where the file is.
 pub(super) fn keys() -> Vec<String> {
     let name = |arg: &Arg| arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
     environment::all_flags().get_arguments().map(name).filter(|n| n != "config").collect()
 }
 
-fn below(folder: &Path, mut args: ScanArgs, mut own: LearnOwnArgs) -> (ScanArgs, LearnOwnArgs) {
+fn below(folder: &Path, mut args: ScanArgs, mut own: OwnArgs) -> (ScanArgs, OwnArgs) {
     let read = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
-    let paths = read.chain(&mut args.output.output).chain(&mut own.emit_rules);
+    let written = [&mut own.learn.emit_rules, &mut own.follow.state, &mut own.follow.alert_file];
+    let paths = read.chain(&mut args.output.output).chain(written.into_iter().flatten());
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);
     }
@@ -165,7 +166,7 @@ mod tests {
         )
         .expect("written");
         let (args, own) = read(&file).expect("fine");
-        assert_eq!(own.emit_rules, Some(folder.path().join("new.toml")));
+        assert_eq!(own.learn.emit_rules, Some(folder.path().join("new.toml")));
         assert_eq!(args.input.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
         assert_eq!(args.rules.rules, [folder.path().join("my.toml")]);
         assert_eq!(args.output.output, Some("-".into()));

@@ -12,14 +12,17 @@ pub mod value;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 pub use self::surroundings::{Surroundings, stdin_is_given};
+use crate::cli::follow::FollowOwnArgs;
 use crate::cli::learn::LearnOwnArgs;
+use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
-use crate::cli::words::{FailOn, LogFormatWord};
+use crate::cli::words::{FailOn, LogFormatWord, Switch};
 use crate::command::explain::Question;
 use crate::command::message::shown;
-use crate::command::{LearnSettings, Settings};
+use crate::command::{FollowSettings, LearnSettings, Settings};
 use crate::finding::Severity;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
@@ -31,6 +34,15 @@ pub const MIN_SEVERITY: Severity = Severity::Low;
 
 /// Independent probers that a proposal needs where nothing else is said.
 pub const MIN_PROBERS: usize = 3;
+
+/// How often `follow` looks at all logs where nothing else is said.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long a client rests before its folded hits are told, where nothing else is said.
+pub const QUIET_FOR: Duration = Duration::from_secs(5);
+
+/// After how long the same alert is raised again, where nothing else is said.
+pub const COOLDOWN: Duration = Duration::from_mins(10);
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +74,12 @@ pub enum Error {
         /// What is wrong, with the line and a mark under the place.
         message: String,
     },
+    /// No path to follow, or standard input.
+    #[error("nothing to follow: name logs, folders or globs; standard input is none of them")]
+    NothingToFollow,
+    /// `follow` has no end at which a document could be complete.
+    #[error("follow prints table or ndjson: a live log has no last line")]
+    OnlyLive,
     /// `learn` has no hits to print one by one.
     #[error("learn does not print ndjson")]
     NoNdjson,
@@ -84,6 +102,8 @@ impl Error {
             Self::NothingToRead => Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/"),
             Self::NoTime { .. } => Some("--until is excluded: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
             Self::Unreadable { .. } => Some("name a file that exists with --config or PROBEWATCH_CONFIG, or neither"),
+            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log, or read a pipe with: probewatch scan -"),
+            Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
             Self::File { .. } | Self::Variable(_) => None,
@@ -96,7 +116,7 @@ impl Error {
 /// # Errors
 ///
 /// Whatever is wrong with the environment or the file.
-pub fn layered(flags: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<(ScanArgs, LearnOwnArgs), Error> {
+pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(ScanArgs, OwnArgs), Error> {
     let (variables, own_variables) = environment::read(&here.variables).map_err(Error::Variable)?;
     let asked = flags.or(variables);
     let (file, own_file) = asked.other.config.as_deref().map(file::read).transpose()?.unwrap_or_default();
@@ -177,6 +197,51 @@ pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -
         }
     }
     Ok(LearnSettings { scan, min_probers: own.min_probers.map_or(MIN_PROBERS, value::Count::get), emit_rules: own.emit_rules })
+}
+
+/// The settings of a `follow`.
+///
+/// # Errors
+///
+/// [`Error::NothingToFollow`], [`Error::OnlyLive`].
+pub fn follow_settings(asked: ScanArgs, own: FollowOwnArgs) -> Result<FollowSettings, Error> {
+    let format = asked.output.format.unwrap_or_default();
+    if matches!(format, Format::Csv | Format::Json) {
+        return Err(Error::OnlyLive);
+    }
+    if asked.input.paths.is_empty() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
+        return Err(Error::NothingToFollow);
+    }
+    let quiet = asked.quiet();
+    let ScanArgs { input, rules, selection, output, .. } = asked;
+    let span = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
+    Ok(FollowSettings {
+        paths: input.paths,
+        ndjson: format == Format::Ndjson,
+        from_start: own.from_start.unwrap_or(false),
+        state: own.state,
+        reset_state: own.reset_state.unwrap_or(false),
+        insecure_state: own.insecure_state.unwrap_or(false),
+        poll: own.poll.unwrap_or(false),
+        poll_interval: span(own.poll_interval, POLL_INTERVAL),
+        fold: own.fold != Some(Switch::Off),
+        quiet_for: span(own.quiet_for, QUIET_FOR),
+        tui: own.tui.unwrap_or(false),
+        cooldown: span(own.cooldown, COOLDOWN),
+        exec: own.exec,
+        alert_file: own.alert_file,
+        syslog: own.syslog,
+        log_format: input.log_format.and_then(LogFormatWord::format),
+        rules: rule_choice(rules),
+        apps: selection.app,
+        allow: selection.allow,
+        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
+        outcomes: selection.outcome,
+        top: selection.top.map(value::Count::get),
+        color: output.color.unwrap_or_default(),
+        quiet,
+        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+    })
 }
 
 /// The rules that were asked for.

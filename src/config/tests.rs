@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, FromArgMatches};
 
 use super::*;
+use crate::cli::follow::FollowOwnArgs;
 use crate::input::Mmap;
 use crate::report::{Color, Format};
 
@@ -138,10 +139,10 @@ fn the_file_is_named_by_flag_or_variable() {
     std::fs::write(&one, "top = 1").expect("written");
     std::fs::write(&two, "top = 2").expect("written");
     let named = here(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
-    let top = |args: ScanArgs| layered(args, LearnOwnArgs::default(), &named).expect("fine").0.selection.top.map(value::Count::get);
+    let top = |args: ScanArgs| layered(args, OwnArgs::default(), &named).expect("fine").0.selection.top.map(value::Count::get);
     assert_eq!(top(ScanArgs::default()), Some(1));
     assert_eq!(top(flags(&["--config", two.to_str().expect("UTF-8")])), Some(2));
-    assert!(matches!(layered(flags(&["--config", "/nowhere.toml"]), LearnOwnArgs::default(), &named), Err(Error::Unreadable { .. })));
+    assert!(matches!(layered(flags(&["--config", "/nowhere.toml"]), OwnArgs::default(), &named), Err(Error::Unreadable { .. })));
 }
 
 #[test]
@@ -151,10 +152,10 @@ fn what_only_learn_has_is_layered_alike() {
     std::fs::write(&file, "min-probers = 7\nemit-rules = 'file.toml'").expect("written");
     let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
     let own = |flag: Option<&str>, variables: &[(&str, &str)]| {
-        let own = LearnOwnArgs { min_probers: flag.map(|n| n.parse().expect("a count")), emit_rules: None };
+        let learn = LearnOwnArgs { min_probers: flag.map(|n| n.parse().expect("a count")), emit_rules: None };
         let here = here(variables);
-        let (shared, own) = layered(flags(&["x"]), own, &here).expect("fine");
-        let settings = learn_settings(shared, own, &here).expect("settings");
+        let (shared, own) = layered(flags(&["x"]), learn.into(), &here).expect("fine");
+        let settings = learn_settings(shared, own.learn, &here).expect("settings");
         (settings.min_probers, settings.emit_rules)
     };
     assert_eq!(own(None, &[]), (3, None));
@@ -163,6 +164,38 @@ fn what_only_learn_has_is_layered_alike() {
     assert_eq!(own(None, &variables), (5, Some("v.toml".into())));
     assert_eq!(own(Some("2"), &variables).0, 2);
     assert!(environment::strangers(&here(&variables).variables).is_empty());
+}
+
+#[test]
+fn what_only_follow_has_is_layered_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("follow.toml");
+    std::fs::write(&file, "state = 'here'\nfold = 'off'\nquiet-for = '3s'\nfrom-start = true\nsyslog = '/run/log'").expect("written");
+    let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
+    let settings = |own: FollowOwnArgs, variables: &[(&str, &str)]| {
+        let (shared, own) = layered(flags(&["x"]), own.into(), &here(variables)).expect("fine");
+        follow_settings(shared, own.follow).expect("settings")
+    };
+    let none = settings(FollowOwnArgs::default(), &[]);
+    assert_eq!((none.state, none.fold, none.quiet_for, none.from_start, none.poll_interval), (None, true, QUIET_FOR, false, POLL_INTERVAL));
+    let filed = settings(FollowOwnArgs::default(), &[named]);
+    assert_eq!((filed.state, filed.fold, filed.from_start), (Some(folder.path().join("here")), false, true));
+    assert_eq!((filed.quiet_for, filed.syslog), (Duration::from_secs(3), Some("/run/log".into())));
+    let variables = [named, ("PROBEWATCH_QUIET_FOR", "1m"), ("PROBEWATCH_FROM_START", "0")];
+    let flagged = settings(FollowOwnArgs { state: Some("there".into()), from_start: Some(false), ..FollowOwnArgs::default() }, &variables);
+    assert_eq!((flagged.state, flagged.quiet_for, flagged.from_start), (Some("there".into()), Duration::from_mins(1), false));
+    assert!(environment::strangers(&here(&variables).variables).is_empty());
+}
+
+#[test]
+fn follow_refuses_what_it_cannot_do() {
+    let refused = |args: &[&str]| follow_settings(flags(args), FollowOwnArgs::default()).expect_err("refused");
+    for args in [&[][..], &["-"], &["a.log", "-"]] {
+        assert!(matches!(refused(args), Error::NothingToFollow), "{args:?}");
+    }
+    for format in ["csv", "json"] {
+        assert!(matches!(refused(&["a.log", "-f", format]), Error::OnlyLive), "{format}");
+    }
 }
 
 #[test]

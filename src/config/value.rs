@@ -4,6 +4,7 @@
 
 use std::num::NonZeroUsize;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -73,6 +74,43 @@ impl FromStr for Size {
     }
 }
 
+/// A length of time: `250ms`, `5s`, `10m`, `1h`, `1d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct Span(Duration);
+
+impl Span {
+    /// The time.
+    #[must_use]
+    pub fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const YEAR: u64 = 366 * 86_400_000;
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let unit = match &text[digits..] {
+            "ms" => Some(1),
+            "s" => Some(1_000),
+            "m" => Some(60_000),
+            "h" => Some(3_600_000),
+            "d" => Some(86_400_000),
+            _ => None,
+        };
+        let milliseconds = unit.zip(text[..digits].parse::<u64>().ok()).and_then(|(unit, n)| n.checked_mul(unit));
+        match milliseconds {
+            Some(0) => Err("no time at all; type 1ms or more".to_owned()),
+            Some(milliseconds @ 1..=YEAR) => Ok(Self(Duration::from_millis(milliseconds))),
+            Some(_) => Err("too long; type 366d or less".to_owned()),
+            None => Err("not a length of time; type a number with ms, s, m, h or d: 250ms, 5s, 10m".to_owned()),
+        }
+    }
+}
+
 /// `ID=LEVEL`: a rule, and the severity it gets.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Spelled")]
@@ -138,6 +176,14 @@ impl TryFrom<Spelled> for Size {
     }
 }
 
+impl TryFrom<Spelled> for Span {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
 /// Its message quotes the text: the mark in a file is under the whole list.
 impl TryFrom<Spelled> for SeverityOverride {
     type Error = String;
@@ -160,6 +206,17 @@ mod tests {
         assert_eq!(size("1G"), Ok(LARGEST));
         for wrong in ["", "K", "0", "0K", "1Q", "-1", "+1", "1.5M", "2G", "99999999999999999999", "18014398509481984K", "1é"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans() {
+        let span = |text: &str| text.parse().map(Span::duration);
+        assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
+        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1w", "367d", "99999999999999999999s", "18446744073709551615d", "1é"] {
+            assert!(span(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 /// A site says the same to everything when at least so many unlike probe paths ...
-const PATHS: usize = 5;
+pub const PATHS: usize = 5;
 /// ... of at least so many classes got the same status and size.
-const CLASSES: usize = 3;
+pub const CLASSES: usize = 3;
 
 /// One answer to a probe.
 #[derive(Debug, Clone, Copy)]

@@ -5,5 +5,5 @@ mod catch_all;
 mod probers;
 
 pub use apps::Apps;
-pub use catch_all::{CatchAlls, Evidence};
+pub use catch_all::{CLASSES, CatchAlls, Evidence, PATHS};
 pub use probers::Probers;

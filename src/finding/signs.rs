@@ -93,6 +93,18 @@ impl<K: Copy + Eq + std::hash::Hash> Signs<K> {
 }
 
 impl<K> Signs<K> {
+    /// Whether none were seen.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+
+    /// How many are told apart.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
     /// Forgets all, but for the room.
     pub fn clear(&mut self) {
         self.seen.clear();

@@ -112,6 +112,13 @@ pub fn count_hits(material: &Material<'_>, context: &Context<'_>, inputs: &mut [
     }
 }
 
+impl Report<'_> {
+    /// Sums its inputs anew, after they were changed.
+    pub fn recount(&mut self) {
+        self.totals.sum = sum(&self.inputs);
+    }
+}
+
 fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
     let Decision { severity, answered, catch_all, .. } = *decision;
     Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, catch_all }

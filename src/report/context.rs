@@ -3,8 +3,13 @@
 //!
 //! Decides from merged tallies alone, so that any split of a log and any number of threads come to the same.
 
+mod decide;
+mod live;
+
 use std::collections::HashMap;
 
+use self::decide::Standing;
+pub use self::live::{Late, LiveContext, LiveSeen};
 use super::build::Material;
 use crate::context::{Apps, CatchAlls, Evidence, Probers};
 use crate::finding::{RuleId, Severity, Signs};
@@ -58,16 +63,6 @@ pub(super) struct Seen<'a> {
     pub(super) site: Scope<'a>,
     pub(super) status: Option<u16>,
     pub(super) bytes: Option<u64>,
-}
-
-/// What becomes of one rule that a request matched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Stands,
-    /// On a site that runs this app it is `info`, whatever was answered.
-    Silenced(RuleId),
-    /// The client is nobody to whom it applies, or only many requests of it are something.
-    Falls,
 }
 
 impl<'a> Context<'a> {
@@ -134,48 +129,18 @@ impl<'a> Context<'a> {
 
     /// What a hit by these rules comes to, whatever outcomes are asked for; the rules that are reported go to `kept`.
     pub(super) fn decide(&self, matched: &[RuleId], seen: &Seen<'a>, kept: &mut Vec<RuleId>) -> Decision {
-        let standing = |&rule: &RuleId| (rule, self.standing(rule, seen));
-        let stands = |rule: &RuleId| self.standing(*rule, seen) == Standing::Stands;
-        let outcome = Outcome::of(seen.status);
-        let meant = outcome == Outcome::Answered && matched.iter().filter(|r| stands(r)).any(|&r| self.rules.rule(r).exposes());
-        let catch_all = meant && seen.status.is_some_and(|status| self.catch_alls.contains(&(seen.site, status, seen.bytes)));
-        let answered = meant && !catch_all;
-        let mut silenced = None;
-        let mut decision =
-            Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, catch_all, silenced: None };
-        kept.clear();
-        for (rule, standing) in matched.iter().map(standing) {
-            let usual = self.rules.rule(rule).severity_when(answered);
-            let severity = match standing {
-                Standing::Falls => continue,
-                Standing::Stands => usual,
-                Standing::Silenced(app) => {
-                    silenced = silenced.or((usual >= self.level).then_some(app));
-                    Severity::Info
-                }
-            };
-            decision.matched = true;
-            if severity >= self.level {
-                kept.push(rule);
-                decision.severity = decision.severity.max(severity);
-            }
-        }
-        decision.reported = !kept.is_empty();
-        decision.silenced = silenced.filter(|_| kept.is_empty());
-        decision
+        let is_catch_all = || seen.status.is_some_and(|status| self.catch_alls.contains(&(seen.site, status, seen.bytes)));
+        decide::decide(self.rules, self.level, matched, seen.status, |rule| self.standing(rule, seen), is_catch_all, kept)
     }
 
     /// A decision for a hit with this outcome: one that is not asked for is neither reported nor missed.
     pub(super) fn within_outcomes(&self, decision: Decision, outcome: Outcome) -> Decision {
-        if self.outcomes.is_empty() || self.outcomes.contains(&outcome) {
-            return decision;
-        }
-        Decision { reported: false, silenced: None, ..decision }
+        decision.within(self.outcomes, outcome)
     }
 
     /// Whether rules make a finding only because of who asks.
     pub(super) fn is_of_client(&self, rules: &[RuleId]) -> bool {
-        rules.iter().all(|&rule| self.rules.rule(rule).with_client.is_some())
+        decide::is_of_client(self.rules, rules)
     }
 
     fn standing(&self, rule: RuleId, seen: &Seen<'a>) -> Standing {

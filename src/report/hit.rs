@@ -1,13 +1,17 @@
 //! Tells one kept line as NDJSON does, once the context is known.
 
+mod live;
+
+pub use self::live::{LiveHit, LiveLine, live};
 use super::build::Material;
 use super::context::{Context, Seen};
 use super::model::Hit;
 use super::rows::reread;
 use crate::client::Client;
-use crate::finding::RuleId;
-use crate::normalize::Normalizer;
-use crate::record::Outcome;
+use crate::engine::Probe;
+use crate::finding::{RuleId, Severity};
+use crate::normalize::{Normalizer, Views};
+use crate::record::{Outcome, Record};
 use crate::tally::{Place, Scope};
 
 /// A line that matched, as it was kept.
@@ -34,26 +38,62 @@ pub struct Desk {
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
 pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
-    let outcome = Outcome::of(record.status);
-    let client = Client::parse(record.client);
-    desk.host.clear();
-    desk.host.extend_from_slice(record.host.unwrap_or_default());
-    desk.host.make_ascii_lowercase();
-    let site = if record.host.is_some() { Scope::Host(&desk.host) } else { Scope::Input(line.place.input) };
-    let seen = Seen { client: material.tally.number_of(client)?, site, status: record.status, bytes: record.bytes };
-    let decision = context.within_outcomes(context.decide(line.rules, &seen, &mut desk.rules), outcome);
+    let client = material.tally.number_of(Client::parse(record.client))?;
+    let Desk { normalizer, rules, host } = desk;
+    let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
+    let seen = Seen { client, site, status: record.status, bytes: record.bytes };
+    let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
     }
     let text = &material.texts[line.place.input as usize];
-    let views = desk.normalizer.views(probe.line.target);
-    Some(Hit {
+    let verdict = Verdict {
+        severity: decision.severity,
+        rules,
+        catch_all: Some(decision.catch_all),
+        context: context.is_of_client(rules).then_some("client"),
+    };
+    let spot = Spot {
         generation: text.generation,
         offset: line.place.chunk + line.place.offset,
         source: &text.path,
         line: text.line_number(line.place.chunk, line.place.line),
+    };
+    Some(told(&record, &probe, normalizer.views(probe.line.target), &spot, &verdict))
+}
+
+/// The host in lower case.
+fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    room.clear();
+    room.extend_from_slice(host?);
+    room.make_ascii_lowercase();
+    Some(room)
+}
+
+/// Where a line stands, for a reader.
+struct Spot<'a> {
+    generation: u64,
+    offset: u64,
+    source: &'a [u8],
+    line: u64,
+}
+
+/// What was decided about it.
+struct Verdict<'a> {
+    severity: Severity,
+    rules: &'a [RuleId],
+    catch_all: Option<bool>,
+    context: Option<&'static str>,
+}
+
+fn told<'a>(record: &Record<'a>, probe: &Probe<'a>, views: Views<'a>, spot: &Spot<'a>, verdict: &Verdict<'a>) -> Hit<'a> {
+    Hit {
+        generation: spot.generation,
+        offset: spot.offset,
+        source: spot.source,
+        line: spot.line,
         time: record.time,
-        client,
+        client: Client::parse(record.client),
         method: probe.line.method,
         target: probe.line.target,
         path: views.resolved,
@@ -61,13 +101,13 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
         protocol: probe.line.protocol,
         status: record.status,
         bytes: record.bytes,
-        outcome,
-        catch_all: Some(decision.catch_all),
-        severity: decision.severity,
-        context: context.is_of_client(&desk.rules).then_some("client"),
-        rules: &desk.rules,
+        outcome: Outcome::of(record.status),
+        catch_all: verdict.catch_all,
+        severity: verdict.severity,
+        context: verdict.context,
+        rules: verdict.rules,
         host: record.host,
         referer: record.referer,
         user_agent: record.user_agent,
-    })
+    }
 }

@@ -3,7 +3,7 @@
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
 pub mod build;
-mod context;
+pub mod context;
 mod csv;
 pub mod explain;
 mod facts;

@@ -18,7 +18,7 @@ use crate::record::Outcome;
 use cell::CellKey;
 
 /// All hits, in cells.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     names: Names,
     clients: Vec<ClientCount>,
@@ -92,7 +92,7 @@ impl Tally {
         let bytes = hit.bytes.filter(|_| answered);
         let Hit { client, path, rules, status, host, .. } = *hit;
         let key = CellKey { client, path, rules, status, input: place.input, host, answered, bytes };
-        let place = Place { line: u64::from(hit.line), offset: hit.offset, ..place };
+        let place = Place { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
         let number = self.keys.number(&key, |key| *key) as usize;
         if number == self.cells.len() {
             self.cells.push(Cell::new(findings, hit, place));
@@ -142,6 +142,18 @@ impl Tally {
             }
         }
         self.unlisted.merge(other.unlisted, &new);
+    }
+
+    /// How many cells there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether nothing hit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
     }
 
     /// All cells, in no order.

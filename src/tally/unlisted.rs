@@ -20,7 +20,7 @@ use crate::time::LogTime;
 const MANY: u32 = 64;
 
 /// Requests that no rule matched, by path and by client.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Unlisted {
     /// By the number of the path.
     paths: Vec<Path>,
@@ -28,7 +28,7 @@ pub struct Unlisted {
     state: RandomState,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 enum Path {
     #[default]
     Unseen,

@@ -1,0 +1,228 @@
+//! The flags of `follow`: those of `scan` that mean something to it, and its own.
+//!
+//! What it shares with `scan` becomes a [`ScanArgs`], so that variables and the configuration file are laid below it in
+//! the same way.
+
+#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+
+use std::path::PathBuf;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{ArgAction, Args, ValueHint};
+use serde::Deserialize;
+
+use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
+use super::words::Switch;
+use crate::config::file::word;
+use crate::config::value::{Count, Span};
+use crate::finding::Severity;
+use crate::record::Outcome;
+use crate::report::{Color, Format};
+
+/// Everything `follow` can be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct FollowArgs {
+    /// What to follow.
+    #[command(flatten)]
+    pub input: FollowInputArgs,
+    /// What nothing else is told.
+    #[command(flatten)]
+    pub own: FollowOwnArgs,
+    /// Which rules.
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    /// What to report, and how to print it.
+    #[command(flatten)]
+    pub shared: FollowSharedArgs,
+    /// The configuration file.
+    #[command(flatten)]
+    pub other: OtherArgs,
+}
+
+/// What to follow, in words that fit here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Input")]
+pub struct FollowInputArgs {
+    /// Logs, folders of logs, or globs; a log need not be there yet
+    ///
+    /// In a folder, and for a glob, logs that appear later are followed too.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
+    pub paths: Vec<PathBuf>,
+
+    /// Format of the logs: combined, common, vhost_combined [default: auto]
+    ///
+    /// auto finds out for each line.
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    pub log_format: Option<super::words::LogFormatWord>,
+
+    /// Longest line to look at: 65536, 512K, 1M [default: 1M]
+    ///
+    /// In bytes; K, M and G are powers of 1024. Longer lines are counted as oversized and not held in memory.
+    #[arg(long, value_name = "BYTES")]
+    pub max_line: Option<crate::config::value::Size>,
+}
+
+/// What only `follow` can be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct FollowOwnArgs {
+    /// Report what is in the logs already, then go on
+    ///
+    /// Without it, and without a state, only what is written from now on is reported.
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
+    pub from_start: Option<bool>,
+
+    /// Go on where the last run with this folder stopped
+    ///
+    /// Also across rotations that happened meanwhile. The folder is made where there is none; one run at a time may use
+    /// it. A log that the state knows is read from where it stopped, whatever else is said.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Input")]
+    pub state: Option<PathBuf>,
+
+    /// Forget the state and begin a new one
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
+    pub reset_state: Option<bool>,
+
+    /// Use a state folder that others may write to
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
+    pub insecure_state: Option<bool>,
+
+    /// Look at the logs now and then only, and ask the system for no events
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
+    pub poll: Option<bool>,
+
+    /// How often to look at all logs, events or not [default: 250ms]
+    #[arg(long, value_name = "TIME", help_heading = "Input")]
+    pub poll_interval: Option<Span>,
+
+    /// Fold repeats of a client and a rule into a count: on, off [default: on]
+    ///
+    /// For lines only: ndjson has every hit.
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, help_heading = "Output")]
+    #[serde(deserialize_with = "word")]
+    pub fold: Option<Switch>,
+
+    /// Tell a folded count when its client rests for so long [default: 5s]
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub quiet_for: Option<Span>,
+
+    /// Show a live view of the whole terminal
+    ///
+    /// Press ? in it for the keys.
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Output")]
+    pub tui: Option<bool>,
+
+    /// Raise the same alert again only after so long, by the log's time [default: 10m]
+    #[arg(long, value_name = "TIME", help_heading = "Alerts")]
+    pub cooldown: Option<Span>,
+
+    /// Give each alert to this program, a line of JSON on its standard input
+    ///
+    /// One process for all of them, started without a shell and without arguments; it is started again when it ends.
+    #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::CommandName, help_heading = "Alerts")]
+    pub exec: Option<PathBuf>,
+
+    /// Append each alert to this file, a line of JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Alerts")]
+    pub alert_file: Option<PathBuf>,
+
+    /// Send each alert to the system's log [default socket: /dev/log]
+    ///
+    /// As RFC 5424 says. Another socket is named with --syslog=PATH.
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true, default_missing_value = "/dev/log", value_hint = ValueHint::FilePath, help_heading = "Alerts")]
+    pub syslog: Option<PathBuf>,
+}
+
+/// What `scan` can be told as well, in words that fit here.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "What to report")]
+pub struct FollowSharedArgs {
+    /// Report from this level on [default: low]
+    ///
+    /// Levels are info, low, medium, high, critical.
+    #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
+    pub min_severity: Option<Severity>,
+
+    /// Say that this app runs here: its own pages are no news (repeatable, or a,b)
+    ///
+    /// 'probewatch rules list --only app' shows them. Apps are found out from what a site answers; this is for logs that do
+    /// not show it.
+    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub app: Vec<String>,
+
+    /// Leave out what this file allows: clients, paths, agents (repeatable)
+    ///
+    /// A TOML file of [[allow]] tables, as for a scan.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub allow: Vec<PathBuf>,
+
+    /// Keep only these outcomes: answered, denied, not_found, ...
+    ///
+    /// Separated by commas; 'probewatch scan --help' says which statuses they are.
+    #[arg(long, value_name = "OUTCOME,...", value_enum, value_delimiter = ',', hide_possible_values = true)]
+    pub outcome: Vec<Outcome>,
+
+    /// Rows in each section of the summary [default: 10]
+    #[arg(long, value_name = "N")]
+    pub top: Option<Count>,
+
+    /// What to print: table, ndjson [default: table]
+    ///
+    /// table is a line a hit for a person, and a summary at the end; ndjson one JSON object a hit, and nothing else on
+    /// standard output.
+    #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Output")]
+    pub format: Option<Format>,
+
+    /// When to colour: auto, always, never [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true, help_heading = "Output")]
+    pub color: Option<Color>,
+
+    /// No notices on standard error; errors stay
+    #[arg(short, long, action = ArgAction::SetTrue, help_heading = "Output")]
+    pub quiet: Option<bool>,
+}
+
+impl FollowArgs {
+    /// What is shared with a scan, and what is not.
+    #[must_use]
+    pub fn split(self) -> (ScanArgs, FollowOwnArgs) {
+        let Self { input, own, rules, shared, other } = self;
+        let FollowInputArgs { paths, log_format, max_line } = input;
+        let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
+        let input = InputArgs { paths, log_format, max_line };
+        let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
+        let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
+        (ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() }, own)
+    }
+}
+
+impl FollowOwnArgs {
+    /// These, and what `below` says where they say nothing.
+    #[must_use]
+    pub fn or(self, below: Self) -> Self {
+        Self {
+            from_start: self.from_start.or(below.from_start),
+            state: self.state.or(below.state),
+            reset_state: self.reset_state.or(below.reset_state),
+            insecure_state: self.insecure_state.or(below.insecure_state),
+            poll: self.poll.or(below.poll),
+            poll_interval: self.poll_interval.or(below.poll_interval),
+            fold: self.fold.or(below.fold),
+            quiet_for: self.quiet_for.or(below.quiet_for),
+            tui: self.tui.or(below.tui),
+            cooldown: self.cooldown.or(below.cooldown),
+            exec: self.exec.or(below.exec),
+            alert_file: self.alert_file.or(below.alert_file),
+            syslog: self.syslog.or(below.syslog),
+        }
+    }
+
+    /// Forgets the switches that are off: see [`ScanArgs::as_given`].
+    #[must_use]
+    pub fn as_given(mut self) -> Self {
+        for switch in [&mut self.from_start, &mut self.reset_state, &mut self.insecure_state, &mut self.poll, &mut self.tui] {
+            switch.take_if(|on| !*on);
+        }
+        self
+    }
+}

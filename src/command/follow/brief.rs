@@ -1,0 +1,58 @@
+//! What is looked for: rules, apps and what is allowed, as files say them. Read at the start, and again when asked to.
+
+use rayon::ThreadPoolBuilder;
+
+use super::failure::Failure;
+use crate::command::FollowSettings;
+use crate::command::scan::apps;
+use crate::engine::Scope;
+use crate::finding::RuleId;
+use crate::pipeline::follow::Asked;
+use crate::rules::{AllowList, RuleSet, load};
+use crate::source::Fingerprint;
+
+/// What is looked for.
+#[derive(Debug)]
+pub(super) struct Brief {
+    pub(super) rules: RuleSet,
+    pub(super) scope: Scope,
+    pub(super) apps: Vec<RuleId>,
+}
+
+impl Brief {
+    /// Reads the files that the settings name.
+    pub(super) fn read(settings: &FollowSettings) -> Result<Self, Failure> {
+        // A pool that is gone when the rules are there: following takes one thread.
+        let rules = match ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(|| load(&settings.rules))?,
+            Err(_) => load(&settings.rules)?,
+        };
+        let apps = apps(&settings.apps, &rules)?;
+        let scope = Scope {
+            format: settings.log_format,
+            since: None,
+            until: None,
+            allow: AllowList::load(&settings.allow)?,
+            max_line: settings.max_line,
+            unlisted: false,
+        };
+        Ok(Self { rules, scope, apps })
+    }
+
+    /// What is asked of the lines.
+    pub(super) fn asked<'a>(&'a self, settings: &'a FollowSettings) -> Asked<'a> {
+        Asked {
+            rules: &self.rules,
+            scope: &self.scope,
+            min_severity: settings.min_severity,
+            outcomes: &settings.outcomes,
+            apps: &self.apps,
+        }
+    }
+
+    /// Tells these rules from others, by what they are called and how bad they are.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let names: String = self.rules.rules().iter().map(|rule| format!("{} {} {}\n", rule.id, rule.class, rule.severity)).collect();
+        Fingerprint::of(names.as_bytes()).hash
+    }
+}

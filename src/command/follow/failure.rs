@@ -1,0 +1,54 @@
+//! Why following ended, or never began.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::action::ActionError;
+use crate::command::scan;
+use crate::command::{Exit, message};
+use crate::report::sink::SinkError;
+use crate::rules::RuleError;
+use crate::state::StateError;
+use crate::tui::ScreenError;
+
+/// What ends a run.
+#[derive(Debug, Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    #[error(transparent)]
+    Scan(#[from] scan::Failure),
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Action(#[from] ActionError),
+    #[error(transparent)]
+    Screen(#[from] ScreenError),
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+    #[error("the terminal cannot be read or drawn on: {0}")]
+    Terminal(#[source] io::Error),
+}
+
+impl Failure {
+    /// Says why, and how the run ends.
+    pub(super) fn tell(&self) -> Exit {
+        match self {
+            Self::Sink(SinkError::BrokenPipe { .. }) => {}
+            other => message::error(&message::shown_lines(&other.to_string())),
+        }
+        self.exit()
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Scan(failure) => failure.exit(),
+            Self::State(StateError::Held { .. }) => Exit::Locked,
+            Self::Rules(_) | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. }) | Self::Screen(_) => Exit::Usage,
+            Self::Action(ActionError::Exec { .. }) => Exit::Usage,
+            Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
+            Self::Sink(_) | Self::State(StateError::Failed { .. }) | Self::Action(_) | Self::Terminal(_) => Exit::Output,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Keeps the state: before the first line of a log is told, now and then, and at the end.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::failure::Failure;
+use crate::command::message::{self, shown};
+use crate::command::FollowSettings;
+use crate::source::Checkpoint;
+use crate::state::{KEEP_ABSENT, State, StateFolder};
+
+/// The state's name in its folder: other commands keep theirs beside it.
+const NAME: &str = "follow";
+
+/// How old a state may get while lines come in.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The state, where one was asked for.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    folder: Option<StateFolder>,
+    rules: u64,
+    saved: Instant,
+    /// Something was read since.
+    behind: bool,
+}
+
+impl Keeper {
+    /// Takes the state's folder, and what the last run left in it; `None` where there was none.
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<Vec<Checkpoint>>), Failure> {
+        let folder = settings.state.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.insecure_state)).transpose()?;
+        let keeper = |folder| Self { folder, rules, saved: Instant::now(), behind: false };
+        let Some(folder) = folder else { return Ok((keeper(None), None)) };
+        if settings.reset_state {
+            folder.reset()?;
+        }
+        let Some(mut state) = folder.load()? else { return Ok((keeper(Some(folder)), None)) };
+        if state.rules != rules && !settings.quiet {
+            let path = shown(&folder.path().to_string_lossy());
+            message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
+        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
+        state.forget_absent(is_there, now, KEEP_ABSENT);
+        Ok((keeper(Some(folder)), Some(state.checkpoints)))
+    }
+
+    /// Whether there is a state to keep.
+    pub(super) fn is_on(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Lines were told that the state does not know of.
+    pub(super) fn note(&mut self) {
+        self.behind = true;
+    }
+
+    /// Whether it is time to save.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.is_on() && self.behind && now.saturating_duration_since(self.saved) >= EVERY
+    }
+
+    /// Saves how far the logs were read. Everything up to there must have been written out.
+    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), Failure> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        folder.save(&State { rules: self.rules, checkpoints, ..State::default() })?;
+        (self.saved, self.behind) = (Instant::now(), false);
+        Ok(())
+    }
+
+    /// Goes on with other rules.
+    pub(super) fn take_rules(&mut self, rules: u64) {
+        self.rules = rules;
+    }
+}

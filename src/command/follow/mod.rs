@@ -1,0 +1,79 @@
+//! `probewatch follow`: from live logs to hits as they happen.
+//!
+//! Everything that can be wrong with the command is found before the first line is read. One thread does it all, so that
+//! the hits of a log come in the order of its lines, and a reader who is slow slows the reading: the logs are the buffer.
+
+mod bell;
+mod brief;
+mod failure;
+mod keeper;
+mod session;
+mod signals;
+mod voice;
+
+use std::time::Instant;
+
+use self::bell::Bell;
+use self::brief::Brief;
+use self::failure::Failure;
+use self::keeper::Keeper;
+use self::session::{Crew, End, Session};
+use self::signals::Signals;
+use self::voice::Voice;
+use super::{Exit, FollowSettings, message};
+use crate::action::{Actions, Service, Wanted};
+use crate::input::tail::{Options, Tail};
+use crate::pipeline::follow::Carried;
+use crate::window::{self, Alarms};
+
+/// Bytes of one log that are read in a turn: many logs are read in turn, and none waits long for another.
+const BLOCK: usize = 1 << 20;
+
+/// Follows the logs until a signal comes.
+#[must_use]
+pub fn run(settings: &FollowSettings) -> Exit {
+    follow(settings).unwrap_or_else(|failure| failure.tell())
+}
+
+fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
+    let signals = Signals::listen();
+    let mut brief = Brief::read(settings)?;
+    if !settings.quiet {
+        message::warnings(brief.rules.warnings());
+    }
+    let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
+    let options = Options { from_start: settings.from_start, max_line: settings.max_line, block: BLOCK };
+    let window = window::Options { cooldown: settings.cooldown.as_secs().max(1), ..window::Options::default() };
+    let wanted = Wanted {
+        exec: settings.exec.clone(),
+        exec_silent: settings.tui,
+        alert_file: settings.alert_file.clone(),
+        syslog: settings.syslog.clone(),
+    };
+    let bell = Bell::new(settings.poll);
+    let mut crew = Crew {
+        settings,
+        signals,
+        keeper,
+        tail: Tail::new(settings.paths.clone(), options, known),
+        alarms: Alarms::new(&brief.rules, window),
+        actions: Actions::new(wanted)?,
+        service: Service::from_environment(),
+        // Last, as it may take the terminal: what goes wrong before is told on that.
+        voice: Voice::new(settings, bell.sender())?,
+        bell,
+        started: Instant::now(),
+    };
+    let mut carried = Carried::default();
+    loop {
+        let end;
+        (end, carried) = Session::new(&mut crew, &brief, carried).run()?;
+        match end {
+            End::Stopped(exit) => return Ok(crew.finish(exit)),
+            End::Reloaded(new) => {
+                crew.alarms.take_rules(&new.rules);
+                brief = *new;
+            }
+        }
+    }
+}

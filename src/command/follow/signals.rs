@@ -1,0 +1,43 @@
+//! The signals that a long run listens to: INT and TERM end it cleanly, HUP has the rules read again, USR1 asks for a summary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGUSR1};
+use signal_hook::flag;
+
+use crate::command::Exit;
+use crate::command::signals::{self, Stop};
+
+/// What came since it was last asked for.
+#[derive(Debug)]
+pub(super) struct Signals {
+    stop: Stop,
+    reload: Arc<AtomicBool>,
+    summary: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Listens from now on. Where the system will not let us, its own way of dealing with a signal stays.
+    pub(super) fn listen() -> Self {
+        let signals = Self { stop: signals::listen(), reload: Arc::default(), summary: Arc::default() };
+        let _ = flag::register(SIGHUP, Arc::clone(&signals.reload));
+        let _ = flag::register(SIGUSR1, Arc::clone(&signals.summary));
+        signals
+    }
+
+    /// How to end, if it is to end.
+    pub(super) fn stop(&self) -> Option<Exit> {
+        self.stop.exit()
+    }
+
+    /// Whether the rules are to be read again.
+    pub(super) fn take_reload(&self) -> bool {
+        self.reload.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether a summary is wanted.
+    pub(super) fn take_summary(&self) -> bool {
+        self.summary.swap(false, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,291 @@
+//! Takes the lines of live logs as they come, tells each hit at once, and keeps the sums for a summary.
+//!
+//! One thread, so that the hits of a log are told in the order of its lines. Memory is bounded: a summary covers the time
+//! since its tally was last begun anew, and says so. It reads nothing, prints nothing and knows no clock.
+
+mod accounts;
+mod eras;
+mod log;
+
+use std::collections::HashMap;
+use std::mem;
+
+use self::accounts::Accounts;
+use self::eras::Eras;
+pub use self::eras::Since;
+use self::log::Log;
+use crate::engine::{Judge, Scope, Scratch};
+use crate::finding::{Findings, Hit, RuleId, Severity};
+use crate::input::chunk::{Body, Chunk};
+use crate::input::tail::Piece;
+use crate::record::Outcome;
+use crate::report::build::{Context, Material, Wanted, build};
+use crate::report::context::{Late, LiveContext};
+use crate::report::hit::{Desk, LiveHit, LiveLine, live};
+use crate::report::model::{Input, Report};
+use crate::rules::RuleSet;
+use crate::source::SourceText;
+use crate::tally::{Place, Tally};
+
+/// Distinct clients, paths or cells after which a tally is closed and another one begun.
+const ROOM: usize = 200_000;
+/// Logs, each rotated one counted by itself, after which all tallies are begun anew.
+const LOGS: usize = 100_000;
+/// Bytes of a file found in a folder that wait for its first line that parses: it may be no log at all.
+const WAITING: usize = 64 << 10;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The rules.
+    pub rules: &'a RuleSet,
+    /// What to look at and what to keep.
+    pub scope: &'a Scope,
+    /// Report from this level on.
+    pub min_severity: Severity,
+    /// Outcomes to report; all where empty.
+    pub outcomes: &'a [Outcome],
+    /// Apps that are said to run everywhere.
+    pub apps: &'a [RuleId],
+}
+
+/// Live logs on their way through the engine.
+#[derive(Debug)]
+pub struct Stream<'a> {
+    asked: Asked<'a>,
+    judge: Judge<'a>,
+    context: LiveContext<'a>,
+    scratch: Scratch,
+    tally: Tally,
+    eras: Eras,
+    texts: Vec<SourceText>,
+    logs: HashMap<u32, Log>,
+    accounts: Accounts,
+    /// Hits that were told.
+    hits: u64,
+    desk: Desk,
+}
+
+/// What outlives the rules of a stream: where lines went, and which logs they are from.
+#[derive(Debug, Default)]
+pub struct Carried {
+    eras: Eras,
+    texts: Vec<SourceText>,
+    logs: HashMap<u32, Log>,
+    accounts: Accounts,
+    hits: u64,
+}
+
+/// Where a run of lines stands in its log.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    offset: u64,
+    lines_before: u64,
+    bytes: u64,
+}
+
+/// What became of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// Requests in it.
+    pub requests: u64,
+    /// Lines in it.
+    pub lines: u64,
+}
+
+impl<'a> Stream<'a> {
+    /// Goes on with the sums of another stream; with none, where nothing was read yet.
+    #[must_use]
+    pub fn new(asked: Asked<'a>, carried: Carried) -> Self {
+        let Carried { eras, texts, logs, accounts, hits } = carried;
+        Self {
+            asked,
+            judge: Judge::new(asked.rules, asked.scope),
+            context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps),
+            scratch: Scratch::default(),
+            tally: Tally::default(),
+            eras,
+            texts,
+            logs,
+            accounts,
+            hits,
+            desk: Desk::default(),
+        }
+    }
+
+    /// What goes on under other rules. Hits are let go: their rules are.
+    #[must_use]
+    pub fn into_carried(self) -> Carried {
+        let Self { texts, logs, accounts, hits, .. } = self;
+        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits }
+    }
+
+    /// Hits that were told, those before the last reload too.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits
+    }
+
+    /// Lines that were read.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.accounts.lines()
+    }
+
+    /// Lines that were read of the logs at a path.
+    #[must_use]
+    pub fn lines_of(&self, path: &[u8]) -> u64 {
+        self.accounts.lines_of(path)
+    }
+
+    /// Judges the lines of a piece, and tells each that matched.
+    ///
+    /// # Errors
+    ///
+    /// What `each` could not do. The lines count as taken.
+    pub fn take<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
+        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.new_text(piece)));
+        let done = self.take_from(&mut log, piece, each);
+        self.logs.insert(piece.log, log);
+        self.make_room();
+        done
+    }
+
+    fn take_from<E>(&mut self, log: &mut Log, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
+        let Chunk { offset, body } = piece.chunk;
+        let findings = match body {
+            Body::Lines(lines) => self.judge.judge(lines, &mut self.scratch),
+            Body::Oversized { .. } => Findings::of_oversized_line(),
+        };
+        log.is_log |= findings.lines.parsed() > 0;
+        if !log.is_log {
+            log.hold(piece.chunk, piece.lines_before, WAITING);
+            return Ok(Taken::default());
+        }
+        let mut taken = Taken::default();
+        for held in log.release() {
+            let findings = self.judge.judge(&held.lines, &mut self.scratch);
+            let run = Run { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
+            taken.add(self.keep(log, findings, run, each)?);
+        }
+        let bytes = match body {
+            Body::Lines(lines) => lines.len() as u64,
+            Body::Oversized { bytes } => bytes,
+        };
+        taken.add(self.keep(log, findings, Run { offset, lines_before: piece.lines_before, bytes }, each)?);
+        Ok(taken)
+    }
+
+    /// Counts what was found in a run of lines, and tells the hits.
+    fn keep<E>(
+        &mut self,
+        log: &mut Log,
+        findings: Findings,
+        run: Run,
+        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<Taken, E> {
+        let taken = Taken { requests: findings.requests(), lines: findings.lines.lines };
+        self.accounts.count(&log.path, run.bytes, &findings);
+        let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
+        self.tally.absorb(&findings, place);
+        self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
+        for hit in &findings.hits {
+            self.tell(log, &findings, hit, place, each)?;
+        }
+        self.scratch.recycle(findings);
+        Ok(taken)
+    }
+
+    fn tell<E>(
+        &mut self,
+        log: &Log,
+        findings: &Findings,
+        hit: &Hit,
+        place: Place,
+        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = LiveLine {
+            generation: log.generation,
+            source: &log.path,
+            family: &log.family,
+            offset: place.chunk + hit.offset,
+            line: place.line + u64::from(hit.line) + 1,
+            text: findings.text(hit),
+            parsed: hit.parsed,
+            rules: self.scratch.names.rules.key(hit.rules),
+        };
+        let mut late = Vec::new();
+        let told = live(&mut self.context, &line, Some(&mut late), &mut self.desk);
+        self.hits += u64::from(told.is_reported());
+        each(&told)?;
+        let (client, may_come_late) = (told.hit.client, told.may_come_late);
+        if may_come_late {
+            self.context.wait(client, Late::of(&line));
+        }
+        for line in late {
+            let told = live(&mut self.context, &line.line(), None, &mut self.desk);
+            if told.is_reported() {
+                self.hits += 1;
+                each(&told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a new text.
+    fn new_text(&mut self, piece: &Piece<'_>) -> u32 {
+        self.texts.push(log::text_of(piece));
+        self.texts.len() as u32 - 1
+    }
+
+    fn make_room(&mut self) {
+        let names = &self.scratch.names;
+        if [names.clients.len(), names.paths.keys().len(), self.tally.len()].into_iter().any(|count| count >= ROOM) {
+            self.close();
+            self.eras.begin();
+        }
+        if self.texts.len() >= LOGS {
+            self.eras = Eras::of_a_later_time();
+            (self.tally, self.scratch) = (Tally::default(), Scratch::default());
+            self.texts.clear();
+            self.logs.clear();
+        }
+    }
+
+    /// Puts what was tallied to what was tallied before, with its names.
+    fn close(&mut self) {
+        let names = mem::take(&mut self.scratch).names;
+        self.eras.add(mem::take(&mut self.tally).named(names));
+    }
+
+    /// The report on what was read so far, for `use_it`. Sums of lines are exact; hits are those of the last eras, and since
+    /// when is said where earlier ones are gone.
+    pub fn summary<R>(&mut self, wanted: Wanted, use_it: impl FnOnce(&mut Report<'_>, Since) -> R) -> R {
+        self.close();
+        let tally = self.eras.whole();
+        let material = Material {
+            rules: self.asked.rules,
+            tally: &tally,
+            texts: &self.texts,
+            min_severity: self.asked.min_severity,
+            outcomes: self.asked.outcomes,
+            apps: self.asked.apps,
+            allow: &self.asked.scope.allow,
+        };
+        let context = Context::of(&material);
+        let inputs = self.texts.iter().map(|text| Input { path: text.path.clone(), ..Input::default() }).collect();
+        let mut report = build(&material, &context, inputs, self.accounts.without_time(), wanted);
+        self.accounts.put_into(&mut report);
+        use_it(&mut report, self.eras.since())
+    }
+}
+
+impl Taken {
+    fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.lines += other.lines;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! One generation of a live log, as the stream knows it.
+
+use std::os::unix::ffi::OsStrExt;
+
+use crate::input::chunk::{Body, Chunk};
+use crate::input::tail::Piece;
+use crate::source::SourceText;
+
+/// A log whose lines come in.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) generation: u64,
+    pub(super) path: Vec<u8>,
+    /// What its name and those of its rotated siblings have in common.
+    pub(super) family: Vec<u8>,
+    /// Its text's number.
+    pub(super) text: u32,
+    /// It was asked for by name, or a line of it parses.
+    pub(super) is_log: bool,
+    held: Vec<Held>,
+}
+
+/// Lines that wait for one that parses.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) offset: u64,
+    pub(super) lines_before: u64,
+    pub(super) lines: Vec<u8>,
+}
+
+impl Log {
+    pub(super) fn new(piece: &Piece<'_>, text: u32) -> Self {
+        let path = piece.path.as_os_str().as_bytes().to_vec();
+        let family = text_of(piece).family().to_vec();
+        Self { generation: piece.generation, path, family, text, is_log: piece.named, held: Vec::new() }
+    }
+
+    /// Keeps lines for when one parses. More than `most` bytes without one are no log, and are passed over.
+    pub(super) fn hold(&mut self, chunk: Chunk<'_>, lines_before: u64, most: usize) {
+        let Body::Lines(lines) = chunk.body else { return };
+        let held: usize = self.held.iter().map(|held| held.lines.len()).sum();
+        if held + lines.len() > most {
+            self.held.clear();
+        } else {
+            self.held.push(Held { offset: chunk.offset, lines_before, lines: lines.to_vec() });
+        }
+    }
+
+    /// What was kept, in its order.
+    pub(super) fn release(&mut self) -> Vec<Held> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// The text of a piece's log. Its lines are counted from its start, so that it needs no list of runs.
+pub(super) fn text_of(piece: &Piece<'_>) -> SourceText {
+    SourceText::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
+}

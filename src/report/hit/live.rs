@@ -1,0 +1,82 @@
+//! Tells a line at once, in the light of what was seen so far.
+
+use super::{Desk, Spot, Verdict, lowered, told};
+use crate::client::Client;
+use crate::finding::RuleId;
+use crate::report::context::{Late, LiveContext, LiveSeen};
+use crate::report::model::Hit;
+use crate::report::rows::reread;
+
+/// A line that matched, and the log it stands in.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveLine<'a> {
+    /// Names the log's generation.
+    pub generation: u64,
+    /// The log's path.
+    pub source: &'a [u8],
+    /// What its name and those of its rotated siblings have in common.
+    pub family: &'a [u8],
+    /// Bytes from the start of the log's text.
+    pub offset: u64,
+    /// The line's number, from 1.
+    pub line: u64,
+    /// The line.
+    pub text: &'a [u8],
+    /// Whether a format explains it.
+    pub parsed: bool,
+    /// All rules it matched, sorted.
+    pub rules: &'a [RuleId],
+}
+
+/// A line that matched, as it is told.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveHit<'a> {
+    /// The request; it has no rules where it is no finding, or none that was asked for.
+    pub hit: Hit<'a>,
+    /// Its answer means something.
+    pub answered: bool,
+    /// All rules it matched, sorted.
+    pub matched: &'a [RuleId],
+    /// Its client may yet make it a finding.
+    pub may_come_late: bool,
+}
+
+impl LiveHit<'_> {
+    /// Whether it is a finding that was asked for.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        !self.hit.rules.is_empty()
+    }
+}
+
+/// The hit a line is by now. What waited for its client to show itself goes to `late`, unless the line itself is late: it was
+/// seen when it came.
+pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option<&mut Vec<Late>>, desk: &'a mut Desk) -> LiveHit<'a> {
+    let (record, probe) = reread(line.text, line.parsed);
+    let Desk { normalizer, rules, host } = desk;
+    let views = normalizer.views(probe.line.target);
+    let seen = LiveSeen {
+        client: Client::parse(record.client),
+        path: views.resolved,
+        host: lowered(record.host, host),
+        family: line.family,
+        status: record.status,
+        bytes: record.bytes,
+    };
+    if let Some(late) = late {
+        late.extend(context.see(line.rules, &seen));
+    }
+    let (decision, catch_all) = context.decide(line.rules, &seen, rules);
+    if !decision.reported {
+        rules.clear();
+    }
+    let is_of_client = !rules.is_empty() && context.is_of_client(rules);
+    let verdict = Verdict { severity: decision.severity, rules, catch_all, context: is_of_client.then_some("client") };
+    let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+    LiveHit {
+        hit: told(&record, &probe, views, &spot, &verdict),
+        answered: decision.answered,
+        matched: line.rules,
+        may_come_late: !decision.matched && context.may_come_late(line.rules),
+    }
+}
