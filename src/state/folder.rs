@@ -101,7 +101,7 @@ impl StateFolder {
         };
         let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
         trusted(&path, &stat)?;
-        let mut bytes = Vec::with_capacity(stat.st_size as usize + 1);
+        let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0) + 1);
         File::from(file).take(MOST).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
         Ok(Some(bytes))
     }

@@ -20,7 +20,7 @@ pub use folder::StateFolder;
 
 /// How long a log that was not found is remembered, unless someone knows better: longer than logs are kept as a rule,
 /// so that one that comes back from a backup is known.
-pub const KEEP_ABSENT: Duration = Duration::from_hours(60 * 24);
+pub const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// What one run leaves to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

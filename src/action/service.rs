@@ -1,0 +1,117 @@
+//! What systemd is told of a running service: that it is ready, reloads or stops, what it does, and that it lives.
+//!
+//! Without `NOTIFY_SOCKET` in the environment nothing happens, and no socket is made. A manager that does not listen is
+//! told of once and never a reason to stop.
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use sd_notify::NotifyState;
+
+/// Between two texts of what goes on.
+const BETWEEN_TEXTS: Duration = Duration::from_secs(1);
+
+/// Characters of such a text.
+const MOST_TEXT: usize = 200;
+
+/// The service manager, if there is one.
+#[derive(Debug)]
+pub struct Service {
+    listens: bool,
+    /// How often it wants to hear that we live, and when it did.
+    watchdog: Option<Duration>,
+    beat: Option<Instant>,
+    /// What was told last, and when.
+    told: Option<(String, Instant)>,
+    /// What is to be told next.
+    text: Option<String>,
+    trouble: Option<String>,
+    complained: bool,
+}
+
+impl Service {
+    /// The manager that the environment names.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let listens = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
+        let watchdog = sd_notify::watchdog_enabled().filter(|interval| listens && !interval.is_zero());
+        Self { listens, watchdog, beat: None, told: None, text: None, trouble: None, complained: false }
+    }
+
+    /// How often [`turn`](Self::turn) must be called at least, where the manager ends a service that is silent for twice
+    /// as long.
+    #[must_use]
+    pub fn pulse(&self) -> Option<Duration> {
+        self.watchdog.map(|interval| interval / 2)
+    }
+
+    /// Everything is set up: logs are watched, the state is held. Also the end of a reload.
+    pub fn ready(&mut self) {
+        self.send(&[NotifyState::Ready]);
+    }
+
+    /// Begins to reload. [`ready`](Self::ready) must follow, also when nothing came of it.
+    pub fn reloading(&mut self) {
+        // Newer managers want to know since when; see sd_notify(3) on RELOADING=1.
+        match NotifyState::monotonic_usec_now() {
+            Ok(since) => self.send(&[NotifyState::Reloading, since]),
+            Err(_) => self.send(&[NotifyState::Reloading]),
+        }
+    }
+
+    /// Begins to stop.
+    pub fn stopping(&mut self) {
+        self.send(&[NotifyState::Stopping]);
+    }
+
+    /// What goes on, for `systemctl status`. Told when it changes, and once a second at most.
+    pub fn status(&mut self, text: &str) {
+        if !self.listens {
+            return;
+        }
+        // A line break would begin another message.
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST_TEXT).collect();
+        self.text = Some(text).filter(|text| self.told.as_ref().is_none_or(|(told, _)| told != text));
+        self.send_text(Instant::now());
+    }
+
+    /// To be called now and then, at least as often as [`pulse`](Self::pulse) says: tells that we live. Returns what there
+    /// is to tell the user.
+    pub fn turn(&mut self) -> Option<String> {
+        let now = Instant::now();
+        if let Some(pulse) = self.pulse()
+            // Twice as often as it must be: turns do not come at the very instant.
+            && self.beat.is_none_or(|beat| now >= beat + pulse / 2)
+        {
+            self.beat = Some(now);
+            self.send(&[NotifyState::Watchdog]);
+        }
+        self.send_text(now);
+        self.trouble.take()
+    }
+
+    fn send_text(&mut self, now: Instant) {
+        if self.told.as_ref().is_some_and(|(_, when)| now < *when + BETWEEN_TEXTS) {
+            return;
+        }
+        if let Some(text) = self.text.take() {
+            self.send(&[NotifyState::Status(&text)]);
+            self.told = Some((text, now));
+        }
+    }
+
+    fn send(&mut self, states: &[NotifyState<'_>]) {
+        if !self.listens {
+            return;
+        }
+        if let Err(error) = sd_notify::notify(states)
+            && !self.complained
+        {
+            self.complained = true;
+            self.trouble = Some(format!("the service manager does not listen: {error}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
