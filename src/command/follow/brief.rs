@@ -35,6 +35,7 @@ impl Brief {
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             unlisted: false,
+            windows: true,
         };
         Ok(Self { rules, scope, apps })
     }
