@@ -129,8 +129,8 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         Kind::Campaign => {
             let what = match (&alert.path, alert.paths) {
                 (Some(path), _) => format!("the unusual path {}", short(path)),
-                (None, 0 | 1) => "the same unusual path".to_owned(),
-                (None, paths) => format!("the same {} unusual paths", grouped(paths)),
+                (None, 0 | 1) => "an unusual path".to_owned(),
+                (None, paths) => format!("{} unusual paths", grouped(paths)),
             };
             format!("{} asked for {what}{within}", who(alert))
         }
