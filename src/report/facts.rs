@@ -30,6 +30,17 @@ pub(super) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()
 }
 
+/// The id of the worst rule, and how many more: `dotfiles/env +1`.
+pub(super) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str> {
+    // Of equals the first: rules come sorted.
+    let worst = rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity);
+    match (worst, rules.len()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(rule), 1) => Cow::Borrowed(&rule.id),
+        (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, n - 1)),
+    }
+}
+
 /// The classes of rules, sorted.
 pub(super) fn classes<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     sorted(rules.iter().map(|&rule| set.rule(rule).class.as_str()))

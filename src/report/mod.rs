@@ -11,6 +11,7 @@ mod facts;
 mod fixture;
 pub mod hit;
 mod json;
+pub mod live;
 pub mod mask;
 pub mod model;
 pub mod ndjson;

@@ -2,7 +2,7 @@
 //!
 //! Colour only repeats what the words say: a report without it reads the same.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 use anstyle::{AnsiColor, Style};
 
@@ -35,5 +35,14 @@ impl Pen {
     /// The text in this style; without colour the text alone.
     pub(super) fn paint(self, style: Style, text: impl Display) -> String {
         if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+    /// Adds the text to a line, in this style or without colour alone.
+    pub(super) fn push(self, style: Style, text: &str, line: &mut String) {
+        if self.color && style != PLAIN {
+            // Writing to a `String` does not fail.
+            let _ = write!(line, "{style}{text}{style:#}");
+        } else {
+            line.push_str(text);
+        }
     }
 }

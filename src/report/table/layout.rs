@@ -3,6 +3,7 @@
 //! Measures by display width and knows no report. What does not fit at all is never written past the width, unless the
 //! width is below [`NARROWEST`].
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -12,7 +13,7 @@ use crate::report::sanitize::text;
 use crate::report::style::{DIM, PLAIN, Pen};
 
 /// The narrowest page that is laid out; a narrower one gets lines of this length.
-pub(super) const NARROWEST: usize = 40;
+pub(in crate::report) const NARROWEST: usize = 40;
 
 /// Before every row, and between two columns.
 const INDENT: &str = "  ";
@@ -189,14 +190,14 @@ fn write_line<'c, W: Write>(columns: &[Fitted], pen: Pen, out: &mut W, cell: imp
 }
 
 /// The columns of a terminal a text takes.
-pub(super) fn width(text: &str) -> usize {
+pub(in crate::report) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
 /// The text, or as much of its beginning as leaves room for `…`.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(in crate::report) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     if width(text) <= most {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut taken = 0;
     let begins = text.chars().take_while(|c| {
@@ -207,9 +208,9 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// The text, or as much of its end as leaves room for `…`.
-fn cut_start(text: &str, most: usize) -> String {
+fn cut_start(text: &str, most: usize) -> Cow<'_, str> {
     let reversed = |text: &str| text.chars().rev().collect::<String>();
-    reversed(&cut(&reversed(text), most))
+    Cow::Owned(reversed(&cut(&reversed(text), most)))
 }
 
 /// Writes a text as indented lines that break between words; a word longer than a line is cut.

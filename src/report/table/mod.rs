@@ -6,8 +6,8 @@
 mod accounting;
 mod answered;
 mod headline;
-mod layout;
-mod number;
+pub(super) mod layout;
+pub(super) mod number;
 mod ordinary;
 pub(super) mod proposals;
 mod sections;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// With a comma at every third digit.
-pub(super) fn grouped(n: u64) -> String {
+pub(in crate::report) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (i, digit) in digits.chars().enumerate() {
@@ -18,7 +18,7 @@ pub(super) fn grouped(n: u64) -> String {
 }
 
 /// A count and its noun.
-pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
+pub(in crate::report) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 

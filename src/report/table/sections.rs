@@ -165,15 +165,8 @@ fn statuses(answer: &Answer<'_>) -> Cell {
     Cell::new(answer.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))
 }
 
-/// The worst rule, and how many more.
 fn rules(set: &RuleSet, rules: &[RuleId]) -> Cell {
-    // Of equals the first: rules come sorted.
-    let worst = rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity);
-    match (worst, rules.len()) {
-        (None, _) => Cell::new(""),
-        (Some(rule), 1) => Cell::new(&rule.id),
-        (Some(rule), n) => Cell::new(format!("{} +{}", rule.id, n - 1)),
-    }
+    Cell::new(facts::worst_rule(set, rules))
 }
 
 /// The first CVE id, and how many more: half an id leads nowhere.
