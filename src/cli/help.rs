@@ -4,6 +4,7 @@
 pub(super) const ROOT: &str = "\
 Examples:
   probewatch scan /var/log/nginx/
+  probewatch follow /var/log/nginx/access.log
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
   probewatch scan --help";
