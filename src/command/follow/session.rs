@@ -86,7 +86,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             if self.crew.keeper.is_due(now) {
                 self.save()?;
             }
-            self.attend(now);
+            self.attend(now)?;
             if let Some(exit) = self.ending(now, &rung)? {
                 self.stop()?;
                 return Ok((End::Stopped(exit), self.stream.into_carried()));
@@ -155,21 +155,23 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     }
 
     /// Sees to what goes on beside the logs.
-    fn attend(&mut self, now: Instant) {
+    fn attend(&mut self, now: Instant) -> Result<(), Failure> {
         let Crew { actions, service, voice, tail, .. } = &mut *self.crew;
         for notice in actions.turn().into_iter().chain(service.turn()) {
             voice.error(&notice);
         }
-        if now >= self.slowly_at {
-            self.slowly_at = now + SLOWLY;
-            let stream = &self.stream;
-            voice.logs(|| {
-                let logs = tail.logs().filter(|log| log.live);
-                let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
-                logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
-            });
-            service.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
+        if now < self.slowly_at {
+            return Ok(());
         }
+        self.slowly_at = now + SLOWLY;
+        let stream = &self.stream;
+        voice.logs(|| {
+            let logs = tail.logs().filter(|log| log.live);
+            let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
+            logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
+        });
+        service.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
+        if voice.is_deserted() { Err(voice.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
     }
 
     /// How to end, if it is to end.
@@ -181,9 +183,6 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Some(Command::Redraw) => self.crew.voice.redraw(now)?,
                 None => {}
             }
-        }
-        if self.slowly_at == now + SLOWLY && self.crew.voice.is_deserted() {
-            return Err(self.crew.voice.explain(io::ErrorKind::BrokenPipe.into()));
         }
         Ok(self.crew.signals.stop())
     }
