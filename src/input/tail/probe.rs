@@ -77,16 +77,14 @@ impl Probe {
         let mut head = vec![0; HEAD];
         let mut filled = 0;
         let mut text = unpack(&self.file);
-        let ended = loop {
+        let mut ended = false;
+        while filled < HEAD && !ended && !self.broken {
             match text.read(&mut head[filled..]) {
-                Ok(0) => break filled < HEAD,
+                Ok(0) => ended = true,
                 Ok(read) => filled += read,
-                Err(_) => {
-                    self.broken = true;
-                    break false;
-                }
+                Err(_) => self.broken = true,
             }
-        };
+        }
         head.truncate(filled);
         let mut claim = [0; 4];
         let read = self.file.read_at(&mut claim, len.saturating_sub(4));
