@@ -23,6 +23,7 @@ pub mod sequence;
 mod snapshot;
 mod stop;
 mod stream;
+pub mod tail;
 #[cfg(test)]
 mod tests;
 mod wildcard;

@@ -1,0 +1,101 @@
+//! Finds where to begin in a file that was not read before: behind what is no text, or behind the last whole line.
+//!
+//! Reads what it must and keeps nothing but the bytes a text is known by.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use memchr::{memchr_iter, memrchr};
+
+use super::numbers::Numbers;
+use super::probe::head_of;
+use super::text::Text;
+use crate::input::hole::{read_full_at, text_span};
+use crate::input::magic;
+use crate::source::TAIL;
+
+/// Bytes read in one go.
+const BLOCK: usize = 256 << 10;
+/// The lines of what is larger are not counted: it would hold up everything else.
+const COUNTED: u64 = 1 << 30;
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// With its first line.
+    Start,
+    /// Behind its last line.
+    End,
+}
+
+/// A new generation in `file`; `None` while there is no text in it.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io::Result<Option<Text>> {
+    let head = head_of(file)?;
+    let len = file.metadata()?.len();
+    let bom = magic::bom(&head).unwrap_or(0) as u64;
+    let start = text_span(file, bom, len)?.start;
+    if head.is_empty() || start >= len && begin == Begin::Start {
+        return Ok(None);
+    }
+    let (offset, lines) = match begin {
+        Begin::Start => (start, 0),
+        Begin::End => last_line(file, start, len)?,
+    };
+    let before = before(file, offset)?;
+    Ok(Some(Text::new(numbers.generation(&head), &head, offset, lines, &before)))
+}
+
+/// The bytes before `offset` that a text is known by.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+    let mut before = vec![0; TAIL.min(usize::try_from(offset).unwrap_or(TAIL))];
+    let at = offset - before.len() as u64;
+    let read = read_full_at(file, &mut before, at)?;
+    before.truncate(read);
+    Ok(before)
+}
+
+/// Behind the last newline between `start` and `len`, and the lines between.
+fn last_line(file: &File, start: u64, len: u64) -> io::Result<(u64, u64)> {
+    if len - start > COUNTED {
+        return Ok((last_newline(file, start, len)?, 0));
+    }
+    let (mut at, mut offset, mut lines) = (start, start, 0);
+    let mut block = vec![0; BLOCK];
+    while at < len {
+        let want = block.len().min((len - at) as usize);
+        let read = read_full_at(file, &mut block[..want], at)?;
+        if let Some(newline) = memrchr(b'\n', &block[..read]) {
+            offset = at + newline as u64 + 1;
+        }
+        lines += memchr_iter(b'\n', &block[..read]).count() as u64;
+        at += read as u64;
+        if read < want {
+            break;
+        }
+    }
+    Ok((offset, lines))
+}
+
+/// The same without the lines, from behind.
+fn last_newline(file: &File, start: u64, len: u64) -> io::Result<u64> {
+    let mut end = len;
+    let mut block = vec![0; BLOCK];
+    while end > start {
+        let from = start.max(end.saturating_sub(BLOCK as u64));
+        let read = read_full_at(file, &mut block[..(end - from) as usize], from)?;
+        if let Some(newline) = memrchr(b'\n', &block[..read]) {
+            return Ok(from + newline as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(start)
+}

@@ -1,0 +1,120 @@
+//! Finds what the arguments lead to, again and again: a file by its name even before it exists, folders and globs by
+//! what lies in them now.
+//!
+//! Says which paths are worth following and opens none of them.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::family::rank;
+use super::notice::Notice;
+use super::place::{base_of, folder_of};
+use crate::input::find::{Kind, find};
+use crate::input::wildcard::is_pattern;
+
+/// A path that may be followed.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) named: bool,
+    /// The argument that led to it.
+    pub(super) argument: PathBuf,
+}
+
+/// The arguments, and what was said about them.
+#[derive(Debug)]
+pub(super) struct Discovery {
+    arguments: Vec<PathBuf>,
+    said: HashSet<String>,
+}
+
+impl Discovery {
+    pub(super) fn new(arguments: Vec<PathBuf>) -> Self {
+        Self { arguments, said: HashSet::new() }
+    }
+
+    /// Whether anything may appear that was not named.
+    pub(super) fn is_open(&self) -> bool {
+        self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
+    }
+
+    /// Folders in which something new may appear.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        for argument in &self.arguments {
+            if argument.is_dir() {
+                below(argument, &mut folders);
+            } else if is_pattern(argument) && !argument.exists() {
+                folders.push(folder_of(argument));
+            }
+        }
+        folders
+    }
+
+    /// All that the arguments lead to now; what a log was rotated to is left to that log.
+    pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<Candidate> {
+        let mut candidates = Vec::new();
+        for argument in self.arguments.clone() {
+            let exists = fs::metadata(&argument);
+            if exists.as_ref().is_ok_and(fs::Metadata::is_dir) || exists.is_err() && is_pattern(&argument) {
+                self.within(&argument, &mut candidates, notices);
+            } else {
+                candidates.push(Candidate { path: argument.clone(), named: true, argument });
+            }
+        }
+        candidates
+    }
+
+    fn within(&mut self, argument: &Path, candidates: &mut Vec<Candidate>, notices: &mut Vec<Notice>) {
+        let found = find(&[argument.to_owned()]);
+        for problem in found.problems {
+            self.say(&problem.path, problem.what, notices);
+        }
+        if !found.no_match.is_empty() {
+            self.say(argument, "matches nothing yet; waiting".to_owned(), notices);
+        }
+        let files = found.sources.into_iter().filter(|source| source.kind == Kind::File).map(|source| source.path);
+        let files: Vec<PathBuf> = files.collect();
+        let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let logs = files.iter().filter(|path| !is_rotated(path, &names));
+        candidates.extend(logs.map(|path| Candidate { path: path.clone(), named: false, argument: argument.to_owned() }));
+    }
+
+    /// Says that no more than `most` paths are followed.
+    pub(super) fn say_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
+        let folder = folder_of(path);
+        self.say(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
+    }
+
+    fn say(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
+        if self.said.insert(format!("{}: {what}", path.display())) {
+            notices.push(Notice { path: path.to_owned(), what });
+        }
+    }
+}
+
+/// Adds `folder` and those below it.
+fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
+    folders.push(folder.to_owned());
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        below(&entry.path(), folders);
+    }
+}
+
+/// Whether another of these files was rotated to this one, by their names.
+pub(super) fn is_rotated(path: &Path, among: &HashSet<&Path>) -> bool {
+    let (folder, name) = (path.parent().unwrap_or(Path::new("")), base_of(path));
+    let is_base = |base: &[u8]| rank(base, &name).is_some() && among.contains(folder.join(std::ffi::OsStr::from_bytes(base)).as_path());
+    let endings = || name.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &name[at..]);
+    (1..name.len()).filter(|&at| b".-_".contains(&name[at])).any(|at| {
+        let stem = &name[..at];
+        is_base(stem)
+            || endings().any(|ending| {
+                let plain = ending.strip_suffix(b".gz").unwrap_or(ending);
+                !plain.is_empty() && is_base(&[stem, plain].concat())
+            })
+    })
+}

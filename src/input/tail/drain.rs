@@ -1,0 +1,144 @@
+//! Reads on in the logs that a path led to before, and closes them when nothing comes any more.
+//!
+//! A writer may hold a rotated file for long, so quiet is what counts; but a deleted file takes up its disk as long as
+//! it is open, so there is an end to it.
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::log::{Log, Role, Turn};
+use super::place::{Past, Place, Surroundings};
+use super::stamp::Stamp;
+use super::{Options, Piece};
+use crate::input::chunk::Chunk;
+
+/// A file without a name is closed when it was quiet for so long; a lost text is given up.
+const QUIET: Duration = Duration::from_secs(5);
+/// A file that still has a name is.
+const QUIET_LINKED: Duration = Duration::from_secs(60);
+/// A file without a name is closed after so long in any case.
+const UNLINKED: Duration = Duration::from_secs(60);
+/// Logs of one path that are open beside the live one.
+const OPEN: usize = 64;
+
+impl Place {
+    /// Looks whether anything came to the logs that the path does not lead to any more.
+    pub(super) fn look_at_old(&mut self, around: &mut Surroundings<'_>) {
+        let mut born = Vec::new();
+        for log in self.logs.iter_mut().filter(|log| log.role != Role::Live) {
+            let Some(Ok(metadata)) = log.file().map(|file| file.metadata()) else { continue };
+            let stamp = Stamp::of(&metadata);
+            if stamp.links == 0 {
+                log.unlinked_since.get_or_insert(around.now);
+            }
+            if stamp == log.stamp && !log.suspect {
+                continue;
+            }
+            if stamp.size != log.stamp.size {
+                log.quiet_since = around.now;
+            }
+            log.stamp = stamp;
+            if log.text.is_none() {
+                born.push(stamp);
+            } else {
+                log.suspect = stamp.size < log.offset() || matches!(log.holds(), Ok(false));
+            }
+        }
+        for stamp in born.into_iter().filter(|stamp| stamp.size > 0) {
+            self.begin_old(stamp, around);
+        }
+    }
+
+    /// A file that was empty when it was rotated away holds text now.
+    fn begin_old(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
+        let Some(file) = self.logs.iter().find(|log| log.stamp.id == stamp.id).and_then(Log::file).map(Arc::clone) else { return };
+        let Ok(Some(text)) = self.text_of(&file, stamp, around) else { return };
+        let number = around.numbers.next();
+        if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == stamp.id && log.text.is_none()) {
+            log.set_text(text, number);
+        }
+    }
+
+    /// Closes what is done with.
+    pub(super) fn close_old(&mut self, around: &mut Surroundings<'_>) {
+        let logs = mem::take(&mut self.logs);
+        for mut log in logs {
+            if is_over(&mut log, around) {
+                self.moved = true;
+                self.bury(log, around);
+            } else {
+                self.logs.push(log);
+            }
+        }
+        let open = self.logs.iter().filter(|log| log.role == Role::Draining && log.caught_up).count();
+        for _ in OPEN..open {
+            let closable = self.logs.iter_mut().filter(|log| log.role == Role::Draining && log.caught_up);
+            if let Some(log) = closable.min_by_key(|log| log.quiet_since) {
+                log.role = Role::Closing;
+            }
+        }
+    }
+
+    /// Keeps of a log only what its text is known by.
+    fn bury(&mut self, log: Log, around: &mut Surroundings<'_>) {
+        if let Some(damage) = log.damage() {
+            around.notice(&log.path, format!("is damaged: {damage}"));
+        }
+        let id = if log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
+        if let Some(text) = log.text {
+            self.past.push(Past { text, id, path: log.path, met: self.scans });
+        }
+    }
+
+    /// Gives at most one block of each log that has something new, the older logs first; whether there is more at once.
+    pub(super) fn read(&mut self, options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let mut more = false;
+        for log in &mut self.logs {
+            let waited = Self::is_blocking(log);
+            if log.has_more() {
+                more |= read_log(log, self.named, options, buffer, each);
+            }
+            if Self::is_blocking(log) {
+                break;
+            }
+            // What waited for this log can go on at once.
+            more |= waited;
+        }
+        more
+    }
+}
+
+/// Gives one block of a log; whether there is more at once.
+fn read_log(log: &mut Log, named: bool, options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
+    let path = mem::take(&mut log.path);
+    let (number, generation) = (log.number, log.text.as_ref().map_or(0, |text| text.generation));
+    let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, lines_before, chunk });
+    let turn = log.read(options.block, options.max_line, buffer, &mut take);
+    log.path = path;
+    // What cannot be read now is tried again at the next look.
+    turn.unwrap_or(Turn::End) == Turn::More
+}
+
+/// Whether a log is to be closed now. One with an unfinished line has that told first.
+fn is_over(log: &mut Log, around: &Surroundings<'_>) -> bool {
+    let quiet = around.now.saturating_duration_since(log.quiet_since);
+    match log.role {
+        Role::Live => false,
+        Role::Lost(_) => quiet >= QUIET,
+        Role::Closing => log.done || log.suspect || log.text.is_none(),
+        Role::Draining if log.is_packed() => log.done,
+        Role::Draining if log.suspect => true,
+        Role::Draining => {
+            let unlinked = log.unlinked_since.map(|since| around.now.saturating_duration_since(since));
+            let limit = if unlinked.is_some() { QUIET } else { QUIET_LINKED };
+            let read = log.text.is_none() || log.caught_up;
+            let over = read && (quiet >= limit && !log.has_more() || unlinked.is_some_and(|since| since >= UNLINKED));
+            if over && (log.is_unfinished() || log.has_more()) {
+                log.role = Role::Closing;
+                return false;
+            }
+            over
+        }
+    }
+}

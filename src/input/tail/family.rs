@@ -1,0 +1,95 @@
+//! Tells by their names which files a log was rotated to, and which of them is older.
+//!
+//! Knows the names that logrotate and its like give: a number, a date, `old`, packed or not. A name only says where to
+//! look; what a file is, its text decides.
+
+use std::cmp::Reverse;
+
+/// Endings that packing gives.
+const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
+
+/// How old a rotated file is by its name: the oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// A date or a time, as it is written.
+    Date(Vec<u8>),
+    /// A number that grows with every rotation.
+    Index(Reverse<u32>),
+}
+
+/// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
+pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
+    let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
+    if plain == base {
+        return (name != base).then_some(Rank::Index(Reverse(0)));
+    }
+    if let Some(suffix) = plain.strip_prefix(base) {
+        return of_suffix(suffix);
+    }
+    let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
+    let (stem, ending) = base.split_at(dot);
+    let between = plain.strip_prefix(stem)?.strip_suffix(ending)?;
+    // Before the ending a short number behind a hyphen, or a long one behind a dot, more likely names another log.
+    let digits = between.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let usual = digits >= 6 || digits <= 3 && between.starts_with(b".");
+    of_suffix(between).filter(|_| usual)
+}
+
+/// The rank that `.1`, `-20261101` or `.old` gives.
+fn of_suffix(suffix: &[u8]) -> Option<Rank> {
+    let (separator, rest) = suffix.split_first()?;
+    if !b".-_".contains(separator) {
+        return None;
+    }
+    if rest == b"old" {
+        return Some(Rank::Index(Reverse(1)));
+    }
+    let digits = rest.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 || !rest.iter().all(|byte| byte.is_ascii_digit() || b".-_:T".contains(byte)) {
+        return None;
+    }
+    let index = std::str::from_utf8(rest).ok().filter(|_| digits <= 5).and_then(|rest| rest.parse().ok());
+    Some(index.map_or_else(|| Rank::Date(rest.to_vec()), |index| Rank::Index(Reverse(index))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rotated_names_are_known() {
+        for name in [
+            "access.log.1",
+            "access.log.2.gz",
+            "access.log.12.zst",
+            "access.log-20261101",
+            "access.log-20261101.gz",
+            "access.log-2026-11-01_00-00-00",
+            "access.log.old",
+            "access.log.gz",
+            "access-20261101.log",
+            "access-20261101.log.gz",
+            "access.1.log",
+            "access.log_20261101T000000",
+        ] {
+            assert!(rank(b"access.log", name.as_bytes()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_logs_are_not() {
+        for name in
+            ["access.log", "access.log.vhost1", "access.log2", "access-2.log", "access.8080.log", "error.log.1", "access.log.", "x", ".log"]
+        {
+            assert_eq!(rank(b"access.log", name.as_bytes()), None, "{name}");
+        }
+        assert_eq!(rank(b".log", b"access.log"), None);
+    }
+
+    #[test]
+    fn the_oldest_comes_first() {
+        let mut names = ["a.log.1", "a.log.10.gz", "a.log-20261101", "a.log.2.gz", "a.log-20261030.gz"];
+        names.sort_by_key(|name| rank(b"a.log", name.as_bytes()));
+        assert_eq!(names, ["a.log-20261030.gz", "a.log-20261101", "a.log.10.gz", "a.log.2.gz", "a.log.1"]);
+    }
+}

@@ -1,0 +1,292 @@
+//! Follows logs that are being written: every line that still exists on disk, once, through every rotation.
+//!
+//! What is followed is a *generation*: an open file and its text. A path is only where to look for the next one; see
+//! [`place`]. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
+//! [`Tail::read`] gives the new lines. What the lines say is none of its business.
+
+mod begin;
+mod discover;
+mod drain;
+mod family;
+mod log;
+mod notice;
+mod numbers;
+mod place;
+mod probe;
+mod reader;
+mod scan;
+mod stamp;
+#[cfg(test)]
+mod tests;
+mod text;
+pub mod wake;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+pub use self::notice::Notice;
+
+use self::begin::Begin;
+use self::discover::{Candidate, Discovery};
+use self::log::{Log, Role};
+use self::numbers::Numbers;
+use self::place::{Past, Place, Surroundings};
+use self::stamp::Id;
+use self::text::Text;
+use super::chunk::Chunk;
+use crate::source::Checkpoint;
+
+/// Folders and globs are looked through this often for what is new in them.
+const DISCOVER_EVERY: Duration = Duration::from_secs(1);
+/// Paths that are followed at most.
+const MOST: usize = 10_000;
+
+/// How to follow.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Begin with what is there, packed and rotated logs too, instead of at the end.
+    pub from_start: bool,
+    /// The longest line that is held, in bytes without the newline.
+    pub max_line: usize,
+    /// Bytes of one log that are read in a turn.
+    pub block: usize,
+}
+
+/// Lines of one log, in their order.
+#[derive(Debug, Clone, Copy)]
+pub struct Piece<'a> {
+    /// The number of the generation within this run, from 0, never given twice.
+    pub log: u32,
+    /// Names the generation for good: the first part of every `id`.
+    pub generation: u64,
+    /// Where it was last seen.
+    pub path: &'a Path,
+    /// Asked for by its name, as against found in a folder or by a glob.
+    pub named: bool,
+    /// Lines of the generation before these.
+    pub lines_before: u64,
+    /// The lines; its offset is the second part of every `id`.
+    pub chunk: Chunk<'a>,
+}
+
+/// A log that is being followed.
+#[derive(Debug, Clone, Copy)]
+pub struct LogView<'a> {
+    /// Where it was last seen.
+    pub path: &'a Path,
+    /// Names the generation.
+    pub generation: u64,
+    /// Bytes that are done.
+    pub offset: u64,
+    /// Bytes of its file that are not.
+    pub lag: u64,
+    /// Whether its path leads to it still.
+    pub live: bool,
+}
+
+/// Everything that is followed.
+#[derive(Debug)]
+pub struct Tail {
+    options: Options,
+    discovery: Discovery,
+    discover_at: Option<Instant>,
+    places: Vec<Place>,
+    index: HashMap<PathBuf, usize>,
+    /// Which place holds which file.
+    held: HashMap<Id, usize>,
+    /// Checkpoints of a state that no place has claimed yet.
+    known: Vec<Checkpoint>,
+    /// The paths of that state.
+    in_state: Vec<PathBuf>,
+    numbers: Numbers,
+    notices: Vec<Notice>,
+    buffer: Vec<u8>,
+    /// The first place to read at the next turn.
+    turn: usize,
+}
+
+impl Tail {
+    /// Follows `paths`: files, which need not be there yet, folders and globs. `known` are the checkpoints of a state:
+    /// what they name is gone on with, and what is new beside it is read from its start.
+    #[must_use]
+    pub fn new(paths: Vec<PathBuf>, options: Options, known: Option<Vec<Checkpoint>>) -> Self {
+        let mut numbers = Numbers::default();
+        let known = known.unwrap_or_default();
+        for checkpoint in &known {
+            numbers.note(checkpoint.generation);
+        }
+        Self {
+            options,
+            discovery: Discovery::new(paths),
+            discover_at: None,
+            places: Vec::new(),
+            index: HashMap::new(),
+            held: HashMap::new(),
+            in_state: known.iter().map(path_of).collect(),
+            known,
+            numbers,
+            notices: Vec::new(),
+            buffer: Vec::new(),
+            turn: 0,
+        }
+    }
+
+    /// Sees what happened: new logs, rotations, truncations. Opens files and reads nothing but the bytes they are known
+    /// by. `only` are paths that something happened to; `None` looks at everything.
+    pub fn look(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
+        if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
+            self.discover();
+            self.discover_at = Some(now + DISCOVER_EVERY);
+        }
+        let touched = only.map(|paths| self.touched(paths));
+        for place in 0..self.places.len() {
+            if touched.as_ref().is_none_or(|touched| touched.contains(&place)) {
+                self.look_at(place, now);
+            }
+        }
+        if self.places.iter_mut().fold(false, |moved, place| std::mem::take(&mut place.moved) | moved) {
+            self.held.clear();
+            for (index, place) in self.places.iter().enumerate() {
+                self.held.extend(place.ids().map(|id| (id, index)));
+            }
+        }
+    }
+
+    fn look_at(&mut self, index: usize, now: Instant) {
+        let Some(place) = self.places.get_mut(index) else { return };
+        let Self { numbers, notices, held, .. } = self;
+        place.look(&mut Surroundings { now, numbers, notices, held, place: index });
+        if place.moved {
+            held.extend(place.ids().map(|id| (id, index)));
+        }
+    }
+
+    /// Whether a generation was found that no checkpoint given out so far names: they are to be kept before its first
+    /// line is told.
+    #[must_use]
+    pub fn has_new(&self) -> bool {
+        self.numbers.fresh
+    }
+
+    /// Reads at most one block of each log that has something new, and hands out the whole lines. Whether there is more
+    /// at once.
+    pub fn read(&mut self, _now: Instant, each: &mut dyn FnMut(Piece<'_>)) -> bool {
+        let count = self.places.len();
+        let mut more = false;
+        for step in 0..count {
+            let index = (self.turn + step) % count;
+            more |= self.places[index].read(&self.options, &mut self.buffer, each);
+        }
+        self.turn = if count == 0 { 0 } else { (self.turn + 1) % count };
+        more
+    }
+
+    /// How far everything was read and handed out.
+    pub fn checkpoints(&mut self) -> Vec<Checkpoint> {
+        self.numbers.fresh = false;
+        let mut checkpoints = self.known.clone();
+        for place in &self.places {
+            place.checkpoints(&mut checkpoints);
+        }
+        checkpoints
+    }
+
+    /// What happened since this was last asked that a person wants to know.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// The folders in which something may happen.
+    #[must_use]
+    pub fn folders(&self) -> BTreeSet<PathBuf> {
+        let mut folders: BTreeSet<PathBuf> = self.discovery.folders().into_iter().collect();
+        for place in &self.places {
+            if !folders.contains(&place.folder) {
+                folders.insert(place.folder.clone());
+            }
+        }
+        folders
+    }
+
+    /// The logs that are being followed.
+    pub fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
+        self.places.iter().flat_map(|place| &place.logs).filter_map(view)
+    }
+
+    /// Whether one of these paths may be a log that is not followed yet.
+    fn is_new(&self, paths: &BTreeSet<PathBuf>) -> bool {
+        self.discovery.is_open() && paths.iter().any(|path| !self.index.contains_key(path))
+    }
+
+    /// The places that something happened to. A sibling that changed is a reason to look through the siblings.
+    fn touched(&mut self, paths: &BTreeSet<PathBuf>) -> BTreeSet<usize> {
+        let mut touched = BTreeSet::new();
+        for (index, place) in self.places.iter_mut().enumerate() {
+            for path in paths {
+                if *path == place.path || *path == place.absolute {
+                    touched.insert(index);
+                } else if place.is_sibling(path) {
+                    touched.insert(index);
+                    place.scan_at = None;
+                }
+            }
+        }
+        touched
+    }
+
+    /// Makes a place of every path that is not followed yet, and is not what a followed log was rotated to.
+    fn discover(&mut self) {
+        let candidates = self.discovery.candidates(&mut self.notices);
+        let new: Vec<_> = {
+            let followed: HashSet<&Path> = self.index.keys().map(PathBuf::as_path).collect();
+            let is_old = |candidate: &Candidate| !candidate.named && discover::is_rotated(&candidate.path, &followed);
+            candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
+        };
+        for candidate in new {
+            if self.places.len() == MOST {
+                self.discovery.say_full(&candidate.path, MOST, &mut self.notices);
+                return;
+            }
+            self.add(candidate);
+        }
+    }
+
+    fn add(&mut self, candidate: Candidate) {
+        let Candidate { path, named, argument } = candidate;
+        if self.index.contains_key(&path) {
+            return;
+        }
+        let in_state = self.is_in_state(&path, named, &argument);
+        let started = self.discover_at.is_some();
+        let begin = if self.options.from_start || in_state || started { Begin::Start } else { Begin::End };
+        let mut place = Place::new(path.clone(), named, begin);
+        let (mine, others) = std::mem::take(&mut self.known).into_iter().partition(|known| place.is_family(&path_of(known)));
+        self.known = others;
+        for checkpoint in Vec::<Checkpoint>::into_iter(mine).filter(|checkpoint| checkpoint.head.bytes > 0) {
+            let id = (checkpoint.device, checkpoint.inode);
+            place.past.push(Past { text: Text::of(&checkpoint), id, path: path_of(&checkpoint), met: 0 });
+        }
+        self.index.insert(path, self.places.len());
+        self.places.push(place);
+    }
+
+    /// Whether the state knows this path, or others that the same argument led to: then it is new since.
+    fn is_in_state(&self, path: &Path, named: bool, argument: &Path) -> bool {
+        let near = Place::new(path.to_owned(), named, Begin::Start);
+        let folder = if argument.is_dir() { argument.to_owned() } else { near.folder.clone() };
+        self.in_state.iter().any(|known| near.is_family(known) || !named && known.starts_with(&folder))
+    }
+}
+
+fn view(log: &Log) -> Option<LogView<'_>> {
+    let text = log.text.as_ref()?;
+    let lag = if log.is_packed() { 0 } else { log.stamp.size.saturating_sub(text.offset) };
+    Some(LogView { path: &log.path, generation: text.generation, offset: text.offset, lag, live: log.role == Role::Live })
+}
+
+/// The path of a checkpoint.
+fn path_of(checkpoint: &Checkpoint) -> PathBuf {
+    PathBuf::from(std::ffi::OsString::from_vec(checkpoint.path.clone()))
+}

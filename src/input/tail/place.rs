@@ -1,0 +1,387 @@
+//! One path that is followed: the log it leads to, those it led to before, and what is known of older ones.
+//!
+//! Looks and never reads lines. The path may lead anywhere at any time; what counts is the file that was opened, and its
+//! text.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::begin::{Begin, begin};
+use super::family::rank;
+use super::log::{Log, Role};
+use super::notice::Notice;
+use super::numbers::Numbers;
+use super::probe::Probe;
+use super::reader::Reader;
+use super::stamp::{Id, Stamp};
+use super::text::{Likeness, Text};
+use crate::input::magic::{self, Packing};
+use crate::source::{Checkpoint, TAIL};
+
+/// A path that leads nowhere for so long is worth a word.
+const MISSING: Duration = Duration::from_secs(3);
+
+/// What a look needs from outside.
+pub(super) struct Surroundings<'a> {
+    pub(super) now: Instant,
+    pub(super) numbers: &'a mut Numbers,
+    pub(super) notices: &'a mut Vec<Notice>,
+    /// Which place holds which file.
+    pub(super) held: &'a HashMap<Id, usize>,
+    /// The number of the place that looks.
+    pub(super) place: usize,
+}
+
+impl Surroundings<'_> {
+    /// Whether another place holds this file.
+    pub(super) fn held_elsewhere(&self, id: Id) -> bool {
+        self.held.get(&id).is_some_and(|place| *place != self.place)
+    }
+
+    pub(super) fn notice(&mut self, path: &Path, what: impl Into<String>) {
+        self.notices.push(Notice { path: path.to_owned(), what: what.into() });
+    }
+}
+
+/// A generation that is not read any more.
+#[derive(Debug)]
+pub(super) struct Past {
+    pub(super) text: Text,
+    pub(super) id: Id,
+    pub(super) path: PathBuf,
+    /// The scan that last met its file.
+    pub(super) met: u64,
+}
+
+/// A followed path.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    /// The same from the root on.
+    pub(super) absolute: PathBuf,
+    pub(super) named: bool,
+    /// Where its siblings are, and what their names begin with.
+    pub(super) folder: PathBuf,
+    pub(super) base: Vec<u8>,
+    /// Oldest first; the live one, where there is one, is the last.
+    pub(super) logs: Vec<Log>,
+    pub(super) past: Vec<Past>,
+    /// What to do with text that nobody knows.
+    pub(super) begin: Begin,
+    /// Siblings in which there is nothing more to find, as they were then.
+    pub(super) settled: HashMap<Id, (u64, (i64, i64))>,
+    /// Subfolders in which a text of this family was met.
+    pub(super) old_folders: BTreeSet<PathBuf>,
+    /// The number of the next scan for siblings, and when it is due.
+    pub(super) scans: u64,
+    pub(super) scan_at: Option<Instant>,
+    /// Files that are held changed.
+    pub(super) moved: bool,
+    /// Another place holds the file that the path leads to.
+    alias: Option<Id>,
+    missing_since: Option<Instant>,
+    told_missing: bool,
+    /// What was last said to be wrong with the path.
+    trouble: Option<String>,
+}
+
+impl Place {
+    /// A place at `path`. `begin`: what to do with text that is there at the first look and that nobody knows.
+    pub(super) fn new(path: PathBuf, named: bool, begin: Begin) -> Self {
+        let (folder, base) = (folder_of(&path), base_of(&path));
+        Self {
+            absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()),
+            path,
+            named,
+            folder,
+            base,
+            logs: Vec::new(),
+            past: Vec::new(),
+            begin,
+            settled: HashMap::new(),
+            old_folders: BTreeSet::new(),
+            scans: 0,
+            scan_at: None,
+            moved: false,
+            alias: None,
+            missing_since: None,
+            told_missing: false,
+            trouble: None,
+        }
+    }
+
+    /// Whether a path may be this one, or one that its log was rotated to.
+    pub(super) fn is_family(&self, path: &Path) -> bool {
+        path == self.path || path == self.absolute || self.is_sibling(path)
+    }
+
+    /// Whether a path may be one that its log was rotated to.
+    pub(super) fn is_sibling(&self, path: &Path) -> bool {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let near = |folder: &Path| folder == self.folder || Some(folder) == self.absolute.parent();
+        (near(folder) || folder.parent().is_some_and(near)) && rank(&self.base, name.as_bytes()).is_some()
+    }
+
+    /// The files that are held here.
+    pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
+        self.logs.iter().filter(|log| !matches!(log.role, Role::Lost(_))).map(|log| log.stamp.id)
+    }
+
+    /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
+    /// followed, so that what comes there is new.
+    pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
+        let before = checkpoints.len();
+        for past in &self.past {
+            checkpoints.push(past.text.checkpoint_at(&past.path, past.id));
+        }
+        for log in &self.logs {
+            let id = if matches!(log.role, Role::Lost(_)) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
+            checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
+        }
+        if checkpoints.len() == before {
+            let nothing = Text::new(0, b"", 0, 0, b"");
+            checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
+        }
+    }
+
+    /// The log that the path leads to.
+    fn live(&mut self) -> Option<&mut Log> {
+        self.logs.last_mut().filter(|log| log.role == Role::Live)
+    }
+
+    /// Looks at the path, at the logs it led to before, and at the siblings if it is time. Reads nothing but heads.
+    pub(super) fn look(&mut self, around: &mut Surroundings<'_>) {
+        self.look_at_old(around);
+        match fs::metadata(&self.path) {
+            Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
+            Ok(_) => self.not_a_log(around, "is not a file; only files are followed"),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.missing(around),
+            Err(error) => self.not_a_log(around, &error.to_string()),
+        }
+        if self.scan_at.is_none_or(|at| at <= around.now) {
+            self.scan(around);
+        }
+        self.close_old(around);
+        if self.trouble.is_none() {
+            self.begin = Begin::Start;
+        }
+    }
+
+    fn found(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
+        if self.live().is_some_and(|live| live.stamp.id == stamp.id) {
+            self.same_file(stamp, around);
+        } else if self.alias != Some(stamp.id) || !around.held_elsewhere(stamp.id) {
+            self.other_file(around);
+        }
+    }
+
+    /// The path leads where it led before.
+    fn same_file(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
+        let Some(live) = self.live() else { return };
+        if live.stamp == stamp && !live.suspect && !stamp.is_young() {
+            return;
+        }
+        if live.stamp.size != stamp.size {
+            live.quiet_since = around.now;
+        }
+        live.stamp = stamp;
+        if live.text.is_none() {
+            if stamp.size > 0 {
+                self.begin_live(around);
+            }
+        } else if stamp.size < live.offset() || matches!(live.holds(), Ok(false)) {
+            self.truncated(around);
+        } else {
+            live.suspect = false;
+        }
+    }
+
+    /// The file holds another text than the one that was read: what was not read of that must be elsewhere, if it is
+    /// anywhere.
+    fn truncated(&mut self, around: &mut Surroundings<'_>) {
+        let Some(mut old) = self.logs.pop() else { return };
+        let Some(file) = old.file().map(Arc::clone) else { return };
+        let new = Log::new(self.path.clone(), Reader::Plain(Arc::clone(&file)), old.stamp, None, around.now);
+        let cut = is_cut(&old, &file);
+        let start = std::mem::replace(&mut self.begin, if cut { Begin::End } else { Begin::Start });
+        old.lose(around.now);
+        self.logs.extend([old, new]);
+        self.settled.clear();
+        self.scan_at = None;
+        self.begin_live(around);
+        self.begin = start;
+        around.notice(&self.path, "was truncated");
+    }
+
+    /// The path leads to a file that is not the live one.
+    fn other_file(&mut self, around: &mut Surroundings<'_>) {
+        let (file, stamp) = match open(&self.path) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.missing(around),
+            Err(error) => return self.not_a_log(around, &error.to_string()),
+        };
+        if self.live().is_some_and(|live| live.stamp.id == stamp.id) {
+            return self.same_file(stamp, around);
+        }
+        self.there_again(around);
+        self.retire(around.now);
+        self.alias = None;
+        if let Some(again) = self.logs.iter().position(|log| log.stamp.id == stamp.id && log.file().is_some()) {
+            let mut log = self.logs.remove(again);
+            log.role = Role::Live;
+            log.unlinked_since = None;
+            self.logs.push(log);
+            return self.same_file(stamp, around);
+        }
+        self.moved = true;
+        if around.held_elsewhere(stamp.id) {
+            self.alias = Some(stamp.id);
+            return;
+        }
+        self.logs.push(Log::new(self.path.clone(), Reader::Plain(file), stamp, None, around.now));
+        self.begin_live(around);
+    }
+
+    /// Gives the live file its text, if it has any by now.
+    fn begin_live(&mut self, around: &mut Surroundings<'_>) {
+        let Some(live) = self.live() else { return };
+        let (Some(file), stamp) = (live.file().map(Arc::clone), live.stamp) else { return };
+        match self.text_of(&file, stamp, around) {
+            Ok(text) => {
+                let number = text.is_some().then(|| around.numbers.next());
+                if let (Some(live), Some(text), Some(number)) = (self.live(), text, number) {
+                    live.set_text(text, number);
+                }
+            }
+            Err(error) => self.trouble(around, &format!("cannot be read: {error}")),
+        }
+    }
+
+    /// The text of the live file: one that is known, or a new one.
+    pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+        let mut probe = Probe::new(file)?;
+        if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
+            if self.named {
+                self.trouble(around, "is packed; only plain logs are followed");
+            }
+            return Ok(None);
+        }
+        if let Some(known) = self.recognise(&mut probe, stamp.id)? {
+            return Ok(Some(known));
+        }
+        begin(file, self.begin, around.numbers)
+    }
+
+    /// Takes the text of a file from those that are not read any more, or that lost their file.
+    fn recognise(&mut self, probe: &mut Probe, id: Id) -> io::Result<Option<Text>> {
+        let mut found = None;
+        for (index, past) in self.past.iter().enumerate() {
+            let same_inode = past.id == id;
+            if (found.is_none() || same_inode) && past.text.likeness(probe, same_inode)? == Likeness::Same {
+                found = Some(index);
+            }
+        }
+        if let Some(index) = found {
+            return Ok(Some(self.past.remove(index).text));
+        }
+        for index in 0..self.logs.len() {
+            let log = &self.logs[index];
+            let gone = matches!(log.role, Role::Lost(_)) || log.role == Role::Draining && log.stamp.links == 0;
+            if let Some(text) = log.text.as_ref().filter(|text| gone && text.offset > 0)
+                && text.likeness(probe, false)? == Likeness::Same
+            {
+                self.moved = true;
+                return Ok(self.logs.remove(index).text);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The path leads elsewhere from now on: what it led to is read until nothing comes any more.
+    fn retire(&mut self, now: Instant) {
+        if let Some(live) = self.live() {
+            live.role = Role::Draining;
+            live.caught_up = false;
+            live.quiet_since = now;
+        }
+        self.settled.clear();
+        self.scan_at = None;
+    }
+
+    fn missing(&mut self, around: &mut Surroundings<'_>) {
+        if self.live().is_some() {
+            self.retire(around.now);
+        }
+        let since = *self.missing_since.get_or_insert(around.now);
+        let never = self.logs.is_empty() && self.past.is_empty();
+        if self.named && !self.told_missing && (never || around.now.duration_since(since) >= MISSING) {
+            self.told_missing = true;
+            let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
+            around.notice(&self.path, what);
+        }
+    }
+
+    fn there_again(&mut self, around: &mut Surroundings<'_>) {
+        self.missing_since = None;
+        self.trouble = None;
+        if std::mem::take(&mut self.told_missing) {
+            around.notice(&self.path, "is there now");
+        }
+    }
+
+    /// The path leads to something that cannot be read now; what was opened before is read on.
+    fn not_a_log(&mut self, around: &mut Surroundings<'_>, what: &str) {
+        self.trouble(around, what);
+    }
+
+    /// Says what is wrong, once.
+    pub(super) fn trouble(&mut self, around: &mut Surroundings<'_>, what: &str) {
+        if self.trouble.as_deref() != Some(what) {
+            self.trouble = Some(what.to_owned());
+            around.notice(&self.path, what);
+        }
+    }
+}
+
+/// Whether `file` holds nothing but the beginning of what `log` read: the rest was cut off, and no new text begun.
+fn is_cut(log: &Log, file: &Arc<File>) -> bool {
+    let likeness = |text: &Text| {
+        let mut probe = Probe::new(file)?;
+        let long = probe.likely_len() >= TAIL as u64;
+        Ok::<_, io::Error>(long && text.likeness(&mut probe, false)? == Likeness::Shorter)
+    };
+    log.text.as_ref().is_some_and(|text| likeness(text).unwrap_or(false))
+}
+
+/// Opens a regular file, without waiting for anything and without taking a terminal.
+///
+/// # Errors
+///
+/// It cannot be opened, or is no regular file.
+pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, Stamp)> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
+    }
+    Ok((Arc::new(file), Stamp::of(&metadata)))
+}
+
+/// The folder that a path lies in.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The name of a path, without its folder.
+pub(super) fn base_of(path: &Path) -> Vec<u8> {
+    path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
+}

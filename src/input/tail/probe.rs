@@ -1,0 +1,205 @@
+//! Looks into a file that may hold a text known already, plain or packed.
+//!
+//! Reads by position only, so that nobody else who holds the file is disturbed, and never more than it is asked for.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::input::gzip::Gunzip;
+use crate::input::hole::{read_full_at, trailing_nuls};
+use crate::input::magic::{self, Packing};
+use crate::source::{HEAD, TAIL};
+
+/// Bytes unpacked in one go.
+const BLOCK: usize = 64 << 10;
+/// A file that did not change for so long is taken as done with.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The text of a packed file, from its start.
+pub(super) type Unpacked = Gunzip<BufReader<FromStart>>;
+
+/// A file, from its start, whatever others do with its position.
+#[derive(Debug)]
+pub(super) struct FromStart {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(out, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Unpacks `file` from its start.
+pub(super) fn unpack(file: &Arc<File>) -> Unpacked {
+    Gunzip::new(BufReader::with_capacity(BLOCK, FromStart { file: Arc::clone(file), at: 0 }))
+}
+
+/// A file that is looked into.
+#[derive(Debug)]
+pub(super) struct Probe {
+    file: Arc<File>,
+    /// Its first bytes, unpacked.
+    head: Vec<u8>,
+    packed: bool,
+    /// The length of its text, where that is known.
+    len: Option<u64>,
+    /// What a packed file says of the length of its text, of the last member modulo 2^32 (RFC 1952, section 2.3.1).
+    claim: Option<u32>,
+    /// Whether its head could be unpacked.
+    broken: bool,
+}
+
+impl Probe {
+    /// Looks at the first bytes of `file`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(super) fn new(file: &Arc<File>) -> io::Result<Self> {
+        let file = Arc::clone(file);
+        let len = file.metadata()?.len();
+        let head = head_of(&file)?;
+        let mut probe = Self { file, head, packed: false, len: Some(len), claim: None, broken: false };
+        if matches!(magic::packing(&probe.head), Ok(Packing::Gzip)) {
+            probe.look_inside(len);
+        }
+        Ok(probe)
+    }
+
+    fn look_inside(&mut self, len: u64) {
+        let mut head = vec![0; HEAD];
+        let mut filled = 0;
+        let mut text = unpack(&self.file);
+        let mut ended = false;
+        while filled < HEAD && !ended && !self.broken {
+            match text.read(&mut head[filled..]) {
+                Ok(0) => ended = true,
+                Ok(read) => filled += read,
+                Err(_) => self.broken = true,
+            }
+        }
+        head.truncate(filled);
+        let mut claim = [0; 4];
+        let read = self.file.read_at(&mut claim, len.saturating_sub(4));
+        self.claim = matches!(read, Ok(4)).then(|| u32::from_le_bytes(claim));
+        self.head = head;
+        self.packed = true;
+        self.len = ended.then_some(filled as u64);
+    }
+
+    /// The first bytes of its text, at most [`HEAD`].
+    pub(super) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Whether it is packed.
+    pub(super) fn packed(&self) -> bool {
+        self.packed
+    }
+
+    /// Whether not even its first bytes could be unpacked.
+    pub(super) fn broken(&self) -> bool {
+        self.broken
+    }
+
+    /// The length of its text, where that is known.
+    pub(super) fn known_len(&self) -> Option<u64> {
+        self.len
+    }
+
+    /// The length of its text, or what a packed file says of it.
+    pub(super) fn likely_len(&self) -> u64 {
+        self.len.or(self.claim.map(u64::from)).unwrap_or(0)
+    }
+
+    /// Whether it is packed and says that its text has just this length.
+    pub(super) fn claims(&self, len: u64) -> bool {
+        self.packed && !self.broken && self.claim == Some(len as u32)
+    }
+
+    /// The `count` bytes before `offset`; `None` where the text ends before that.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub(super) fn before(&mut self, offset: u64, count: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; count.min(usize::try_from(offset).unwrap_or(count))];
+        if !self.packed {
+            let at = offset - bytes.len() as u64;
+            let read = read_full_at(&self.file, &mut bytes, at)?;
+            return Ok((read == bytes.len()).then_some(bytes));
+        }
+        let mut text = unpack(&self.file);
+        let (passed, last) = pass(&mut text, offset);
+        if passed < offset {
+            self.len = Some(passed);
+            return Ok(None);
+        }
+        Ok(Some(last[last.len().saturating_sub(bytes.len())..].to_vec()))
+    }
+
+    /// Whether a packed file is whole: nobody is still writing it, as far as can be told.
+    pub(super) fn is_whole(&self) -> bool {
+        if !self.packed || self.has_settled() {
+            return true;
+        }
+        let mut text = unpack(&self.file);
+        let mut block = vec![0; BLOCK];
+        loop {
+            match text.read(&mut block) {
+                Ok(0) => return text.damage().is_none(),
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// By the time of its last change, which no tool sets back.
+    pub(super) fn has_settled(&self) -> bool {
+        let Ok(metadata) = self.file.metadata() else { return false };
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(metadata.ctime().max(0) as u64, metadata.ctime_nsec() as u32);
+        SystemTime::now().duration_since(changed).is_ok_and(|since| since > SETTLED)
+    }
+}
+
+/// Reads past the first `count` bytes of a text, or all there are; gives their number and the last of them.
+pub(super) fn pass(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
+    let mut block = vec![0; BLOCK];
+    let mut last = Vec::new();
+    let mut passed = 0;
+    while passed < count {
+        let want = block.len().min(usize::try_from(count - passed).unwrap_or(usize::MAX));
+        match text.read(&mut block[..want]) {
+            Ok(read @ 1..) => {
+                passed += read as u64;
+                last.extend_from_slice(&block[..read]);
+                last.drain(..last.len().saturating_sub(TAIL));
+            }
+            _ => break,
+        }
+    }
+    (passed, last)
+}
+
+/// The first bytes of a plain file, less the NULs behind its text where it is allocated ahead.
+///
+/// # Errors
+///
+/// It cannot be read.
+pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; HEAD];
+    let read = read_full_at(file, &mut head, 0)?;
+    head.truncate(read);
+    let nuls = trailing_nuls(&head);
+    if nuls < head.len() {
+        head.truncate(head.len() - nuls);
+    }
+    Ok(head)
+}

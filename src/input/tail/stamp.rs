@@ -1,0 +1,51 @@
+//! What the system says of a file: enough to see that nothing happened to it.
+//!
+//! A different stamp says that something may have changed, and no more than that.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
+
+/// Device and inode.
+pub(super) type Id = (u64, u64);
+
+/// Times of files are this coarse at worst: a change so young may have had another before it that shows the same time.
+const COARSE: Duration = Duration::from_secs(2);
+
+/// What was seen of a file in one look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Stamp {
+    /// Which file.
+    pub(super) id: Id,
+    /// Its size in bytes.
+    pub(super) size: u64,
+    /// Names that lead to it.
+    pub(super) links: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// The stamp that `metadata` holds.
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            id: (metadata.dev(), metadata.ino()),
+            size: metadata.len(),
+            links: metadata.nlink(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// What stays the same while a file is renamed.
+    pub(super) fn content(&self) -> (u64, (i64, i64)) {
+        (self.size, self.modified)
+    }
+
+    /// Whether the file was changed so lately that the next change might show the same stamp.
+    pub(super) fn is_young(&self) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds.max(0) as u64, nanoseconds as u32);
+        SystemTime::now().duration_since(changed).map_or(true, |since| since < COARSE)
+    }
+}

@@ -1,0 +1,163 @@
+//! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
+
+mod rotation;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::{Options, Piece, Tail};
+use crate::input::chunk::Body;
+use crate::source::Checkpoint;
+
+/// A line that was handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Told {
+    log: u32,
+    generation: u64,
+    offset: u64,
+    number: u64,
+    /// Without its newline; `None` of one that was too long.
+    text: Option<String>,
+}
+
+/// A folder, a tail that follows something in it, and a clock that a test turns.
+pub(super) struct Rig {
+    folder: TempDir,
+    paths: Vec<PathBuf>,
+    options: Options,
+    tail: Tail,
+    now: Instant,
+    told: Vec<Told>,
+    notices: Vec<String>,
+}
+
+impl Rig {
+    /// A tail that follows `names` in a new folder, after `prepare` put into it what is there at the start.
+    fn new(names: &[&str], from_start: bool, prepare: impl FnOnce(&Path)) -> Self {
+        let folder = TempDir::new().unwrap();
+        prepare(folder.path());
+        let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
+        let options = Options { from_start, max_line: 4096, block: 512 };
+        let tail = Tail::new(paths.clone(), options.clone(), None);
+        let mut rig = Self { folder, paths, options, tail, now: Instant::now(), told: Vec::new(), notices: Vec::new() };
+        rig.go();
+        rig
+    }
+
+    /// One that follows `access.log` from its start.
+    fn whole() -> Self {
+        Self::new(&["access.log"], true, |_| {})
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn look(&mut self) {
+        self.tail.look(self.now, None);
+        self.notices.extend(self.tail.notices().into_iter().map(|notice| notice.what));
+    }
+
+    /// Looks and reads until there is nothing more.
+    fn go(&mut self) {
+        self.look();
+        let told = &mut self.told;
+        let mut turns = 0;
+        while self.tail.read(self.now, &mut |piece| note(told, piece)) {
+            turns += 1;
+            assert!(turns < 100_000, "reads without end");
+        }
+    }
+
+    /// The same several times while so many seconds pass.
+    fn wait(&mut self, seconds: u64) {
+        for _ in 0..seconds * 4 {
+            self.now += Duration::from_millis(250);
+            self.go();
+        }
+    }
+
+    /// As after a kill: what was read since these checkpoints is forgotten.
+    fn restart(&mut self, checkpoints: Vec<Checkpoint>) {
+        self.tail = Tail::new(self.paths.clone(), self.options.clone(), Some(checkpoints));
+        self.go();
+    }
+
+    fn append(&self, name: &str, text: &str) {
+        append(&self.path(name), text);
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    fn copy_truncate(&self, from: &str, to: &str) {
+        fs::copy(self.path(from), self.path(to)).unwrap();
+        OpenOptions::new().write(true).open(self.path(from)).unwrap().set_len(0).unwrap();
+    }
+
+    fn gzip(&self, name: &str) {
+        gzip(&self.path(name));
+    }
+
+    fn lines(&self) -> Vec<&str> {
+        self.told.iter().map(|told| told.text.as_deref().unwrap_or("OVERSIZED")).collect()
+    }
+
+    /// Numbered lines, told in their order.
+    fn assert_numbers(&self, count: usize) {
+        let expected: Vec<_> = (0..count).map(line).collect();
+        let told: Vec<_> = self.lines().iter().map(|line| format!("{line}\n")).collect();
+        assert_eq!(told, expected);
+    }
+}
+
+/// Lines of a piece, one by one.
+pub(super) fn note(told: &mut Vec<Told>, piece: Piece<'_>) {
+    let Piece { log, generation, lines_before, .. } = piece;
+    let mut number = lines_before;
+    let mut offset = piece.chunk.offset;
+    let mut push = |text: Option<String>, length: u64| {
+        number += 1;
+        told.push(Told { log, generation, offset, number, text });
+        offset += length;
+    };
+    match piece.chunk.body {
+        Body::Oversized { bytes } => push(None, bytes),
+        Body::Lines(lines) => {
+            assert!(!lines.is_empty());
+            for line in lines.split_inclusive(|&byte| byte == b'\n') {
+                let text = line.strip_suffix(b"\n").unwrap_or(line);
+                push(Some(String::from_utf8_lossy(text).into_owned()), line.len() as u64);
+            }
+        }
+    }
+}
+
+/// The line with this number, as a log might have it.
+pub(super) fn line(number: usize) -> String {
+    format!("192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] \"GET /{number} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+}
+
+pub(super) fn lines(numbers: std::ops::Range<usize>) -> String {
+    numbers.map(line).collect()
+}
+
+pub(super) fn append(path: &Path, text: &str) {
+    let mut file = OpenOptions::new().append(true).create(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// Packs a file as `gzip` does: the packed one beside it, and then it is gone.
+pub(super) fn gzip(path: &Path) {
+    let packed = PathBuf::from(format!("{}.gz", path.display()));
+    let out = File::create(packed).unwrap();
+    let done = Command::new("gzip").arg("-c").stdin(File::open(path).unwrap()).stdout(Stdio::from(out)).status().unwrap();
+    assert!(done.success());
+    fs::remove_file(path).unwrap();
+}

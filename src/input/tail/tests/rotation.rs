@@ -1,0 +1,235 @@
+//! Rotations of every kind, with and without a stall, and restarts between.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+
+use super::{Rig, line, lines};
+
+#[test]
+fn new_lines_are_told_once() {
+    let mut rig = Rig::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), lines(100..120)).unwrap());
+    assert!(rig.told.is_empty());
+    for number in 0..20 {
+        rig.append("access.log", &line(number));
+        rig.go();
+        rig.go();
+    }
+    rig.assert_numbers(20);
+    assert_eq!(rig.told[0].number, 21);
+    assert_eq!(rig.told[0].offset, lines(100..120).len() as u64);
+}
+
+#[test]
+fn a_partial_line_is_held() {
+    let mut rig = Rig::new(&["access.log"], false, |folder| fs::write(folder.join("access.log"), "old\nhalf ").unwrap());
+    rig.wait(70);
+    assert!(rig.told.is_empty());
+    rig.append("access.log", "a li");
+    rig.go();
+    rig.append("access.log", "ne\nnext");
+    rig.go();
+    assert_eq!(rig.lines(), ["half a line"]);
+}
+
+#[test]
+fn a_renamed_log_is_read_to_its_end() {
+    let mut rig = Rig::whole();
+    let mut writer = File::create(rig.path("access.log")).unwrap();
+    writer.write_all(lines(0..10).as_bytes()).unwrap();
+    rig.go();
+    writer.write_all(lines(10..20).as_bytes()).unwrap();
+    rig.rename("access.log", "access.log.1");
+    writer.write_all(lines(20..25).as_bytes()).unwrap();
+    rig.go();
+    writer.write_all(&line(25).as_bytes()[..10]).unwrap();
+    rig.go();
+    writer.write_all(&line(25).as_bytes()[10..]).unwrap();
+    rig.go();
+    rig.append("access.log", &lines(26..30));
+    rig.wait(80);
+    rig.assert_numbers(30);
+}
+
+#[test]
+fn late_lines_of_a_closed_log_are_told() {
+    let mut rig = Rig::whole();
+    let mut writer = File::create(rig.path("access.log")).unwrap();
+    writer.write_all(lines(0..10).as_bytes()).unwrap();
+    rig.go();
+    rig.rename("access.log", "access.log.1");
+    rig.append("access.log", &lines(10..20));
+    rig.wait(100);
+    writer.write_all(lines(20..25).as_bytes()).unwrap();
+    rig.wait(6);
+    rig.assert_numbers(25);
+    assert_eq!(rig.told[24].number, 15);
+    assert_eq!(rig.told[24].generation, rig.told[0].generation);
+}
+
+#[test]
+fn a_truncated_log_is_finished_in_its_copy() {
+    for packed in [false, true] {
+        let mut rig = Rig::whole();
+        rig.append("access.log", &lines(0..10));
+        rig.go();
+        rig.append("access.log", &lines(10..40));
+        rig.copy_truncate("access.log", "access.log.1");
+        if packed {
+            rig.gzip("access.log.1");
+        }
+        // Beyond its old size, so that size tells nothing.
+        rig.append("access.log", &lines(40..120));
+        rig.wait(100);
+        rig.assert_numbers(120);
+    }
+}
+
+#[test]
+fn a_copy_made_before_all_was_read_is_not_read() {
+    let mut rig = Rig::whole();
+    rig.append("access.log", &lines(0..10));
+    rig.go();
+    fs::copy(rig.path("access.log"), rig.path("access.log.1")).unwrap();
+    rig.append("access.log", &lines(10..20));
+    rig.go();
+    OpenOptions::new().write(true).open(rig.path("access.log")).unwrap().set_len(0).unwrap();
+    rig.go();
+    rig.append("access.log", &lines(20..30));
+    rig.wait(100);
+    rig.assert_numbers(30);
+}
+
+#[test]
+fn rotations_that_were_missed_are_read_in_order() {
+    for (packed, copied) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut rig = Rig::whole();
+        rig.append("access.log", &lines(0..10));
+        rig.go();
+        rig.append("access.log", &lines(10..20));
+        for rotation in 0..3 {
+            for old in (1..3).rev() {
+                for ending in ["", ".gz"] {
+                    let from = rig.path(&format!("access.log.{old}{ending}"));
+                    if from.exists() {
+                        fs::rename(from, rig.path(&format!("access.log.{}{ending}", old + 1))).unwrap();
+                    }
+                }
+            }
+            if copied {
+                rig.copy_truncate("access.log", "access.log.1");
+            } else {
+                rig.rename("access.log", "access.log.1");
+            }
+            if packed {
+                rig.gzip("access.log.1");
+            }
+            rig.append("access.log", &lines(20 + rotation * 10..30 + rotation * 10));
+        }
+        rig.wait(100);
+        rig.assert_numbers(50);
+    }
+}
+
+#[test]
+fn a_log_moved_away_and_back_is_not_told_twice() {
+    for seconds in [1, 100] {
+        let mut rig = Rig::whole();
+        rig.append("access.log", &lines(0..10));
+        rig.go();
+        rig.rename("access.log", "away");
+        rig.wait(seconds);
+        rig.rename("away", "access.log");
+        rig.append("access.log", &lines(10..20));
+        rig.wait(10);
+        rig.assert_numbers(20);
+    }
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was() {
+    for how in ["nothing", "rename", "copytruncate", "compress", "copycompress"] {
+        let mut rig = Rig::whole();
+        rig.append("access.log", &lines(0..10));
+        rig.go();
+        let state = rig.tail.checkpoints();
+        rig.append("access.log", &lines(10..20));
+        match how {
+            "rename" => rig.rename("access.log", "access.log.1"),
+            "compress" => {
+                rig.rename("access.log", "access.log.1");
+                rig.gzip("access.log.1");
+            }
+            "copytruncate" => rig.copy_truncate("access.log", "access.log.1"),
+            "copycompress" => {
+                rig.copy_truncate("access.log", "access.log.1");
+                rig.gzip("access.log.1");
+            }
+            _ => {}
+        }
+        rig.append("access.log", &lines(20..60));
+        rig.restart(state);
+        rig.wait(100);
+        rig.assert_numbers(60);
+    }
+}
+
+#[test]
+fn an_inode_that_is_used_again_is_another_log() {
+    let mut rig = Rig::whole();
+    for round in 0..5 {
+        rig.append("access.log", &lines(round * 10..round * 10 + 10));
+        rig.go();
+        fs::remove_file(rig.path("access.log")).unwrap();
+        if round % 2 == 0 {
+            rig.wait(70);
+        }
+    }
+    rig.assert_numbers(50);
+}
+
+#[test]
+fn a_log_that_is_missing_is_waited_for() {
+    let mut rig = Rig::new(&["access.log"], false, |_| {});
+    rig.wait(10);
+    assert_eq!(rig.notices.len(), 1, "{:?}", rig.notices);
+    rig.append("access.log", "x\n");
+    rig.wait(1);
+    assert_eq!(rig.lines(), ["x"]);
+    fs::remove_file(rig.path("access.log")).unwrap();
+    rig.wait(10);
+    rig.append("access.log", "y\n");
+    rig.wait(1);
+    assert_eq!(rig.lines(), ["x", "y"]);
+    assert_eq!(rig.notices.len(), 4, "{:?}", rig.notices);
+}
+
+#[test]
+fn siblings_that_were_there_are_read_only_from_the_start() {
+    let prepare = |folder: &std::path::Path| {
+        fs::write(folder.join("access.log.2"), lines(0..10)).unwrap();
+        super::gzip(&folder.join("access.log.2"));
+        fs::write(folder.join("access.log.1"), lines(10..20)).unwrap();
+        fs::write(folder.join("access.log"), lines(20..30)).unwrap();
+    };
+    for names in [&["access.log"][..], &["."], &["*"]] {
+        let mut rig = Rig::new(names, false, prepare);
+        rig.wait(10);
+        assert!(rig.told.is_empty());
+        let mut rig = Rig::new(names, true, prepare);
+        rig.wait(10);
+        rig.assert_numbers(30);
+    }
+}
+
+#[test]
+fn a_file_that_appears_in_a_folder_is_read_whole() {
+    for names in [&["."][..], &["*.log"]] {
+        let mut rig = Rig::new(names, false, |folder| fs::write(folder.join("a.log"), lines(100..120)).unwrap());
+        rig.append("b.log", &lines(0..5));
+        rig.wait(2);
+        rig.rename("b.log", "b.log.1");
+        rig.append("b.log", &lines(5..10));
+        rig.wait(2);
+        rig.assert_numbers(10);
+    }
+}

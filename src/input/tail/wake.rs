@@ -1,0 +1,130 @@
+//! Wakes the reader when something happens in a folder, so that it need not wait for its next look.
+//!
+//! A wake-up says only that it is worth looking. The system may tell too much, too little, or nothing at all (an overlay,
+//! a mount, a network): whoever is woken looks at everything now and then all the same. Only folders are watched, never
+//! files: a watch on a file goes away with its name.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// What woke the reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Woken {
+    /// Something happened to these.
+    Paths(Vec<PathBuf>),
+    /// Something may have happened to anything.
+    All,
+}
+
+/// The watches on folders.
+#[derive(Debug)]
+pub struct Wake {
+    watcher: Option<RecommendedWatcher>,
+    /// What is watched, and which folder that was.
+    watched: HashMap<PathBuf, (u64, u64)>,
+    /// Why there is no watcher, until it was told.
+    refusal: Option<String>,
+    told: bool,
+}
+
+impl Wake {
+    /// Starts to listen; `send` is called from a thread of its own. With `poll_only` nothing is ever sent.
+    pub fn new(poll_only: bool, send: impl Fn(Woken) + Send + 'static) -> Self {
+        let mut wake = Self { watcher: None, watched: HashMap::new(), refusal: None, told: false };
+        if poll_only {
+            return wake;
+        }
+        let handle = move |event: notify::Result<Event>| {
+            if let Some(woken) = woken(event) {
+                send(woken);
+            }
+        };
+        match notify::recommended_watcher(handle) {
+            Ok(watcher) => wake.watcher = Some(watcher),
+            Err(error) => wake.refusal = Some(reason(&error)),
+        }
+        wake
+    }
+
+    /// Watches just these folders. To be called again at every full look: a folder that went away and came back is
+    /// another one. Gives a sentence, once, if not everything can be watched; it is then for the reader to look often.
+    pub fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
+        if let Some(watcher) = &mut self.watcher {
+            let refused = update(watcher, &mut self.watched, folders);
+            self.refusal = self.refusal.take().or(refused);
+        }
+        let reason = self.refusal.take()?;
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        Some(format!("cannot be told of changes ({reason}); looks for them by itself"))
+    }
+}
+
+/// Brings the watches up to date; why one was refused, if one was.
+fn update(watcher: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
+    let mut refused = None;
+    watched.retain(|folder, id| {
+        let stays = folders.contains(folder) && identity(folder) == Some(*id);
+        if !stays {
+            // The watch may be gone with its folder.
+            let _ = watcher.unwatch(folder);
+        }
+        stays
+    });
+    for folder in folders {
+        if watched.contains_key(folder) {
+            continue;
+        }
+        let Some(id) = identity(folder) else { continue };
+        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+            Ok(()) => drop(watched.insert(folder.clone(), id)),
+            Err(error) if is_gone(&error) => {}
+            Err(error) => refused = Some(reason(&error)),
+        }
+    }
+    refused
+}
+
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    fs::metadata(folder).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn is_gone(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::PathNotFound => true,
+        ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+fn reason(error: &notify::Error) -> String {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => "the system's limit of watches, fs.inotify.max_user_watches, is reached".to_owned(),
+        ErrorKind::Io(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+            "the system's limit of watchers, fs.inotify.max_user_instances, is reached".to_owned()
+        }
+        ErrorKind::Io(error) => error.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// What an event is worth. That somebody opened or read a file is worth nothing, least of all if it was ourselves.
+fn woken(event: notify::Result<Event>) -> Option<Woken> {
+    let Ok(event) = event else { return Some(Woken::All) };
+    if event.need_rescan() || event.paths.is_empty() {
+        return Some(Woken::All);
+    }
+    match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
+        EventKind::Access(_) => return None,
+        _ => {}
+    }
+    Some(Woken::Paths(event.paths))
+}
