@@ -315,7 +315,9 @@ const CAMPAIGNS: (u32, u32, i64, usize) = (7, 7, 3, 300);
 /// What the alarms and their twin say of a log.
 fn both(asked: &[Asked], cooldown: u64) -> (Vec<Told>, Vec<Told>) {
     let mut twin = Twin::default();
-    asked.iter().for_each(|one| twin.see(one, cooldown as i64));
+    for one in asked {
+        twin.see(one, cooldown.cast_signed());
+    }
     let raised = alerts(asked, Options { cooldown, ..Options::default() });
     (raised.into_iter().map(Told::from).collect(), twin.raised)
 }
