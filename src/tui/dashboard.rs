@@ -133,6 +133,12 @@ impl Dashboard {
         }
     }
 
+    /// What it knows.
+    #[cfg(test)]
+    pub(super) fn picture(&self) -> &Picture {
+        &self.live
+    }
+
     /// Whether it looks other than when it was drawn last.
     #[must_use]
     pub fn has_changed(&self) -> bool {

@@ -1,1 +1,355 @@
+//! What is on the screen, at three sizes and in every state; and that no size, key or event breaks it.
 
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::style::Color;
+
+use super::fixture::{PROBES, Seat, alerts, hit, rules};
+use super::picture::{ALARMS, HITS, LOGS};
+use super::top::KEPT;
+use super::{Command, Dashboard, Input, LogRow};
+use crate::client::Client;
+
+/// Looks at the screen at three sizes, once someone has pressed some keys.
+fn look(name: &str, press: impl Fn(&mut Seat)) {
+    for (width, height) in [(80, 24), (120, 40), (40, 12)] {
+        let mut seat = Seat::busy(width, height);
+        press(&mut seat);
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), seat.screen());
+    }
+}
+
+#[test]
+fn looks_well() {
+    insta::assert_snapshot!("start_80x24", Seat::new(80, 24).screen());
+    look("busy", |_| ());
+    look("paused", |seat| {
+        seat.press(KeyCode::Char('p'));
+        seat.probe(7);
+    });
+    look("filtered", |seat| {
+        seat.press(KeyCode::Char('/'));
+        seat.write(".ENV");
+        seat.press(KeyCode::Enter);
+    });
+    look("typing", |seat| {
+        seat.press(KeyCode::Char('/'));
+        seat.write("203.0");
+    });
+    look("client", |seat| {
+        seat.press(KeyCode::Enter);
+        seat.press(KeyCode::Down);
+    });
+    look("logs", |seat| {
+        seat.press(KeyCode::Char('l'));
+    });
+    look("help", |seat| {
+        seat.press(KeyCode::Char('?'));
+    });
+}
+
+#[test]
+fn a_pause_stands_still_and_counts_on() {
+    let mut seat = Seat::busy(80, 24);
+    let before = seat.screen();
+    seat.press(KeyCode::Char(' '));
+    seat.probe(3);
+    seat.dashboard.requests(seat.now, 50);
+    seat.pass(90);
+    let paused = seat.screen();
+    assert!(paused.contains("PAUSED +3"), "{paused}");
+    let below = |screen: &str| screen.lines().skip(1).take(22).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(below(&paused), below(&before));
+    seat.press(KeyCode::Char('p'));
+    let after = seat.screen();
+    assert!(!after.contains("PAUSED"));
+    assert_ne!(below(&after), below(&before));
+}
+
+#[test]
+fn keys_ask_for_an_end() {
+    let mut seat = Seat::new(80, 24);
+    assert_eq!(seat.press(KeyCode::Char('q')), Some(Command::Quit));
+    let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+    assert_eq!(seat.dashboard.key(control('c')), Some(Command::Interrupt));
+    assert_eq!(seat.dashboard.input(Input::Key(control('l'))), Some(Command::Redraw));
+    assert_eq!(seat.dashboard.input(Input::Gone), Some(Command::Quit));
+    assert_eq!(seat.dashboard.key(KeyEvent { kind: KeyEventKind::Release, ..control('c') }), None);
+    seat.press(KeyCode::Char('/'));
+    assert_eq!(seat.press(KeyCode::Char('q')), None, "a letter of the filter");
+    assert_eq!(seat.dashboard.key(control('c')), Some(Command::Interrupt));
+}
+
+#[test]
+fn draws_when_something_changed() {
+    let mut seat = Seat::new(80, 24);
+    assert!(seat.dashboard.has_changed());
+    seat.screen();
+    assert!(!seat.dashboard.has_changed());
+    seat.dashboard.requests(seat.now, 0);
+    seat.dashboard.tick(seat.now);
+    assert!(!seat.dashboard.has_changed());
+    seat.pass(1);
+    assert!(seat.dashboard.has_changed(), "rates change with time");
+    seat.screen();
+    seat.dashboard.input(Input::Resized);
+    assert!(seat.dashboard.has_changed());
+}
+
+#[test]
+fn a_chosen_row_stays_chosen() {
+    let mut seat = Seat::busy(80, 24);
+    seat.press(KeyCode::Down);
+    seat.press(KeyCode::Down);
+    seat.press(KeyCode::Enter);
+    let opened = seat.screen().lines().nth(1).unwrap().to_owned();
+    seat.press(KeyCode::Esc);
+    // Another order moves rows about.
+    seat.press(KeyCode::Char('s'));
+    seat.probe(40);
+    seat.press(KeyCode::Enter);
+    let again = seat.screen().lines().nth(1).unwrap().to_owned();
+    assert_eq!(opened.split_whitespace().next(), again.split_whitespace().next());
+}
+
+#[test]
+fn every_panel_opens_something() {
+    let heads = |tabs: usize| {
+        let mut seat = Seat::busy(80, 24);
+        (0..tabs).for_each(|_| assert_eq!(seat.press(KeyCode::Tab), None));
+        seat.press(KeyCode::Enter);
+        seat.screen().lines().nth(1).unwrap().split_whitespace().next().unwrap().trim_matches('"').to_owned()
+    };
+    let opened: Vec<_> = (0..6).map(heads).collect();
+    assert_eq!(opened, ["192.0.2.44", "/cgi-bin/../../../../bin/sh", "cve/apache-traversal", r"\x1b[2Jpwned", "ALERTS", "203.0.113.7"]);
+}
+
+#[test]
+fn a_request_of_a_path_leads_to_its_client() {
+    let mut seat = Seat::busy(80, 24);
+    seat.press(KeyCode::Tab);
+    seat.press(KeyCode::Enter);
+    seat.press(KeyCode::Enter);
+    let screen = seat.screen();
+    assert!(screen.lines().nth(1).unwrap().starts_with("\"192.0.2.44"), "{screen}");
+    assert!(screen.contains("/var/log/nginx/access.log:"), "{screen}");
+}
+
+#[test]
+fn nothing_raw_and_no_secret_is_shown() {
+    for keys in [vec![], vec![KeyCode::Enter], vec![KeyCode::Char('l')], vec![KeyCode::BackTab, KeyCode::BackTab, KeyCode::Enter]] {
+        let mut seat = Seat::busy(200, 60);
+        for key in keys {
+            seat.press(key);
+        }
+        let screen = seat.screen();
+        assert!(!screen.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen}");
+        assert!(!screen.contains("s3cr3t"), "{screen}");
+    }
+    let mut seat = Seat::busy(200, 60);
+    assert!(seat.screen().contains(r"\u{202e}gnp.env\x1b]0;owned\x07"));
+}
+
+#[test]
+fn what_answered_is_red_where_there_are_colours() {
+    let colors = |color: bool| {
+        let mut seat = Seat::busy(80, 24);
+        if !color {
+            seat.dashboard = Dashboard::new(seat.now, false);
+            seat.probe(5);
+        }
+        let buffer = seat.backend().buffer().clone();
+        let row = |y: u16| (0..80).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        let heading = (0..24).find(|&y| row(y).starts_with("ANSWERED")).unwrap();
+        let used: std::collections::HashSet<Color> = buffer.content.iter().map(|cell| cell.fg).collect();
+        (buffer[(0, heading)].fg, used.len())
+    };
+    assert_eq!(colors(true).0, Color::Red);
+    assert_eq!(colors(false), (Color::Reset, 1));
+}
+
+#[test]
+fn an_answer_that_all_get_is_taken_back() {
+    let mut seat = Seat::new(120, 40);
+    seat.probe(12);
+    assert!(seat.screen().contains("ANSWERED 2"));
+    seat.dashboard.catch_all(b"shop.example", 200, Some(292));
+    assert!(seat.screen().contains("ANSWERED 2"), "another size");
+    seat.dashboard.catch_all(b"shop.example", 200, Some(291));
+    let screen = seat.screen();
+    assert!(screen.contains("ANSWERED 0"), "{screen}");
+    assert!(!screen.contains("1!"), "{screen}");
+    seat.press(KeyCode::Char('/'));
+    seat.write("git");
+    assert!(seat.screen().contains("ANSWERED 0"), "nor when counted anew");
+}
+
+#[test]
+fn an_answer_that_tells_nothing_does_not_count() {
+    let mut seat = Seat::new(80, 24);
+    let answered = hit(0, &PROBES[2]);
+    let told = [
+        super::row::HitRow::new(1, &answered, rules()).answered,
+        super::row::HitRow::new(1, &crate::report::model::Hit { catch_all: Some(true), ..answered }, rules()).answered,
+        // An app makes it ordinary.
+        super::row::HitRow::new(1, &crate::report::model::Hit { severity: crate::finding::Severity::Info, ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
+    ];
+    assert_eq!(told, [true, false, false, false]);
+    seat.dashboard.hit(seat.now, &hit(1, &PROBES[1]), rules());
+    assert!(seat.screen().contains("ANSWERED 0"));
+}
+
+#[test]
+fn memory_is_bounded() {
+    let now = Instant::now();
+    let mut dashboard = Dashboard::new(now, false);
+    let long = "/x".repeat(20_000);
+    for n in 0..(HITS as u32 + 3_000) {
+        let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
+        let (client, text) = (Client::V4(n), path.as_bytes());
+        let of =
+            crate::report::model::Hit { client, path: text, target: text, user_agent: Some(agent), source: agent, ..hit(0, &PROBES[2]) };
+        dashboard.hit(now, &of, rules());
+    }
+    for alert in alerts().iter().cycle().take(ALARMS + 50) {
+        dashboard.alert(alert, rules());
+    }
+    dashboard.logs((0..LOGS + 5).map(|n| LogRow { path: n.to_string().into_bytes(), lag: 1, lines: 0 }).collect());
+    let picture = dashboard.picture();
+    assert_eq!((picture.hits.len(), picture.alarms.len(), picture.logs.len()), (HITS, ALARMS, LOGS));
+    assert_eq!((picture.log_count, picture.lag), (LOGS + 5, LOGS as u64 + 5), "what is not listed is counted");
+    for top in [&picture.tables.answered, &picture.tables.clients, &picture.tables.paths] {
+        let (kept, forgot) = top.len();
+        assert!(forgot && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
+    }
+    let texts = |row: &super::row::HitRow| row.path.len() + row.target.len() + row.agent.as_ref().map_or(0, |a| a.len()) + row.place.len();
+    assert!(picture.hits.iter().all(|row| texts(row) < 1_000));
+}
+
+#[test]
+fn who_matters_is_not_forgotten() {
+    let now = Instant::now();
+    let mut dashboard = Dashboard::new(now, false);
+    let from = |client, probe: usize| crate::report::model::Hit { client, ..hit(0, &PROBES[probe]) };
+    dashboard.hit(now, &from(Client::V6(1), 2), rules());
+    for n in 0..10 * KEPT as u32 {
+        dashboard.hit(now, &from(Client::V4(n), 1), rules());
+        if n.is_multiple_of(100) {
+            dashboard.hit(now, &from(Client::V6(2), 1), rules());
+        }
+    }
+    let clients = &dashboard.picture().tables.clients;
+    assert_eq!(clients.get("::1").map(|entry| entry.hits), Some(1), "the worst");
+    assert_eq!(clients.get("::2").map(|entry| entry.hits), Some(100), "the busiest");
+}
+
+/// Something that happens to a dashboard.
+#[derive(Debug, Clone)]
+enum Event {
+    Key(KeyCode),
+    Control(char),
+    Hits(u64),
+    OddHit(Vec<u8>, Vec<u8>, u16),
+    Alert(usize),
+    Notice(String),
+    Logs(u64),
+    Pass(u64),
+    CatchAll,
+    Resize(u16, u16),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let codes = vec![
+        KeyCode::Tab,
+        KeyCode::BackTab,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::PageUp,
+        KeyCode::PageDown,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Backspace,
+        KeyCode::F(1),
+    ];
+    let letters = "qp /?lsjkgG.e1\u{301}日".chars().map(KeyCode::Char).collect::<Vec<_>>();
+    prop_oneof![
+        4 => prop::sample::select(codes).prop_map(Event::Key),
+        4 => prop::sample::select(letters).prop_map(Event::Key),
+        1 => any::<char>().prop_map(|c| Event::Key(KeyCode::Char(c))),
+        1 => any::<char>().prop_map(Event::Control),
+        3 => (0_u64..40).prop_map(Event::Hits),
+        2 => (any::<Vec<u8>>(), any::<String>().prop_map(String::into_bytes), any::<u16>()).prop_map(|(a, b, c)| Event::OddHit(a, b, c)),
+        1 => (0_usize..4).prop_map(Event::Alert),
+        1 => any::<String>().prop_map(Event::Notice),
+        1 => (0_u64..50).prop_map(Event::Logs),
+        1 => (0_u64..10_000).prop_map(Event::Pass),
+        1 => Just(Event::CatchAll),
+        4 => (0_u16..140, 0_u16..50).prop_map(|(width, height)| Event::Resize(width, height)),
+    ]
+}
+
+fn happen(seat: &mut Seat, event: Event) {
+    match event {
+        Event::Key(code) => drop(seat.press(code)),
+        Event::Control(c) => drop(seat.dashboard.key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))),
+        Event::Hits(hits) => seat.probe(hits),
+        Event::OddHit(client, target, status) => {
+            let (client, target) = (Client::parse(&client), target.as_slice());
+            let odd = crate::report::model::Hit {
+                client,
+                target,
+                path: target,
+                method: target,
+                status: Some(status),
+                time: None,
+                ..hit(0, &PROBES[0])
+            };
+            seat.dashboard.hit(seat.now, &odd, rules());
+        }
+        Event::Alert(kind) => seat.dashboard.alert(&alerts()[kind], rules()),
+        Event::Notice(text) => seat.dashboard.notice(&text),
+        Event::Logs(logs) => {
+            seat.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
+        }
+        Event::Pass(seconds) => seat.pass(seconds),
+        Event::CatchAll => seat.dashboard.catch_all(b"shop.example", 200, Some(291)),
+        Event::Resize(width, height) => seat.resize(width, height),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_breaks_it(width in 0_u16..140, height in 0_u16..50, events in prop::collection::vec(event(), 1..60)) {
+        let mut seat = Seat::new(width, height);
+        for event in events {
+            happen(&mut seat, event);
+            let screen = seat.screen();
+            let raw = screen.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}'));
+            prop_assert!(!raw, "{}", screen);
+        }
+    }
+}
+
+#[test]
+fn every_size_can_be_drawn() {
+    for page in [None, Some(KeyCode::Enter), Some(KeyCode::Char('l')), Some(KeyCode::Char('?')), Some(KeyCode::Char('/'))] {
+        let mut seat = Seat::busy(1, 1);
+        page.map(|key| seat.press(key));
+        for width in (0..30).chain([59, 60, 80, 109, 110, 139, 300, 1_000]) {
+            for height in (0..24).chain([33, 34, 80]) {
+                seat.resize(width, height);
+                seat.dashboard.tick(seat.now + Duration::from_secs(1));
+                seat.screen();
+            }
+        }
+    }
+}
