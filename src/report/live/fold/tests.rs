@@ -151,10 +151,14 @@ struct Step {
     hit: Option<(u32, usize, Severity, bool)>,
 }
 
+/// Few pairs or many: one alone never rests for minutes, of many some rest all the time.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let hit = (0_u32..4, 0_usize..2, prop::sample::select(Severity::ALL.to_vec()), prop::bool::weighted(0.2));
-    let step = (prop_oneof![9 => 0_u64..3, 1 => 3_u64..90], prop::option::weighted(0.9, hit));
-    prop::collection::vec(step.prop_map(|(after, hit)| Step { after, hit }), 0..200)
+    let step = |(clients, lists)| {
+        let hit = (0_u32..clients, 0_usize..lists, prop::sample::select(Severity::ALL.to_vec()), prop::bool::weighted(0.2));
+        let step = (prop_oneof![99 => 0_u64..4, 1 => 3_u64..90], prop::option::weighted(0.95, hit));
+        prop::collection::vec(step.prop_map(|(after, hit)| Step { after, hit }), 0..200)
+    };
+    (1_u32..5, 1_usize..3).prop_flat_map(step)
 }
 
 /// Obvious and slow: the hits of each pair that are not told, with the times that matter.
