@@ -42,7 +42,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub const QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// After how long the same alert is raised again, where nothing else is said.
-pub const COOLDOWN: Duration = Duration::from_mins(10);
+pub const COOLDOWN: Duration = Duration::from_secs(600);
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]

@@ -183,7 +183,7 @@ fn what_only_follow_has_is_layered_alike() {
     assert_eq!((filed.quiet_for, filed.syslog), (Duration::from_secs(3), Some("/run/log".into())));
     let variables = [named, ("PROBEWATCH_QUIET_FOR", "1m"), ("PROBEWATCH_FROM_START", "0")];
     let flagged = settings(FollowOwnArgs { state: Some("there".into()), from_start: Some(false), ..FollowOwnArgs::default() }, &variables);
-    assert_eq!((flagged.state, flagged.quiet_for, flagged.from_start), (Some("there".into()), Duration::from_mins(1), false));
+    assert_eq!((flagged.state, flagged.quiet_for, flagged.from_start), (Some("there".into()), Duration::from_secs(60), false));
     assert!(environment::strangers(&here(&variables).variables).is_empty());
 }
 

@@ -157,8 +157,8 @@ impl<'a> Stream<'a> {
             Body::Lines(lines) => self.judge.judge(lines, &mut self.scratch),
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
-        log.is_log |= findings.lines.parsed() > 0;
-        if !log.is_log {
+        log.is_known |= findings.lines.parsed() > 0;
+        if !log.is_known {
             log.hold(piece.chunk, piece.lines_before, WAITING);
             return Ok(Taken::default());
         }

@@ -62,11 +62,11 @@ impl Bell {
 
     /// Waits so long at most.
     pub(super) fn wait(&self, most: Duration) -> Rung {
-        let mut rung = Rung::default();
+        let mut all = Rung::default();
         match self.rings.recv_timeout(most) {
-            Ok(ring) => {
-                let is_input = matches!(ring, Ring::Input(_));
-                rung.take(ring);
+            Ok(first) => {
+                let is_input = matches!(first, Ring::Input(_));
+                all.take(first);
                 if !is_input {
                     thread::sleep(GATHER);
                 }
@@ -74,9 +74,9 @@ impl Bell {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
         for ring in self.rings.try_iter() {
-            rung.take(ring);
+            all.take(ring);
         }
-        rung
+        all
     }
 }
 

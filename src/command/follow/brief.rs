@@ -53,7 +53,10 @@ impl Brief {
 
     /// Tells these rules from others, by what they are called and how bad they are.
     pub(super) fn fingerprint(&self) -> u64 {
-        let names: String = self.rules.rules().iter().map(|rule| format!("{} {} {}\n", rule.id, rule.class, rule.severity)).collect();
+        let mut names = String::new();
+        for rule in self.rules.rules() {
+            names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
+        }
         Fingerprint::of(names.as_bytes()).hash
     }
 }

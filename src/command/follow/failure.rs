@@ -45,8 +45,10 @@ impl Failure {
         match self {
             Self::Scan(failure) => failure.exit(),
             Self::State(StateError::Held { .. }) => Exit::Locked,
-            Self::Rules(_) | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. }) | Self::Screen(_) => Exit::Usage,
-            Self::Action(ActionError::Exec { .. }) => Exit::Usage,
+            Self::Rules(_)
+            | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
+            | Self::Screen(_)
+            | Self::Action(ActionError::Exec { .. }) => Exit::Usage,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_) | Self::State(StateError::Failed { .. }) | Self::Action(_) | Self::Terminal(_) => Exit::Output,
         }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::failure::Failure;
-use crate::command::message::{self, shown};
 use crate::command::FollowSettings;
+use crate::command::message::{self, shown};
 use crate::source::Checkpoint;
 use crate::state::{KEEP_ABSENT, State, StateFolder};
 

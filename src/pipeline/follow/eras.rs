@@ -35,7 +35,7 @@ impl Eras {
     /// Begins a new era.
     pub(super) fn begin(&mut self) {
         let before = std::mem::replace(&mut self.before, std::mem::take(&mut self.now));
-        self.forgot |= before.len() > 0;
+        self.forgot |= !before.is_empty();
     }
 
     /// Both eras in one tally.

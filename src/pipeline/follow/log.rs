@@ -16,7 +16,7 @@ pub(super) struct Log {
     /// Its text's number.
     pub(super) text: u32,
     /// It was asked for by name, or a line of it parses.
-    pub(super) is_log: bool,
+    pub(super) is_known: bool,
     held: Vec<Held>,
 }
 
@@ -32,7 +32,7 @@ impl Log {
     pub(super) fn new(piece: &Piece<'_>, text: u32) -> Self {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
-        Self { generation: piece.generation, path, family, text, is_log: piece.named, held: Vec::new() }
+        Self { generation: piece.generation, path, family, text, is_known: piece.named, held: Vec::new() }
     }
 
     /// Keeps lines for when one parses. More than `most` bytes without one are no log, and are passed over.

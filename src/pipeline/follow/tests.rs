@@ -124,7 +124,9 @@ fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
 fn only_the_newest_lines_wait() {
     let scope = Scope::default();
     let mut stream = Stream::new(asked(&scope), Carried::default());
-    let many: String = (0..40_u8).map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404)).collect();
+    let many: String = (0..40_u8)
+        .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
+        .collect();
     assert_eq!(pieces(&mut stream, &many, 7), []);
     let late = pieces(&mut stream, &hunter().concat(), 7).into_iter().filter(|told| told.4 == Some("client"));
     assert_eq!(late.map(|told| told.1).collect::<Vec<_>>(), (25..=40).collect::<Vec<_>>());
