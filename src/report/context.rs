@@ -240,3 +240,6 @@ impl<'a> Seen<'a> {
 pub(super) fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
     view.status.filter(|_| view.answered).map(|status| (view.site, status, view.bytes))
 }
+
+#[cfg(test)]
+mod tests;

@@ -288,7 +288,7 @@ impl Twin {
 /// two of them are mostly up to `step`; once there is a rest of more than an hour.
 fn log_of((networks, paths, step, most): (u32, u32, i64, usize)) -> impl Strategy<Value = Vec<Asked>> {
     let passes = prop_oneof![60 => 0..=step, 2 => 0..=step * 20];
-    let late = prop_oneof![40 => Just(0_i64), 10 => 0..=step * 3, 1 => 0_i64..700, 1 => 0_i64..5_000];
+    let late = prop_oneof![40 => Just(0_i64), 10 => 0..=step * 5, 1 => 0_i64..700, 1 => 0_i64..5_000];
     let severity = prop::sample::select(&Severity::ALL[..]);
     let rules =
         prop_oneof![4 => Just(vec![PLAIN]), 1 => Just(vec![BY_CLIENT, PLAIN]), 1 => Just(vec![BY_CLIENT]), 2 => Just(vec![BY_PATH])];
@@ -372,6 +372,7 @@ fn a_flood_is_counted_to_the_second() {
     assert_eq!(kinds(&times([0, 5, 10])), [], "ten seconds are over");
     assert_eq!(kinds(&times([9, 0, 5])), [(2, Kind::Threshold(BY_CLIENT))], "in any order");
     assert_eq!(kinds(&times([10, 0, 5])), [], "one came too late");
+    assert_eq!(kinds(&times([10, 5, 0])), [], "and raises nothing");
     let mut two = times([0, 1, 2]);
     two[1].client = 2;
     assert_eq!(kinds(&two), [], "two clients");
@@ -436,6 +437,18 @@ fn an_answer_is_told_at_once_and_once() {
     assert_eq!(kinds(&asked), [0, 2, 3, 6, 8].map(|number| (number, Kind::Answered)));
 }
 
+#[test]
+fn each_rule_rests_for_itself() {
+    let both = rules(&RULES.replace("by = \"path\"", "by = \"client\""));
+    let mut alarms = Alarms::new(&both, Options::default());
+    let mut raised = Vec::new();
+    for time in 0..9 {
+        let asked = Asked { matched: vec![BY_CLIENT, BY_PATH], ..Asked::counted(time, 1, 1, BY_CLIENT) };
+        asked.see(0, &mut alarms, &mut |alert| raised.push((time, alert.kind)));
+    }
+    assert_eq!(raised, [(2, Kind::Threshold(BY_CLIENT)), (3, Kind::Threshold(BY_PATH))]);
+}
+
 /// Five networks ask for these paths, from a time on, all within five minutes.
 fn botnet(from: i64, paths: std::ops::Range<u32>) -> Vec<Asked> {
     paths.flat_map(|path| (1..6).map(move |network| Asked::probe(from + i64::from(path) * 20, network << 8, path))).collect()
@@ -463,6 +476,13 @@ fn noise_is_no_campaign() {
     assert_eq!(kinds(&[noise.clone(), botnet(24_000, 0..5)].concat()), []);
     let after_an_hour = botnet(24_000 + 3_600, 0..5);
     assert_eq!(kinds(&[noise, after_an_hour].concat()).len(), 1, "but after an hour of rest it is one");
+}
+
+#[test]
+fn an_hour_without_a_request_makes_a_path_unusual() {
+    let before = (0..5).map(|path| Asked::probe(4_000 + i64::from(path) * 20, 50 << 8, path)).collect::<Vec<_>>();
+    assert_eq!(kinds(&[before.clone(), botnet(4_000 + 3_600, 0..5)].concat()).len(), 1);
+    assert_eq!(kinds(&[before, botnet(4_000 + 3_599, 0..5)].concat()), []);
 }
 
 #[test]
@@ -540,6 +560,19 @@ fn an_attack_by_very_many_takes_no_more_room() {
         }
     }
     assert!(raised > 150_000, "{raised}");
+}
+
+#[test]
+fn a_high_count_takes_no_more_room() {
+    let high = rules(&RULES.replace("count = 3", "count = 1000"));
+    let mut alarms = Alarms::new(&high, Options::default());
+    let mut raised = 0;
+    for number in 0..300_000 {
+        Asked::counted(0, number / 1_000, number, BY_CLIENT).see(0, &mut alarms, &mut |_| raised += 1);
+    }
+    let (bytes, _) = held(&alarms);
+    assert!(bytes <= 6_000_000, "{bytes} bytes");
+    assert_eq!(raised, 300);
 }
 
 #[test]
