@@ -116,7 +116,8 @@ fn read_log(log: &mut Log, named: bool, options: &Options, buffer: &mut Vec<u8>,
     let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, lines_before, chunk });
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
-    // What cannot be read now is tried again at the next look.
+    // What cannot be read now is tried again when something happens to it, and nothing waits for that.
+    log.caught_up |= turn.is_err();
     turn.unwrap_or(Turn::End) == Turn::More
 }
 

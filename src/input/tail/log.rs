@@ -160,7 +160,11 @@ impl Log {
             && self.reader.is_some()
             && !self.suspect
             && !self.done
-            && (self.role == Role::Closing || self.is_packed() || self.padded || self.stamp.size > self.checked)
+            && (self.role == Role::Closing
+                || self.role == Role::Draining && !self.caught_up
+                || self.is_packed()
+                || self.padded
+                || self.stamp.size > self.checked)
     }
 
     /// Whether its file holds its text still, as far as it was read; learns more of its beginning.
