@@ -1,5 +1,6 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
+mod model;
 mod rotation;
 
 use std::fs::{self, File, OpenOptions};
