@@ -13,7 +13,7 @@ use super::probe::head_of;
 use super::text::Text;
 use crate::input::hole::{read_full_at, text_span};
 use crate::input::magic;
-use crate::source::TAIL;
+use crate::source::{HEAD, TAIL};
 
 /// Bytes read in one go.
 const BLOCK: usize = 256 << 10;
@@ -27,6 +27,8 @@ pub(super) enum Begin {
     Start,
     /// Behind its last line.
     End,
+    /// With its first line, though that may not be whole: nothing more is to come.
+    Last,
 }
 
 /// A new generation in `file`; `None` while there is no text in it.
@@ -39,11 +41,13 @@ pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io
     let len = file.metadata()?.len();
     let bom = magic::bom(&head).unwrap_or(0) as u64;
     let start = text_span(file, bom, len)?.start;
-    if head.is_empty() || start >= len && begin == Begin::Start {
+    // Without a whole line there is nothing to tell yet, and too little to know the text by.
+    let too_little = head.len() < HEAD && !head.contains(&b'\n') && begin != Begin::Last;
+    if start >= len && begin != Begin::End || too_little {
         return Ok(None);
     }
     let (offset, lines) = match begin {
-        Begin::Start => (start, 0),
+        Begin::Start | Begin::Last => (start, 0),
         Begin::End => last_line(file, start, len)?,
     };
     let before = before(file, offset)?;

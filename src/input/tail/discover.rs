@@ -4,6 +4,7 @@
 //! Says which paths are worth following and opens none of them.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -27,12 +28,17 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) struct Discovery {
     arguments: Vec<PathBuf>,
+    /// Paths that a state says were followed.
+    followed: Vec<PathBuf>,
     said: HashSet<String>,
 }
 
 impl Discovery {
-    pub(super) fn new(arguments: Vec<PathBuf>) -> Self {
-        Self { arguments, said: HashSet::new() }
+    /// `followed`: paths that a state says were followed, or that those were rotated to.
+    pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
+        let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
+        let logs = followed.iter().filter(|path| base_among(path, &all).is_none()).cloned().collect();
+        Self { arguments, followed: logs, said: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
@@ -78,8 +84,12 @@ impl Discovery {
         let files = found.sources.into_iter().filter(|source| source.kind == Kind::File).map(|source| source.path);
         let files: Vec<PathBuf> = files.collect();
         let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-        let logs = files.iter().filter(|path| !is_rotated(path, &names));
-        candidates.extend(logs.map(|path| Candidate { path: path.clone(), named: false, argument: argument.to_owned() }));
+        let followed: HashSet<&Path> = self.followed.iter().map(PathBuf::as_path).collect();
+        let candidate = |path| Candidate { path, named: false, argument: argument.to_owned() };
+        for path in files.iter().filter(|path| base_among(path, &names).is_none()) {
+            // The log itself may be away just now.
+            candidates.push(candidate(base_among(path, &followed).unwrap_or_else(|| path.clone())));
+        }
     }
 
     /// Says that no more than `most` paths are followed.
@@ -104,17 +114,17 @@ fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether another of these files was rotated to this one, by their names.
-pub(super) fn is_rotated(path: &Path, among: &HashSet<&Path>) -> bool {
+/// Which of these logs was rotated to this file, by their names.
+pub(super) fn base_among(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf> {
     let (folder, name) = (path.parent().unwrap_or(Path::new("")), base_of(path));
-    let is_base = |base: &[u8]| rank(base, &name).is_some() && among.contains(folder.join(std::ffi::OsStr::from_bytes(base)).as_path());
-    let endings = || name.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &name[at..]);
-    (1..name.len()).filter(|&at| b".-_".contains(&name[at])).any(|at| {
+    let base = |base: &[u8]| {
+        let log = folder.join(OsStr::from_bytes(base));
+        (rank(base, &name).is_some() && among.contains(log.as_path())).then_some(log)
+    };
+    let plain = name.strip_suffix(b".gz").unwrap_or(&name);
+    let endings = || plain.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &plain[at..]);
+    (1..name.len()).filter(|&at| b".-_".contains(&name[at])).find_map(|at| {
         let stem = &name[..at];
-        is_base(stem)
-            || endings().any(|ending| {
-                let plain = ending.strip_suffix(b".gz").unwrap_or(ending);
-                !plain.is_empty() && is_base(&[stem, plain].concat())
-            })
+        base(stem).or_else(|| endings().find_map(|ending| base(&[stem, ending].concat())))
     })
 }

@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::begin::{Begin, begin};
 use super::log::{Log, Role, Turn};
 use super::place::{Past, Place, Surroundings};
 use super::stamp::Stamp;
@@ -25,7 +26,7 @@ const OPEN: usize = 64;
 impl Place {
     /// Looks whether anything came to the logs that the path does not lead to any more.
     pub(super) fn look_at_old(&mut self, around: &mut Surroundings<'_>) {
-        let mut born = Vec::new();
+        let mut changed = false;
         for log in self.logs.iter_mut().filter(|log| log.role != Role::Live) {
             let Some(Ok(metadata)) = log.file().map(|file| file.metadata()) else { continue };
             let stamp = Stamp::of(&metadata);
@@ -39,13 +40,22 @@ impl Place {
                 log.quiet_since = around.now;
             }
             log.stamp = stamp;
-            if log.text.is_none() {
-                born.push(stamp);
-            } else {
-                log.suspect = stamp.size < log.offset() || matches!(log.holds(), Ok(false));
-            }
+            log.suspect = log.text.is_some() && (stamp.size < log.offset() || matches!(log.holds(), Ok(false)));
+            changed |= log.suspect || log.text.is_none();
         }
-        for stamp in born.into_iter().filter(|stamp| stamp.size > 0) {
+        if changed {
+            self.sort_out_old(around);
+        }
+    }
+
+    /// Gives a text to the files of old logs that hold a new one.
+    fn sort_out_old(&mut self, around: &mut Surroundings<'_>) {
+        while let Some(index) = self.logs.iter().position(|log| log.suspect && log.role != Role::Live) {
+            self.split(index, around);
+        }
+        let empty = |log: &&Log| log.role == Role::Draining && log.text.is_none() && log.stamp.size > 0;
+        let born: Vec<_> = self.logs.iter().filter(empty).map(|log| log.stamp).collect();
+        for stamp in born {
             self.begin_old(stamp, around);
         }
     }
@@ -64,7 +74,7 @@ impl Place {
     pub(super) fn close_old(&mut self, around: &mut Surroundings<'_>) {
         let logs = mem::take(&mut self.logs);
         for mut log in logs {
-            if is_over(&mut log, around) {
+            if is_over(&mut log, around) && !tell_last(&mut log, around) {
                 self.moved = true;
                 self.bury(log, around);
             } else {
@@ -109,6 +119,16 @@ impl Place {
     }
 }
 
+/// Gives a text to a file that never held a whole line, so that what it holds is told before it is closed; whether it
+/// has one now.
+fn tell_last(log: &mut Log, around: &mut Surroundings<'_>) -> bool {
+    let Some(file) = log.file().filter(|_| log.text.is_none()).map(Arc::clone) else { return false };
+    let Ok(Some(text)) = begin(&file, Begin::Last, around.numbers) else { return false };
+    log.set_text(text, around.numbers.next());
+    log.role = Role::Closing;
+    true
+}
+
 /// Gives one block of a log; whether there is more at once.
 fn read_log(log: &mut Log, named: bool, options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
     let path = mem::take(&mut log.path);
@@ -116,7 +136,8 @@ fn read_log(log: &mut Log, named: bool, options: &Options, buffer: &mut Vec<u8>,
     let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, lines_before, chunk });
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
-    // What cannot be read now is tried again at the next look.
+    // What cannot be read now is tried again when something happens to it, and nothing waits for that.
+    log.caught_up |= turn.is_err();
     turn.unwrap_or(Turn::End) == Turn::More
 }
 
@@ -125,7 +146,7 @@ fn is_over(log: &mut Log, around: &Surroundings<'_>) -> bool {
     let quiet = around.now.saturating_duration_since(log.quiet_since);
     match log.role {
         Role::Live => false,
-        Role::Lost(_) => quiet >= QUIET,
+        Role::Lost { .. } => quiet >= QUIET,
         Role::Closing => log.done || log.suspect || log.text.is_none(),
         Role::Draining if log.is_packed() => log.done,
         Role::Draining if log.suspect => true,

@@ -26,8 +26,11 @@ pub(super) enum Role {
     Live,
     /// Its path leads elsewhere; it is read until nothing comes any more.
     Draining,
-    /// Its file was truncated; what was not read of it is looked for. Looks so far.
-    Lost(u32),
+    /// Its file was truncated; what was not read of it is looked for.
+    Lost {
+        /// A sibling that may hold it is still being written.
+        hopeful: bool,
+    },
     /// To be told to its end, an unfinished line too, and closed.
     Closing,
 }
@@ -113,7 +116,8 @@ impl Log {
     /// Takes the text away from its file, which holds another one now.
     pub(super) fn lose(&mut self, now: Instant) {
         self.reader = None;
-        self.role = Role::Lost(0);
+        self.role = Role::Lost { hopeful: false };
+        self.stamp = Stamp::default();
         self.caught_up = false;
         self.suspect = false;
         self.skimmed = 0;
@@ -132,6 +136,13 @@ impl Log {
         self.caught_up = false;
         self.quiet_since = now;
         self.unlinked_since = None;
+    }
+
+    /// Looks how many names lead to its file by now.
+    pub(super) fn count_links(&mut self) {
+        if let Some(Ok(metadata)) = self.file().map(|file| file.metadata()) {
+            self.stamp.links = Stamp::of(&metadata).links;
+        }
     }
 
     /// Bytes that are done.
@@ -160,7 +171,11 @@ impl Log {
             && self.reader.is_some()
             && !self.suspect
             && !self.done
-            && (self.role == Role::Closing || self.is_packed() || self.padded || self.stamp.size > self.checked)
+            && (self.role == Role::Closing
+                || self.role == Role::Draining && !self.caught_up
+                || self.is_packed()
+                || self.padded
+                || self.stamp.size > self.checked)
     }
 
     /// Whether its file holds its text still, as far as it was read; learns more of its beginning.

@@ -119,7 +119,7 @@ impl Tail {
         }
         Self {
             options,
-            discovery: Discovery::new(paths),
+            discovery: Discovery::new(paths, &known.iter().map(path_of).collect::<Vec<_>>()),
             discover_at: None,
             places: Vec::new(),
             index: HashMap::new(),
@@ -241,7 +241,7 @@ impl Tail {
         let candidates = self.discovery.candidates(&mut self.notices);
         let new: Vec<_> = {
             let followed: HashSet<&Path> = self.index.keys().map(PathBuf::as_path).collect();
-            let is_old = |candidate: &Candidate| !candidate.named && discover::is_rotated(&candidate.path, &followed);
+            let is_old = |candidate: &Candidate| !candidate.named && discover::base_among(&candidate.path, &followed).is_some();
             candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
         };
         for candidate in new {

@@ -130,21 +130,20 @@ impl Place {
 
     /// The files that are held here.
     pub(super) fn ids(&self) -> impl Iterator<Item = Id> {
-        self.logs.iter().filter(|log| !matches!(log.role, Role::Lost(_))).map(|log| log.stamp.id)
+        self.logs.iter().filter(|log| !matches!(log.role, Role::Lost { .. })).map(|log| log.stamp.id)
     }
 
     /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
     /// followed, so that what comes there is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        let before = checkpoints.len();
         for past in &self.past {
             checkpoints.push(past.text.checkpoint_at(&past.path, past.id));
         }
         for log in &self.logs {
-            let id = if matches!(log.role, Role::Lost(_)) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
+            let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
             checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
         }
-        if checkpoints.len() == before {
+        if !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
             checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
         }
@@ -157,13 +156,13 @@ impl Place {
 
     /// Looks at the path, at the logs it led to before, and at the siblings if it is time. Reads nothing but heads.
     pub(super) fn look(&mut self, around: &mut Surroundings<'_>) {
-        self.look_at_old(around);
         match fs::metadata(&self.path) {
             Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
             Ok(_) => self.not_a_log(around, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.missing(around),
             Err(error) => self.not_a_log(around, &error.to_string()),
         }
+        self.look_at_old(around);
         if self.scan_at.is_none_or(|at| at <= around.now) {
             self.scan(around);
         }
@@ -202,21 +201,30 @@ impl Place {
         }
     }
 
-    /// The file holds another text than the one that was read: what was not read of that must be elsewhere, if it is
-    /// anywhere.
+    /// The live file was truncated.
     fn truncated(&mut self, around: &mut Surroundings<'_>) {
-        let Some(mut old) = self.logs.pop() else { return };
-        let Some(file) = old.file().map(Arc::clone) else { return };
-        let new = Log::new(self.path.clone(), Reader::Plain(Arc::clone(&file)), old.stamp, None, around.now);
-        let cut = is_cut(&old, &file);
+        let Some(live) = self.logs.len().checked_sub(1) else { return };
+        let cut = self.split(live, around);
         let start = std::mem::replace(&mut self.begin, if cut { Begin::End } else { Begin::Start });
-        old.lose(around.now);
-        self.logs.extend([old, new]);
-        self.settled.clear();
-        self.scan_at = None;
         self.begin_live(around);
         self.begin = start;
         around.notice(&self.path, "was truncated");
+    }
+
+    /// A file holds another text than the one that was read: what was not read of that must be elsewhere, if it is
+    /// anywhere, and the file is another log's. Whether the new text is what is left of the old one.
+    pub(super) fn split(&mut self, index: usize, around: &mut Surroundings<'_>) -> bool {
+        let old = &mut self.logs[index];
+        let Some(file) = old.file().map(Arc::clone) else { return false };
+        let mut new = Log::new(old.path.clone(), Reader::Plain(Arc::clone(&file)), old.stamp, None, around.now);
+        new.role = if old.role == Role::Live { Role::Live } else { Role::Draining };
+        new.unlinked_since = old.unlinked_since;
+        let cut = is_cut(old, &file);
+        old.lose(around.now);
+        self.logs.insert(index + 1, new);
+        self.settled.clear();
+        self.scan_at = None;
+        cut
     }
 
     /// The path leads to a file that is not the live one.
@@ -283,7 +291,7 @@ impl Place {
         let mut found = None;
         for (index, past) in self.past.iter().enumerate() {
             let same_inode = past.id == id;
-            if (found.is_none() || same_inode) && past.text.likeness(probe, same_inode)? == Likeness::Same {
+            if (found.is_none() || same_inode) && past.text.likeness(probe)? == Likeness::Same {
                 found = Some(index);
             }
         }
@@ -292,9 +300,9 @@ impl Place {
         }
         for index in 0..self.logs.len() {
             let log = &self.logs[index];
-            let gone = matches!(log.role, Role::Lost(_)) || log.role == Role::Draining && log.stamp.links == 0;
+            let gone = matches!(log.role, Role::Lost { .. }) || log.role == Role::Draining && log.stamp.links == 0;
             if let Some(text) = log.text.as_ref().filter(|text| gone && text.offset > 0)
-                && text.likeness(probe, false)? == Likeness::Same
+                && text.likeness(probe)? == Likeness::Same
             {
                 self.moved = true;
                 return Ok(self.logs.remove(index).text);
@@ -309,6 +317,7 @@ impl Place {
             live.role = Role::Draining;
             live.caught_up = false;
             live.quiet_since = now;
+            live.count_links();
         }
         self.settled.clear();
         self.scan_at = None;
@@ -354,7 +363,7 @@ fn is_cut(log: &Log, file: &Arc<File>) -> bool {
     let likeness = |text: &Text| {
         let mut probe = Probe::new(file)?;
         let long = probe.likely_len() >= TAIL as u64;
-        Ok::<_, io::Error>(long && text.likeness(&mut probe, false)? == Likeness::Shorter)
+        Ok::<_, io::Error>(long && text.likeness(&mut probe)? == Likeness::Shorter)
     };
     log.text.as_ref().is_some_and(|text| likeness(text).unwrap_or(false))
 }

@@ -28,8 +28,6 @@ use crate::source::TAIL;
 const EVERY: Duration = Duration::from_secs(5);
 /// How often the list of siblings is read anew when one of them went away meanwhile.
 const TRIES: u32 = 3;
-/// Looks that a truncated log's successor waits for the rest to be found.
-const LOOKS: u32 = 3;
 
 /// Texts that are kept in mind though no file of them was met lately.
 const GONE: usize = 64;
@@ -69,10 +67,11 @@ impl Place {
             self.moved = true;
         }
         let at = self.logs.iter().position(|log| log.role == Role::Live).unwrap_or(self.logs.len());
+        let later = self.scan_at.is_none();
         self.logs.splice(at..at, found.into_iter().map(|(_, log)| log));
         for log in &mut self.logs {
-            if let Role::Lost(looks) = &mut log.role {
-                *looks += 1;
+            if let Role::Lost { hopeful } = &mut log.role {
+                *hopeful = later;
                 self.scan_at = None;
             }
         }
@@ -94,7 +93,7 @@ impl Place {
     /// Whether the rest of a truncated log holds up what comes after it.
     pub(super) fn is_blocking(log: &Log) -> bool {
         match log.role {
-            Role::Lost(looks) => looks < LOOKS,
+            Role::Lost { hopeful } => hopeful,
             Role::Live => false,
             Role::Draining | Role::Closing => log.text.is_some() && !log.caught_up && !log.suspect,
         }
@@ -108,7 +107,7 @@ impl Place {
         self.settled.retain(|id, _| met.contains(id));
         for sibling in siblings {
             let id = sibling.stamp.id;
-            if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == id && !matches!(log.role, Role::Lost(_))) {
+            if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == id && !matches!(log.role, Role::Lost { .. })) {
                 if log.role != Role::Live {
                     self.note_folder(&sibling);
                 }
@@ -194,19 +193,18 @@ impl Place {
     ) -> io::Result<Option<Verdict>> {
         for index in 0..self.logs.len() {
             let log = &mut self.logs[index];
-            let Some(text) = &log.text else { continue };
-            if !matches!(log.role, Role::Lost(_)) {
-                if is_copy(log, text, probe)? {
+            if !matches!(log.role, Role::Lost { .. }) {
+                if is_copy(log, probe)? {
                     return Ok(Some(Verdict::Settled));
                 }
                 continue;
             }
-            match text.likeness(probe, false)? {
+            let Some(text) = &log.text else { continue };
+            match text.likeness(probe)? {
                 Likeness::Other => {}
                 _ if !probe.is_whole() => return Ok(Some(Verdict::Later)),
                 Likeness::Shorter => {
                     // Copied before all was read: there is nothing to be found that was not told.
-                    log.role = Role::Lost(LOOKS);
                     return Ok(Some(Verdict::Settled));
                 }
                 Likeness::Same => {
@@ -232,7 +230,7 @@ impl Place {
         let mut same = None;
         for (index, past) in self.past.iter_mut().enumerate() {
             let same_inode = past.id == sibling.stamp.id;
-            match past.text.likeness(probe, same_inode)? {
+            match past.text.likeness(probe)? {
                 Likeness::Other => continue,
                 Likeness::Shorter => shorter = true,
                 Likeness::Same if same.is_none() || same_inode => same = Some(index),
@@ -323,9 +321,9 @@ fn reopened(text: Text, probe: &Probe, file: &Arc<File>, sibling: &Sibling, arou
 }
 
 /// Whether a file is a copy of what a log's own file holds.
-fn is_copy(log: &Log, text: &Text, probe: &mut Probe) -> io::Result<bool> {
+fn is_copy(log: &Log, probe: &mut Probe) -> io::Result<bool> {
     let Some(file) = log.file() else {
-        return Ok(text.likeness(probe, false)? != Likeness::Other);
+        return log.text.as_ref().map_or(Ok(false), |text| Ok(text.likeness(probe)? != Likeness::Other));
     };
     let mut head = vec![0; probe.head().len()];
     let read = read_full_at(file, &mut head, 0)?;

@@ -130,21 +130,20 @@ impl Text {
         self.marks.push((self.offset, self.tail.print));
     }
 
-    /// What a file is to this text. `same_inode`: both are said to lie at the same place, which is a hint where nothing
-    /// was read yet.
+    /// What a file is to this text.
     ///
     /// # Errors
     ///
     /// The file cannot be read.
-    pub(super) fn likeness(&self, file: &mut Probe, same_inode: bool) -> io::Result<Likeness> {
+    pub(super) fn likeness(&self, file: &mut Probe) -> io::Result<Likeness> {
         if !self.begins(file.head()) {
             let known = self.head.bytes.get(..file.head().len());
             let within = file.head().len() < self.head.len() && !file.head().is_empty() && known == Some(file.head());
             return Ok(if within { Likeness::Shorter } else { Likeness::Other });
         }
         if self.offset == 0 {
-            let proof = same_inode || self.head.len() == HEAD || self.head.bytes.contains(&b'\n');
-            return Ok(if proof { Likeness::Same } else { Likeness::Other });
+            // A text has a whole line from its birth on, which is enough.
+            return Ok(Likeness::Same);
         }
         if self.tail.len() == 0 {
             // A packed sibling that was there before the first look: nothing of it is wanted.

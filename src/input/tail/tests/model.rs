@@ -1,0 +1,409 @@
+//! A tail against a model: programs of writes, rotations, copies, truncations, packing, deletions, stalls and kills.
+//!
+//! The model is the disk itself. A line is owed from the first look at which it stood, whole, in any file of the family,
+//! and at the end if it stands there then. Owed lines are told once, others at most once; after a kill only those told
+//! since the last checkpoints may come again, under the same name and offset. Runs 300 programs, or as many as
+//! `PROBEWATCH_MODEL_PROGRAMS` says (5,000 for a night).
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::{Told, line, lines, note, number_of};
+use crate::input::tail::{Options, Tail};
+use crate::source::Checkpoint;
+
+/// Rotated files that are kept.
+const KEPT: usize = 4;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Whole lines; the first one completes a partial line.
+    Write(usize),
+    /// So many bytes of a line.
+    Partial(usize),
+    /// Renames; the writer keeps its file.
+    Rotate { create: bool },
+    /// The writer opens the path anew.
+    Reopen,
+    /// Copies and truncates; lines written between are lost. Perhaps somebody looks while the copy is half done, and
+    /// between.
+    CopyTruncate { looks: bool, between: usize },
+    /// Truncates without a copy.
+    Truncate,
+    /// Packs the newest rotated file that is not; perhaps somebody looks while it is half done.
+    Compress { looks: bool },
+    /// Deletes the oldest rotated file.
+    Delete,
+    /// Looks and reads, and keeps the checkpoints.
+    Look,
+    /// The same without keeping them.
+    LookOnly,
+    /// The same for a time that closes what is quiet.
+    Wait,
+    /// Kills and starts anew with the checkpoints kept last.
+    Kill,
+    /// Moves the log away, looks, and moves it back.
+    AwayAndBack,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1usize..30).prop_map(Step::Write),
+        2 => (1usize..70).prop_map(Step::Partial),
+        3 => any::<bool>().prop_map(|create| Step::Rotate { create }),
+        3 => Just(Step::Reopen),
+        3 => (any::<bool>(), 0usize..3).prop_map(|(looks, between)| Step::CopyTruncate { looks, between }),
+        1 => Just(Step::Truncate),
+        2 => any::<bool>().prop_map(|looks| Step::Compress { looks }),
+        1 => Just(Step::Delete),
+        5 => Just(Step::Look),
+        2 => Just(Step::LookOnly),
+        1 => Just(Step::Wait),
+        2 => Just(Step::Kill),
+        1 => Just(Step::AwayAndBack),
+    ]
+}
+
+/// The world of one program.
+struct World {
+    folder: TempDir,
+    paths: Vec<PathBuf>,
+    options: Options,
+    tail: Tail,
+    now: Instant,
+    state: Vec<Checkpoint>,
+    writer: File,
+    /// The next line's number, and how much of it was written.
+    next: usize,
+    begun: usize,
+    /// What a truncation made of lines that were half written: they may be told as they are.
+    torn: HashSet<String>,
+    /// Lines that were told unfinished, after their file was quiet for long.
+    spoilt: HashSet<usize>,
+    owed: BTreeSet<usize>,
+    /// What was told of each line, first.
+    told: HashMap<usize, (u64, u64)>,
+    /// Told since the checkpoints were kept.
+    unkept: Vec<usize>,
+    /// May be told again.
+    again: HashSet<usize>,
+    /// The last offset and line number told, by log.
+    order: HashMap<u32, (u64, u64)>,
+    text_of: HashMap<(u64, u64), String>,
+}
+
+impl World {
+    fn new(folder_given: bool, old: bool) -> Self {
+        let folder = TempDir::new().unwrap();
+        let log = folder.path().join("access.log");
+        if old {
+            fs::write(&log, lines(900_000..900_020)).unwrap();
+            fs::write(folder.path().join("access.log.1"), lines(800_000..800_020)).unwrap();
+        }
+        let paths = vec![if folder_given { folder.path().to_owned() } else { log.clone() }];
+        let options = Options { from_start: false, max_line: 4096, block: 700 };
+        let tail = Tail::new(paths.clone(), options.clone(), None);
+        let mut world = Self {
+            writer: writer(&log),
+            folder,
+            paths,
+            options,
+            tail,
+            now: Instant::now(),
+            state: Vec::new(),
+            next: 0,
+            begun: 0,
+            torn: HashSet::new(),
+            spoilt: HashSet::new(),
+            owed: BTreeSet::new(),
+            told: HashMap::new(),
+            unkept: Vec::new(),
+            again: HashSet::new(),
+            order: HashMap::new(),
+            text_of: HashMap::new(),
+        };
+        world.look(true);
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Write(count) => self.write(count),
+            Step::Partial(bytes) => self.partial(bytes),
+            Step::Rotate { create } => {
+                self.shift();
+                let _ = fs::rename(self.path("access.log"), self.path("access.log.1"));
+                if create {
+                    File::create_new(self.path("access.log")).unwrap();
+                }
+            }
+            Step::Reopen => self.reopen(),
+            Step::CopyTruncate { looks, between } => self.copy_truncate(looks, between),
+            Step::Truncate => self.truncate(),
+            Step::Compress { looks } => self.compress(looks),
+            Step::Delete => {
+                if let Some(oldest) = self.rotated().pop() {
+                    fs::remove_file(oldest).unwrap();
+                }
+            }
+            Step::Look => self.look(true),
+            Step::LookOnly => self.look(false),
+            Step::Wait => self.wait(),
+            Step::Kill => self.kill(),
+            Step::AwayAndBack => {
+                if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
+                    self.look(true);
+                    if self.path("access.log").exists() {
+                        fs::remove_file(self.path("away")).unwrap();
+                    } else {
+                        fs::rename(self.path("away"), self.path("access.log")).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, count: usize) {
+        for _ in 0..count {
+            self.writer.write_all(&line(self.next).as_bytes()[self.begun..]).unwrap();
+            self.next += 1;
+            self.begun = 0;
+        }
+    }
+
+    fn partial(&mut self, bytes: usize) {
+        let line = line(self.next);
+        let end = (self.begun + bytes).min(line.len() - 1);
+        self.writer.write_all(&line.as_bytes()[self.begun..end]).unwrap();
+        self.begun = end;
+    }
+
+    /// The rest of a half-written line goes to another file, or to none: neither half is a line.
+    fn tear(&mut self) {
+        if self.begun > 0 {
+            let line = line(self.next);
+            self.torn.insert(line[..self.begun].to_owned());
+            self.torn.insert(line[self.begun..].trim_end().to_owned());
+            self.writer.write_all(&line.as_bytes()[self.begun..]).unwrap();
+            self.begun = 0;
+            self.next += 1;
+        }
+    }
+
+    /// A writer ends its line before it opens its log anew.
+    fn reopen(&mut self) {
+        if self.begun > 0 {
+            self.write(1);
+        }
+        self.writer = writer(&self.path("access.log"));
+    }
+
+    /// The rotated files, newest first.
+    fn rotated(&self) -> Vec<PathBuf> {
+        let names = (1..=KEPT).flat_map(|number| [format!("access.log.{number}"), format!("access.log.{number}.gz")]);
+        names.map(|name| self.path(&name)).filter(|path| path.exists()).collect()
+    }
+
+    /// Makes room for a new `access.log.1`.
+    fn shift(&mut self) {
+        for ending in ["", ".gz"] {
+            let _ = fs::remove_file(self.path(&format!("access.log.{KEPT}{ending}")));
+        }
+        for number in (1..KEPT).rev() {
+            for ending in ["", ".gz"] {
+                let from = self.path(&format!("access.log.{number}{ending}"));
+                let _ = fs::rename(from, self.path(&format!("access.log.{}{ending}", number + 1)));
+            }
+        }
+    }
+
+    fn copy_truncate(&mut self, looks: bool, between: usize) {
+        let Ok(text) = fs::read(self.path("access.log")) else { return };
+        self.shift();
+        let mut copy = File::create_new(self.path("access.log.1")).unwrap();
+        copy.write_all(&text[..text.len() / 2]).unwrap();
+        if looks {
+            self.look(true);
+        }
+        copy.write_all(&text[text.len() / 2..]).unwrap();
+        self.torn.insert(line(self.next)[..self.begun].to_owned());
+        if looks {
+            self.look(false);
+        }
+        self.write(between);
+        self.truncate();
+    }
+
+    fn truncate(&mut self) {
+        if let Ok(file) = OpenOptions::new().write(true).open(self.path("access.log")) {
+            file.set_len(0).unwrap();
+            self.tear();
+        }
+    }
+
+    fn compress(&mut self, looks: bool) {
+        let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
+        out.write_all(&packed[..packed.len() / 2]).unwrap();
+        if looks {
+            self.look(true);
+        }
+        out.write_all(&packed[packed.len() / 2..]).unwrap();
+        if looks {
+            self.look(false);
+        }
+        fs::remove_file(plain).unwrap();
+    }
+
+    fn look(&mut self, keep: bool) {
+        self.note_owed();
+        self.now += Duration::from_millis(250);
+        self.tail.look(self.now, None);
+        if self.tail.has_new() {
+            self.keep();
+        }
+        self.read();
+        if keep {
+            self.keep();
+        }
+    }
+
+    fn keep(&mut self) {
+        self.state = self.tail.checkpoints();
+        let names: Vec<_> = self.state.iter().map(|checkpoint| checkpoint.generation).filter(|name| *name != 0).collect();
+        assert_eq!(names.len(), names.iter().collect::<HashSet<_>>().len(), "a name was given twice");
+        let done: HashMap<u64, u64> = self.state.iter().map(|checkpoint| (checkpoint.generation, checkpoint.offset)).collect();
+        let told = &self.told;
+        let behind = |number: &usize| told.get(number).is_some_and(|(name, offset)| done.get(name).is_some_and(|done| offset >= done));
+        self.unkept.retain(behind);
+        self.again.retain(behind);
+    }
+
+    fn read(&mut self) {
+        let mut told = Vec::new();
+        let mut turns = 0;
+        while self.tail.read(self.now, &mut |piece| note(&mut told, piece)) {
+            turns += 1;
+            assert!(turns < 10_000, "reads without end");
+        }
+        for told in told {
+            self.hear(told);
+        }
+    }
+
+    fn hear(&mut self, told: Told) {
+        let text = told.text.clone().expect("no line is too long");
+        let place = (told.offset, told.number);
+        let before = self.order.insert(told.log, place);
+        assert!(before.is_none_or(|(offset, number)| offset < place.0 && number < place.1), "out of order: {text}");
+        let id = (told.generation, told.offset);
+        let first = self.text_of.entry(id).or_insert_with(|| text.clone());
+        // The end of a line that was told before it came, when its file was closed without it, is all that may differ.
+        assert_eq!(*first, text, "two lines have the name {id:?}");
+        let Some(number) = number_of(&text) else {
+            assert!(self.torn.contains(&text) || self.is_unfinished(&text), "garbled: {text}");
+            return;
+        };
+        assert!(number < 800_000, "old: {text}");
+        match self.told.insert(number, id) {
+            None => {}
+            Some(_) if !self.again.remove(&number) => panic!("doubled: {number}"),
+            Some(first) => assert_eq!(first, id, "line {number} came again under another name"),
+        }
+        self.unkept.push(number);
+    }
+
+    /// The beginning of the line that is being written, in a file that was closed for good.
+    fn is_unfinished(&mut self, text: &str) -> bool {
+        let line = line(self.next);
+        let unfinished = self.begun > 0 && text == &line[..self.begun];
+        if unfinished {
+            // Its rest may come all the same, as a line of its own.
+            self.spoilt.insert(self.next);
+            self.torn.insert(line[self.begun..].trim_end().to_owned());
+        }
+        unfinished
+    }
+
+    fn wait(&mut self) {
+        for _ in 0..16 {
+            self.now += Duration::from_secs(5);
+            self.look(true);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.again.extend(self.unkept.drain(..));
+        self.order.clear();
+        self.tail = Tail::new(self.paths.clone(), self.options.clone(), Some(self.state.clone()));
+        self.look(false);
+    }
+
+    /// All whole lines on disk are owed from now on.
+    fn note_owed(&mut self) {
+        let mut files = self.rotated();
+        files.push(self.path("access.log"));
+        for file in files {
+            let text = text_of(&file);
+            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            self.owed.extend(whole.lines().filter_map(number_of).filter(|number| *number < 800_000));
+        }
+    }
+
+    fn end(mut self) {
+        self.wait();
+        self.wait();
+        let owed = self.owed.iter().filter(|number| !self.spoilt.contains(number));
+        let lost: Vec<_> = owed.filter(|number| !self.told.contains_key(number)).collect();
+        assert!(lost.is_empty(), "lost: {lost:?}; notices: {:?}", self.tail.notices());
+    }
+}
+
+fn writer(path: &Path) -> File {
+    OpenOptions::new().append(true).create(true).open(path).unwrap()
+}
+
+/// The text of a file, as far as it can be unpacked.
+fn text_of(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let mut text = Vec::new();
+    if bytes.starts_with(b"\x1f\x8b") {
+        let _ = MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text);
+    } else {
+        text = bytes;
+    }
+    String::from_utf8(text).unwrap()
+}
+
+fn programs() -> u32 {
+    std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_lost_doubled_or_garbled(folder: bool, old: bool, steps in prop::collection::vec(step(), 1..40)) {
+        let mut world = World::new(folder, old);
+        for step in steps {
+            world.step(step);
+        }
+        world.end();
+    }
+}
