@@ -48,6 +48,7 @@ pub(super) struct Exec {
     in_flight: usize,
     state: State,
     pace: Pace,
+    patience: Duration,
     trouble: Trouble,
     notices: Vec<String>,
 }
@@ -72,16 +73,16 @@ enum State {
 
 impl Exec {
     pub(super) fn start(program: PathBuf, silent: bool, now: Instant) -> Result<Self, ActionError> {
-        Self::with_pace(program, silent, Pace::default(), now)
+        Self::with_pace(program, silent, Pace::default(), PATIENCE, now)
     }
 
-    fn with_pace(program: PathBuf, silent: bool, mut pace: Pace, now: Instant) -> Result<Self, ActionError> {
+    fn with_pace(program: PathBuf, silent: bool, mut pace: Pace, patience: Duration, now: Instant) -> Result<Self, ActionError> {
         match spawn(&program, silent) {
             Ok(state) => {
                 pace.started(now);
                 let trouble = Trouble::new(format!("--exec {}", program.display()));
                 let (queue, notices) = (Queue::default(), Vec::new());
-                Ok(Self { program, silent, queue, given: 0, part: 0, in_flight: 0, state, pace, trouble, notices })
+                Ok(Self { program, silent, queue, given: 0, part: 0, in_flight: 0, state, pace, patience, trouble, notices })
             }
             Err(error) => Err(ActionError::Exec { program, error }),
         }
@@ -112,7 +113,7 @@ impl Exec {
                 Ok(Some(status)) => self.rest(&status, now),
                 _ if now >= *at => {
                     signal(child, *next);
-                    (*next, *at) = (Signal::KILL, now + PATIENCE);
+                    (*next, *at) = (Signal::KILL, now + self.patience);
                 }
                 _ => {}
             },
@@ -197,7 +198,7 @@ impl Exec {
         self.state = match std::mem::replace(&mut self.state, resting) {
             State::Running { child, stdin } => {
                 drop(stdin);
-                State::Leaving { child, next: Signal::TERM, at: now + PATIENCE }
+                State::Leaving { child, next: Signal::TERM, at: now + self.patience }
             }
             other => other,
         };
@@ -208,10 +209,10 @@ impl Exec {
         if matches!(self.state, State::Resting { .. }) && !self.queue.is_empty() {
             self.start_again(Instant::now());
         }
-        self.give_the_rest(Instant::now() + PATIENCE);
+        self.give_the_rest(Instant::now() + self.patience);
         self.leave(Instant::now());
         if let State::Leaving { child, .. } = &mut self.state {
-            if ends_until(child, Instant::now() + PATIENCE) {
+            if ends_until(child, Instant::now() + self.patience) {
                 // It read on to the end of the pipe, or knew why not.
                 (0..self.given).for_each(|_| self.queue.pop());
             } else {
