@@ -58,7 +58,7 @@ fn turn_until(exec: &mut Exec, mut done: impl FnMut(&Exec) -> bool) -> Vec<Strin
 }
 
 fn lines(count: usize) -> String {
-    (0..count).map(|n| format!("{{\"alert\":{n}}}\n")).collect()
+    (0..count).fold(String::new(), |lines, n| lines + &format!("{{\"alert\":{n}}}\n"))
 }
 
 fn tell_all(exec: &mut Exec, lines: &str) {
