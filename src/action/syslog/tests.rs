@@ -1,4 +1,5 @@
 use std::fs;
+use std::net::Shutdown;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
@@ -24,6 +25,12 @@ fn received(socket: &UnixDatagram) -> Option<String> {
     let mut bytes = [0; 8192];
     let length = socket.recv(&mut bytes).ok()?;
     Some(String::from_utf8(bytes[..length].to_vec()).unwrap())
+}
+
+/// Ends a daemon. A child that another test is about to start holds its socket too, for an instant: it must be deaf by then.
+fn end(socket: UnixDatagram) {
+    socket.shutdown(Shutdown::Both).unwrap();
+    drop(socket);
 }
 
 /// The texts that came.
@@ -94,13 +101,13 @@ fn a_daemon_that_was_started_again_is_found() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
     let mut syslog = Syslog::connect(path.clone()).unwrap();
-    drop(socket);
+    end(socket);
     fs::remove_file(&path).unwrap();
     let socket = listen(&path);
     syslog.tell(Severity::Low, "one", now);
     assert_eq!(texts(&socket), ["one"]);
 
-    drop(socket);
+    end(socket);
     for later in [0, 1, 2] {
         syslog.tell(Severity::Low, "while it was away", now + Duration::from_secs(later));
         syslog.turn(now + Duration::from_secs(later), &mut notices);
@@ -109,11 +116,12 @@ fn a_daemon_that_was_started_again_is_found() {
     let socket = listen(&path);
     syslog.turn(now + Duration::from_secs(3), &mut notices);
     assert_eq!(texts(&socket), ["while it was away"; 3]);
-    let place = format!("--syslog {}", path.display());
-    assert_eq!(
-        notices,
-        [format!("{place}: connection refused; it is tried again, and up to 1000 alerts wait for it"), format!("{place}: works again")]
+    let place = format!("--syslog {}: ", path.display());
+    assert!(
+        notices[0].starts_with(&place) && notices[0].ends_with("; it is tried again, and up to 1000 alerts wait for it"),
+        "{notices:?}"
     );
+    assert_eq!(notices[1..], [format!("{place}works again")]);
 }
 
 #[test]
