@@ -7,7 +7,6 @@
 
 mod pace;
 
-use std::fmt::Display;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -48,6 +47,7 @@ pub(super) struct Exec {
     in_flight: usize,
     state: State,
     pace: Pace,
+    patience: Duration,
     trouble: Trouble,
     notices: Vec<String>,
 }
@@ -72,16 +72,16 @@ enum State {
 
 impl Exec {
     pub(super) fn start(program: PathBuf, silent: bool, now: Instant) -> Result<Self, ActionError> {
-        Self::with_pace(program, silent, Pace::default(), now)
+        Self::with_pace(program, silent, Pace::default(), PATIENCE, now)
     }
 
-    fn with_pace(program: PathBuf, silent: bool, mut pace: Pace, now: Instant) -> Result<Self, ActionError> {
+    fn with_pace(program: PathBuf, silent: bool, mut pace: Pace, patience: Duration, now: Instant) -> Result<Self, ActionError> {
         match spawn(&program, silent) {
             Ok(state) => {
                 pace.started(now);
                 let trouble = Trouble::new(format!("--exec {}", program.display()));
                 let (queue, notices) = (Queue::default(), Vec::new());
-                Ok(Self { program, silent, queue, given: 0, part: 0, in_flight: 0, state, pace, trouble, notices })
+                Ok(Self { program, silent, queue, given: 0, part: 0, in_flight: 0, state, pace, patience, trouble, notices })
             }
             Err(error) => Err(ActionError::Exec { program, error }),
         }
@@ -103,19 +103,19 @@ impl Exec {
     fn look(&mut self, now: Instant) {
         match &mut self.state {
             State::Running { child, .. } => {
-                if let Ok(Some(status)) = child.try_wait() {
+                if let Some(how) = ended(child) {
                     self.settle();
-                    self.rest(&status, now);
+                    self.rest(&how, now);
                 }
             }
-            State::Leaving { child, next, at } => match child.try_wait() {
-                Ok(Some(status)) => self.rest(&status, now),
-                _ if now >= *at => {
+            State::Leaving { child, next, at } => {
+                if let Some(how) = ended(child) {
+                    self.rest(&how, now);
+                } else if now >= *at {
                     signal(child, *next);
-                    (*next, *at) = (Signal::KILL, now + PATIENCE);
+                    (*next, *at) = (Signal::KILL, now + self.patience);
                 }
-                _ => {}
-            },
+            }
             State::Resting { until } if now >= *until => self.start_again(now),
             State::Resting { .. } => {}
         }
@@ -134,10 +134,10 @@ impl Exec {
     }
 
     /// The program ended.
-    fn rest(&mut self, status: &impl Display, now: Instant) {
+    fn rest(&mut self, how: &str, now: Instant) {
         let until = self.pace.ended(now);
         self.state = State::Resting { until };
-        self.say(&format!("the program ended ({status}); it is started again"), until, now);
+        self.say(&format!("the program ended ({how}); it is started again"), until, now);
     }
 
     fn say(&mut self, what: &str, until: Instant, now: Instant) {
@@ -197,7 +197,7 @@ impl Exec {
         self.state = match std::mem::replace(&mut self.state, resting) {
             State::Running { child, stdin } => {
                 drop(stdin);
-                State::Leaving { child, next: Signal::TERM, at: now + PATIENCE }
+                State::Leaving { child, next: Signal::TERM, at: now + self.patience }
             }
             other => other,
         };
@@ -208,10 +208,10 @@ impl Exec {
         if matches!(self.state, State::Resting { .. }) && !self.queue.is_empty() {
             self.start_again(Instant::now());
         }
-        self.give_the_rest(Instant::now() + PATIENCE);
+        self.give_the_rest(Instant::now() + self.patience);
         self.leave(Instant::now());
         if let State::Leaving { child, .. } = &mut self.state {
-            if ends_until(child, Instant::now() + PATIENCE) {
+            if ends_until(child, Instant::now() + self.patience) {
                 // It read on to the end of the pipe, or knew why not.
                 (0..self.given).for_each(|_| self.queue.pop());
             } else {
@@ -231,7 +231,7 @@ impl Exec {
             let now = Instant::now();
             self.feed(now);
             if let State::Running { child, .. } = &mut self.state
-                && let Ok(Some(_)) = child.try_wait()
+                && ended(child).is_some()
             {
                 self.settle();
                 self.state = State::Resting { until: now };
@@ -276,14 +276,24 @@ fn wait_for_room(stdin: &ChildStdin, most: Duration) {
     let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&most));
 }
 
-fn ends_until(child: &mut Child, deadline: Instant) -> bool {
-    loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < deadline => thread::sleep(LOOK),
-            Ok(None) => return false,
-            _ => return true,
-        }
+/// How a program ended, if it did.
+fn ended(child: &mut Child) -> Option<String> {
+    match child.try_wait() {
+        Ok(None) => None,
+        Ok(Some(status)) => Some(status.to_string()),
+        // Who started us may have told the system to wait for our children itself: it is gone, and nobody knows how.
+        Err(error) => Some(reason(&error)),
     }
+}
+
+fn ends_until(child: &mut Child, deadline: Instant) -> bool {
+    while ended(child).is_none() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+    true
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub enum StateError {
         /// A copy of it, where one could be made.
         kept: Option<PathBuf>,
     },
-    /// The system would not let us; the exit code is 4. The state is what it was.
+    /// The system would not let us; the exit code is 4. The state is whole.
     #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
     Failed {
         /// What was being done: `write`, say.

@@ -66,7 +66,8 @@ impl StateFolder {
         decode(&bytes).map(Some).map_err(|what| StateError::Damaged { path: self.path(), what, kept: self.keep(&bytes) })
     }
 
-    /// Replaces the state: on disk when this returns, and what it was when it fails.
+    /// Replaces the state: on disk when this returns, and what it was when it fails; but for the very last step, making
+    /// the folder durable: when that fails the new state has its place, and a power cut may bring the old one back.
     ///
     /// # Errors
     ///
