@@ -14,7 +14,7 @@ use super::keys::Input;
 use super::paint;
 use super::picture::Picture;
 use super::row::{Answer, HitRow};
-use super::shown::{Filtered, Shown};
+use super::shown::Filtered;
 use super::view::{Asked, Command, Page, View};
 use crate::alert::Alert;
 use crate::report::model::Hit;
@@ -117,7 +117,7 @@ impl Dashboard {
         self.changed = true;
         let filter = self.view.filter.clone();
         let picture = self.frozen.as_deref().unwrap_or(&self.live);
-        let shown = Shown { picture, tables: self.filtered.tables(picture, &filter), filter: &filter, order: self.view.order };
+        let shown = self.filtered.show(picture, &filter, self.view.order);
         let items = match &self.view.page {
             Page::Opened(subject) => shown.hits_of(subject),
             Page::Overview => shown.items(self.view.focus()),
@@ -151,7 +151,7 @@ impl Dashboard {
         let since = self.frozen.as_ref().map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);
         let filter = self.view.filter.clone();
         let picture = self.frozen.as_deref().unwrap_or(&self.live);
-        let shown = Shown { picture, tables: self.filtered.tables(picture, &filter), filter: &filter, order: self.view.order };
+        let shown = self.filtered.show(picture, &filter, self.view.order);
         paint::draw(&shown, &mut self.view, since, self.color, frame);
     }
 }

@@ -17,23 +17,23 @@ use crate::rules::{RuleChoice, RuleSet, load};
 use crate::time::LogTime;
 
 /// Sorted by id, like every rule set.
-const RULES: [(&str, &str, &str); 6] = [
-    ("cve/apache-traversal", "critical", "exposes"),
-    ("dotfiles/env", "high", "exposes"),
-    ("php/eval-stdin", "high", "exposes"),
-    ("sqli/union-select", "medium", "inconclusive"),
-    ("vcs/git-config", "high", "exposes"),
-    ("wordpress/login", "low", "inconclusive"),
+const RULES: [(&str, &str, &str, &str); 6] = [
+    ("cve/apache-traversal", "lfi", "critical", "exposes"),
+    ("dotfiles/env", "config-exposure", "high", "exposes"),
+    ("php/eval-stdin", "php-eval", "high", "exposes"),
+    ("sqli/union-select", "sqli", "medium", "inconclusive"),
+    ("vcs/git-config", "vcs-exposure", "high", "exposes"),
+    ("wordpress/login", "wordpress", "low", "inconclusive"),
 ];
 
 /// The rules, read like any others; what they match does not matter here.
 pub(super) fn rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
-        for (id, severity, answer) in RULES {
+        for (id, class, severity, answer) in RULES {
             let (family, name) = id.split_once('/').unwrap();
             let text = format!(
-                "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{name}'\nclass = '{family}'\n\
+                "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{name}'\nclass = '{class}'\n\
                  severity = '{severity}'\nanswer = '{answer}'\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
             );
             std::fs::write(folder.path().join(format!("{family}.toml")), text).unwrap();

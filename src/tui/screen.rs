@@ -4,12 +4,17 @@
 //! that ends without either calls [`leave`] first.
 
 use std::env;
-use std::io::{self, IsTerminal, stdout};
+use std::io::{self, IsTerminal, Stdout, Write, stdout};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ratatui::DefaultTerminal;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::layout::Rect;
 use thiserror::Error;
 
@@ -37,13 +42,32 @@ pub enum ScreenError {
 /// The terminal, while the live view has it.
 #[derive(Debug)]
 pub struct Screen {
-    terminal: DefaultTerminal,
+    terminal: Terminal<CrosstermBackend<Output>>,
+    held: Arc<AtomicBool>,
     drawn: Option<Instant>,
+}
+
+/// Standard output, while the live view has the terminal; afterwards nothing. The library has a last word when it goes,
+/// and where the terminal is gone before it, that word would make it panic.
+#[derive(Debug)]
+struct Output {
+    stdout: Stdout,
+    held: Arc<AtomicBool>,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.held.load(Ordering::SeqCst) { self.stdout.write(bytes) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.held.load(Ordering::SeqCst) { self.stdout.flush() } else { Ok(()) }
+    }
 }
 
 impl Screen {
     /// Takes the terminal: another page of it, and every key as it is pressed. Ctrl-C is a key from now on, no signal.
-    /// Nothing else may write to it until this is dropped.
+    /// Nothing else may write to it until this is dropped. For one time in a process: it adds to what is done on a panic.
     ///
     /// # Errors
     ///
@@ -56,13 +80,13 @@ impl Screen {
         if term.is_empty() || term == "dumb" {
             return Err(ScreenError::Dumb(term));
         }
-        match ratatui::try_init() {
-            Ok(terminal) => Ok(Self { terminal, drawn: None }),
-            Err(failure) => {
-                leave();
-                Err(ScreenError::Refused(failure))
-            }
-        }
+        let held = Arc::new(AtomicBool::new(true));
+        give_back_on_panic(Arc::clone(&held));
+        let output = Output { stdout: stdout(), held: Arc::clone(&held) };
+        take(output).map(|terminal| Self { terminal, held: Arc::clone(&held), drawn: None }).map_err(|failure| {
+            give_back(&held);
+            ScreenError::Refused(failure)
+        })
     }
 
     /// How long until it may be drawn again; `None` when nothing changed.
@@ -103,13 +127,34 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        give_back(&self.held);
+    }
+}
+
+fn take(mut output: Output) -> io::Result<Terminal<CrosstermBackend<Output>>> {
+    enable_raw_mode()?;
+    execute!(output, EnterAlternateScreen)?;
+    Terminal::new(CrosstermBackend::new(output))
+}
+
+/// What a panic says is to be read on the terminal as it was.
+fn give_back_on_panic(held: Arc<AtomicBool>) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |about| {
+        give_back(&held);
+        usual(about);
+    }));
+}
+
+fn give_back(held: &AtomicBool) {
+    if held.swap(false, Ordering::SeqCst) {
         leave();
     }
 }
 
-/// Gives the terminal back, as far as it can be. Harmless when the live view does not have it, but for leaving a page.
+/// Gives the terminal back, as far as it can be: for a process that ends while it has it and drops nothing.
 pub fn leave() {
     // It may be gone, and then there is nobody to tell.
-    let _ = ratatui::try_restore();
-    let _ = execute!(stdout(), Show);
+    let _ = disable_raw_mode();
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
 }

@@ -3,6 +3,7 @@
 //! With a filter the tables are counted anew from the latest hits that match, so that all panels speak of the same
 //! requests. Lists rows; draws nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::alarm::AlarmRow;
@@ -103,6 +104,8 @@ pub(super) struct Shown<'p> {
     pub(super) picture: &'p Picture,
     /// Those of the picture, or those of the filter.
     pub(super) tables: &'p Tables,
+    /// The hits that are kept, oldest first: all, or those that the filter lets through.
+    pub(super) hits: &'p VecDeque<Arc<HitRow>>,
     pub(super) filter: &'p str,
     pub(super) order: Order,
 }
@@ -115,7 +118,7 @@ impl<'p> Shown<'p> {
             Panel::Clients => self.entries(&self.tables.clients),
             Panel::Paths => self.entries(&self.tables.paths),
             Panel::Rules => self.entries(&self.tables.rules),
-            Panel::Latest => self.hits(|_| true),
+            Panel::Latest => self.hits.iter().rev().map(|row| Item::Hit(row)).collect(),
             Panel::Alarms => self.alarms(),
         }
     }
@@ -129,46 +132,35 @@ impl<'p> Shown<'p> {
         matching.map(|row| Item::Alarm(row)).collect()
     }
 
-    fn hits(&self, wanted: impl Fn(&HitRow) -> bool) -> Vec<Item<'p>> {
-        let matching = self.picture.hits.iter().rev().filter(|row| wanted(row) && row.has(self.filter));
-        matching.map(|row| Item::Hit(row)).collect()
-    }
-
-    /// How many of the hits that are kept the filter lets through.
-    pub(super) fn matching(&self) -> u64 {
-        self.picture.hits.iter().filter(|row| row.has(self.filter)).count() as u64
-    }
-
     /// The latest hits of something, latest first.
     pub(super) fn hits_of(&self, subject: &Subject) -> Vec<Item<'p>> {
-        self.hits(|row| subject.has(row))
+        self.hits.iter().rev().filter(|row| subject.has(row)).map(|row| Item::Hit(row)).collect()
     }
 }
 
-/// Tables of the hits that match a filter, counted when they are asked for and something changed.
+/// The hits that match a filter, and their tables: made when they are asked for and something changed.
 #[derive(Debug, Default)]
 pub(super) struct Filtered {
     filter: String,
     version: u64,
-    tables: Option<Tables>,
+    hits: VecDeque<Arc<HitRow>>,
+    tables: Tables,
 }
 
 impl Filtered {
-    /// The tables for a filter; those of the picture where there is none.
-    pub(super) fn tables<'t>(&'t mut self, picture: &'t Picture, filter: &str) -> &'t Tables {
+    /// A picture through a filter.
+    pub(super) fn show<'p>(&'p mut self, picture: &'p Picture, filter: &'p str, order: Order) -> Shown<'p> {
         if filter.is_empty() {
-            self.tables = None;
-            return &picture.tables;
+            *self = Self::default();
+            return Shown { picture, tables: &picture.tables, hits: &picture.hits, filter, order };
         }
         if self.filter != filter || self.version != picture.version {
-            self.tables = None;
+            self.hits = picture.hits.iter().filter(|row| row.has(filter)).cloned().collect();
+            self.tables = Tables::default();
+            self.hits.iter().for_each(|row| self.tables.count(row));
+            self.version = picture.version;
+            filter.clone_into(&mut self.filter);
         }
-        self.version = picture.version;
-        filter.clone_into(&mut self.filter);
-        self.tables.get_or_insert_with(|| {
-            let mut tables = Tables::default();
-            picture.hits.iter().filter(|row| row.has(filter)).for_each(|row: &Arc<HitRow>| tables.count(row));
-            tables
-        })
+        Shown { picture, tables: &self.tables, hits: &self.hits, filter, order }
     }
 }

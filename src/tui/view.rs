@@ -68,7 +68,7 @@ impl Mark {
     pub(super) fn scroll(&mut self, items: &[Item<'_>], rows: usize) -> usize {
         let at = self.position(items);
         let most = items.len().saturating_sub(rows);
-        self.first = self.first.clamp((at + 1).saturating_sub(rows), at).min(most);
+        self.first = self.first.clamp((at + 1).saturating_sub(rows.max(1)), at).min(most);
         self.first
     }
 }
@@ -135,7 +135,7 @@ impl View {
         match key.code {
             KeyCode::Char('q') => return Asked::Command(Command::Quit),
             KeyCode::Char('p' | ' ') => return Asked::Pause,
-            KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char('/') => self.typing = matches!(self.page, Page::Overview | Page::Opened(_)),
             KeyCode::Char('?') => self.turn_to(Page::Help),
             KeyCode::Char('l') => self.turn_to(Page::Logs),
             KeyCode::Char('s') => self.order = self.order.next(),

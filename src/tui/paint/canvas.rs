@@ -12,7 +12,7 @@ use super::super::text::{cut, width};
 use crate::finding::Severity;
 
 /// Columns that the flexible cell of a line is given before others lose theirs.
-const LEAST: u16 = 8;
+const LEAST: u16 = 12;
 
 /// What may be overlooked.
 pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);

@@ -49,29 +49,32 @@ fn summary(subject: &Subject, shown: &Shown<'_>) -> String {
 }
 
 /// A label and a line of what it says; no label where a text goes on.
-type Proof<'r> = Vec<(&'static str, &'r str)>;
+type Proof = Vec<(&'static str, String)>;
 
 /// All there is to say of a hit.
-fn proof(row: &HitRow, page: u16) -> Proof<'_> {
+fn proof(row: &HitRow, page: u16) -> Proof {
+    let status = row.status.map(|status| format!("{status} ")).unwrap_or_default();
     let said = [
-        ("rules", Some(&row.rules)),
-        ("target", Some(&row.target)),
-        ("decoded", row.decoded.as_ref()),
-        ("path", Some(&row.path).filter(|path| **path != row.target)),
-        ("agent", row.agent.as_ref()),
-        ("line", Some(&row.place)),
+        ("rules", Some(&*row.rules)),
+        ("answer", Some(&*format!("{status}{}", row.outcome))),
+        ("target", Some(&*row.target)),
+        ("line", Some(&*row.place)),
+        ("decoded", row.decoded.as_deref()),
+        ("path", Some(&*row.path).filter(|path| *path != &*row.target && Some(*path) != row.decoded.as_deref())),
+        ("host", row.host.as_deref()),
+        ("agent", row.agent.as_deref()),
     ];
     let room = usize::from(page.saturating_sub(LABEL)).max(1);
     let mut proof = Vec::new();
     for (label, text) in said {
-        let lines = pieces(text.map_or("", |text| text), room);
+        let lines = pieces(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         proof.extend(labels.zip(lines));
     }
     proof
 }
 
-fn draw_proof(proof: &Proof<'_>, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_proof(proof: &Proof, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.heading(Rect { height: area.height.min(1), ..area }, "CHOSEN HIT", "", BOLD);
     for (y, (label, text)) in (1..).zip(proof) {
         canvas.text(area, 0, y, label, DIM);

@@ -1,6 +1,7 @@
 //! The rows of each panel as cells.
 
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::super::alarm::AlarmRow;
 use super::super::number::short;
@@ -70,7 +71,7 @@ fn answered<'t>(entry: &'t Entry, client: u16, page: u16, canvas: &Canvas<'_>) -
 /// A name, how bad, how often; how many of these were answered.
 fn named<'t>(name: &'t str, entry: &Entry, canvas: &Canvas<'_>) -> Vec<Cell<'t>> {
     let answered = if entry.answered > 0 { format!("{}!", short(entry.answered)) } else { String::new() };
-    let style = if entry.answered > 0 { BOLD } else { canvas.severity(Severity::Low) };
+    let style = if entry.answered > 0 { BOLD } else { Style::new() };
     vec![
         Cell::new(Rest, 0, name).styled(style),
         Cell::new(Right(4), 3, answered).styled(canvas.alarm()),
@@ -81,14 +82,14 @@ fn named<'t>(name: &'t str, entry: &Entry, canvas: &Canvas<'_>) -> Vec<Cell<'t>>
 
 /// Time, severity, outcome, client, method, target, rules: what there is room for.
 fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<Cell<'t>> {
-    let outcome = if row.answered { canvas.alarm() } else { DIM };
+    let (outcome, target) = if row.answered { (canvas.alarm(), canvas.alarm()) } else { (DIM, Style::new()) };
     let mut cells = vec![
         Cell::new(Columns(TIME), 3, clock(row.time)).styled(DIM),
         severity(row.severity, 2, canvas),
         Cell::new(Columns(OUTCOME), 5, row.outcome.as_str()).styled(outcome),
         Cell::new(Columns(client), 1, &*row.client),
         Cell::new(Columns(METHOD), 6, &*row.method),
-        Cell::new(Rest, 0, &*row.target),
+        Cell::new(Rest, 0, &*row.target).styled(target),
     ];
     if page >= 90 {
         cells.push(Cell::new(Columns(page / 5), 4, &*row.rules).styled(DIM));

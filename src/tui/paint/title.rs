@@ -6,7 +6,6 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::super::number::{counted, short, size, tenths};
-use super::super::picture::HITS;
 use super::super::shown::Shown;
 use super::super::text::{of_machine, width};
 use super::super::view::{Page, View};
@@ -19,12 +18,14 @@ pub(super) fn draw(shown: &Shown<'_>, since: Option<u64>, area: Rect, canvas: &m
     let lag_style = if picture.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
     let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
     if let Some(since) = since {
-        parts.push((format!(" PAUSED +{} ", short(since)).into(), canvas.alarm().add_modifier(Modifier::REVERSED)));
+        parts.push((format!(" PAUSED, {} since ", counted(since, "hit", "hits")).into(), canvas.alarm().add_modifier(Modifier::REVERSED)));
     }
     parts.push((format!("{} requests/s", tenths(rate.requests)).into(), Style::new()));
     parts.push((format!("{} hits/s", tenths(rate.hits)).into(), BOLD));
     parts.push((format!("lag {}", size(picture.lag)).into(), lag_style));
-    parts.push((logs(shown), DIM));
+    if picture.log_count > 0 {
+        parts.push((logs(shown), DIM));
+    }
     let mut x = 0;
     for (part, style) in parts {
         let fits = x + 2 + width(&part) as u16 <= area.width;
@@ -54,7 +55,11 @@ pub(super) fn draw_keys(shown: &Shown<'_>, view: &View, paused: bool, area: Rect
     }
     let mut x = 0;
     if !filter.is_empty() {
-        let note = format!(" /{filter}: {} of the latest {} hits ", short(shown.matching()), short(HITS as u64));
+        let note = format!(
+            " /{filter}: {} of the latest {} ",
+            short(shown.hits.len() as u64),
+            counted(shown.picture.hits.len() as u64, "hit", "hits")
+        );
         x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
     }
     for (key, what) in keys(view, paused) {
