@@ -1,5 +1,6 @@
 //! Keeps the state: before the first line of a log is told, now and then, and at the end.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -22,6 +23,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Keeper {
     folder: Option<StateFolder>,
     rules: u64,
+    /// Logs that were not found, and since when.
+    absent: BTreeMap<u64, u64>,
     saved: Instant,
     /// Something was read since.
     behind: bool,
@@ -31,12 +34,12 @@ impl Keeper {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
     pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<Vec<Checkpoint>>), Failure> {
         let folder = settings.state.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.insecure_state)).transpose()?;
-        let keeper = |folder| Self { folder, rules, saved: Instant::now(), behind: false };
-        let Some(folder) = folder else { return Ok((keeper(None), None)) };
+        let keeper = |folder, absent| Self { folder, rules, absent, saved: Instant::now(), behind: false };
+        let Some(folder) = folder else { return Ok((keeper(None, BTreeMap::new()), None)) };
         if settings.reset_state {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load()? else { return Ok((keeper(Some(folder)), None)) };
+        let Some(mut state) = folder.load()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.quiet {
             let path = shown(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
@@ -44,7 +47,7 @@ impl Keeper {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
         state.forget_absent(is_there, now, KEEP_ABSENT);
-        Ok((keeper(Some(folder)), Some(state.checkpoints)))
+        Ok((keeper(Some(folder), state.absent), Some(state.checkpoints)))
     }
 
     /// Whether there is a state to keep.
@@ -65,7 +68,7 @@ impl Keeper {
     /// Saves how far the logs were read. Everything up to there must have been written out.
     pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        folder.save(&State { rules: self.rules, checkpoints, ..State::default() })?;
+        folder.save(&State { rules: self.rules, absent: self.absent.clone(), checkpoints })?;
         (self.saved, self.behind) = (Instant::now(), false);
         Ok(())
     }
