@@ -113,8 +113,12 @@ impl Place {
                 }
                 continue;
             }
+            if around.held_elsewhere(id) {
+                self.wanted.push((id, sibling.path));
+                continue;
+            }
             let taken = found.iter().any(|(_, log)| log.stamp.id == id);
-            if taken || around.held_elsewhere(id) || self.settled.get(&id) == Some(&sibling.stamp.content()) {
+            if taken || self.settled.get(&id) == Some(&sibling.stamp.content()) {
                 self.meet(id);
                 continue;
             }
@@ -226,6 +230,7 @@ impl Place {
         sibling: &Sibling,
         around: &mut Surroundings<'_>,
     ) -> io::Result<Option<Verdict>> {
+        self.claim(probe, sibling.stamp.id, around)?;
         let mut shorter = false;
         let mut same = None;
         for (index, past) in self.past.iter_mut().enumerate() {
