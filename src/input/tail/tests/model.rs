@@ -260,6 +260,7 @@ impl World {
         let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        self.torn.insert(line(self.next)[..self.begun].to_owned());
         let packed = packed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
         out.write_all(&packed[..packed.len() / 2]).unwrap();
