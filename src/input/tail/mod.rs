@@ -96,8 +96,8 @@ pub struct Tail {
     index: HashMap<PathBuf, usize>,
     /// Which place holds which file.
     held: HashMap<Id, usize>,
-    /// Checkpoints of a state that no place has claimed yet.
-    known: Vec<Checkpoint>,
+    /// Texts of a state that no place has claimed yet.
+    strays: Vec<Past>,
     /// The paths of that state.
     in_state: Vec<PathBuf>,
     numbers: Numbers,
@@ -117,15 +117,16 @@ impl Tail {
         for checkpoint in &known {
             numbers.note(checkpoint.generation);
         }
+        let in_state: Vec<_> = known.iter().map(path_of).collect();
         Self {
             options,
-            discovery: Discovery::new(paths, &known.iter().map(path_of).collect::<Vec<_>>()),
+            discovery: Discovery::new(paths, &in_state),
             discover_at: None,
             places: Vec::new(),
             index: HashMap::new(),
             held: HashMap::new(),
-            in_state: known.iter().map(path_of).collect(),
-            known,
+            in_state,
+            strays: known.iter().filter(|known| known.head.bytes > 0).map(past_of).collect(),
             numbers,
             notices: Vec::new(),
             buffer: Vec::new(),
@@ -146,6 +147,9 @@ impl Tail {
                 self.look_at(place, now);
             }
         }
+        for place in 0..self.places.len() {
+            self.hand_over(place);
+        }
         if self.places.iter_mut().fold(false, |moved, place| std::mem::take(&mut place.moved) | moved) {
             self.held.clear();
             for (index, place) in self.places.iter().enumerate() {
@@ -156,10 +160,22 @@ impl Tail {
 
     fn look_at(&mut self, index: usize, now: Instant) {
         let Some(place) = self.places.get_mut(index) else { return };
-        let Self { numbers, notices, held, .. } = self;
-        place.look(&mut Surroundings { now, numbers, notices, held, place: index });
+        let Self { numbers, notices, held, strays, .. } = self;
+        place.look(&mut Surroundings { now, numbers, notices, held, strays, place: index });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
+        }
+    }
+
+    /// Gives a place the logs that belong to it now, by their names, if another place has them whose path does not lead
+    /// to them any more: logs of a folder that were renamed.
+    fn hand_over(&mut self, index: usize) {
+        for (id, path) in self.places[index].wanted() {
+            let Some(holder) = self.held.get(&id).copied().filter(|holder| *holder != index) else { continue };
+            if let Some(log) = self.places.get_mut(holder).and_then(|holder| holder.give_up(id, &path)) {
+                self.held.insert(id, index);
+                self.places[index].take_over(log, path);
+            }
         }
     }
 
@@ -186,7 +202,10 @@ impl Tail {
     /// How far everything was read and handed out.
     pub fn checkpoints(&mut self) -> Vec<Checkpoint> {
         self.numbers.fresh = false;
-        let mut checkpoints = self.known.clone();
+        let mut checkpoints = Vec::new();
+        for stray in &self.strays {
+            checkpoints.push(stray.text.checkpoint_at(&stray.path, stray.id));
+        }
         for place in &self.places {
             place.checkpoints(&mut checkpoints);
         }
@@ -262,12 +281,8 @@ impl Tail {
         let started = self.discover_at.is_some();
         let begin = if self.options.from_start || in_state || started { Begin::Start } else { Begin::End };
         let mut place = Place::new(path.clone(), named, begin);
-        let (mine, others) = std::mem::take(&mut self.known).into_iter().partition(|known| place.is_family(&path_of(known)));
-        self.known = others;
-        for checkpoint in Vec::<Checkpoint>::into_iter(mine).filter(|checkpoint| checkpoint.head.bytes > 0) {
-            let id = (checkpoint.device, checkpoint.inode);
-            place.past.push(Past { text: Text::of(&checkpoint), id, path: path_of(&checkpoint), met: 0 });
-        }
+        let (mine, others) = std::mem::take(&mut self.strays).into_iter().partition(|stray| place.is_family(&stray.path));
+        (place.past, self.strays) = (mine, others);
         self.index.insert(path, self.places.len());
         self.places.push(place);
     }
@@ -284,6 +299,11 @@ fn view(log: &Log) -> Option<LogView<'_>> {
     let text = log.text.as_ref()?;
     let lag = if log.is_packed() { 0 } else { log.stamp.size.saturating_sub(text.offset) };
     Some(LogView { path: &log.path, generation: text.generation, offset: text.offset, lag, live: log.role == Role::Live })
+}
+
+/// The text that a checkpoint speaks of.
+fn past_of(checkpoint: &Checkpoint) -> Past {
+    Past { text: Text::of(checkpoint), id: (checkpoint.device, checkpoint.inode), path: path_of(checkpoint), met: 0 }
 }
 
 /// The path of a checkpoint.

@@ -34,6 +34,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) notices: &'a mut Vec<Notice>,
     /// Which place holds which file.
     pub(super) held: &'a HashMap<Id, usize>,
+    /// Texts of a state that no place has claimed.
+    pub(super) strays: &'a mut Vec<Past>,
     /// The number of the place that looks.
     pub(super) place: usize,
 }
@@ -85,6 +87,8 @@ pub(super) struct Place {
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
     alias: Option<Id>,
+    /// Siblings that another place holds.
+    pub(super) wanted: Vec<(Id, PathBuf)>,
     missing_since: Option<Instant>,
     told_missing: bool,
     /// What was last said to be wrong with the path.
@@ -110,6 +114,7 @@ impl Place {
             scan_at: None,
             moved: false,
             alias: None,
+            wanted: Vec::new(),
             missing_since: None,
             told_missing: false,
             trouble: None,
@@ -136,12 +141,13 @@ impl Place {
     /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
     /// followed, so that what comes there is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        for past in &self.past {
+        for past in self.past.iter().filter(|past| !past.text.is_weak()) {
             checkpoints.push(past.text.checkpoint_at(&past.path, past.id));
         }
         for log in &self.logs {
             let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
-            checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
+            let text = log.text.as_ref().filter(|text| !text.is_weak());
+            checkpoints.extend(text.map(|text| text.checkpoint_at(&log.path, id)));
         }
         if !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
@@ -256,6 +262,36 @@ impl Place {
         self.begin_live(around);
     }
 
+    /// The files that lie where this place looks and that another one has.
+    pub(super) fn wanted(&mut self) -> Vec<(Id, PathBuf)> {
+        let mut wanted = std::mem::take(&mut self.wanted);
+        wanted.extend(self.alias.map(|id| (id, self.path.clone())));
+        wanted
+    }
+
+    /// Hands on a log that lies at `path` now, if that is none of this place's.
+    pub(super) fn give_up(&mut self, id: Id, path: &Path) -> Option<Log> {
+        let is_given = |log: &Log| log.stamp.id == id && log.role == Role::Draining && !log.is_packed();
+        let index = self.logs.iter().position(is_given).filter(|_| !self.is_family(path))?;
+        self.moved = true;
+        Some(self.logs.remove(index))
+    }
+
+    /// Takes on a log that lies at `path` now.
+    pub(super) fn take_over(&mut self, mut log: Log, path: PathBuf) {
+        self.moved = true;
+        if path == self.path {
+            self.alias = None;
+            log.role = Role::Live;
+            log.unlinked_since = None;
+            log.path = path;
+            self.logs.push(log);
+        } else {
+            log.path = path;
+            self.logs.insert(0, log);
+        }
+    }
+
     /// Gives the live file its text, if it has any by now.
     fn begin_live(&mut self, around: &mut Surroundings<'_>) {
         let Some(live) = self.live() else { return };
@@ -280,14 +316,28 @@ impl Place {
             }
             return Ok(None);
         }
-        if let Some(known) = self.recognise(&mut probe, stamp.id)? {
+        if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
             return Ok(Some(known));
         }
         begin(file, self.begin, around.numbers)
     }
 
+    /// Claims the text of a file that was followed by a name of another family before a restart.
+    pub(super) fn claim(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<()> {
+        for index in 0..around.strays.len() {
+            let stray = &around.strays[index];
+            let likely = stray.text.offset > 0 || stray.id == id;
+            if likely && stray.text.likeness(probe)? == Likeness::Same {
+                self.past.push(around.strays.remove(index));
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the text of a file from those that are not read any more, or that lost their file.
-    fn recognise(&mut self, probe: &mut Probe, id: Id) -> io::Result<Option<Text>> {
+    fn recognise(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+        self.claim(probe, id, around)?;
         let mut found = None;
         for (index, past) in self.past.iter().enumerate() {
             let same_inode = past.id == id;

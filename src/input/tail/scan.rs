@@ -22,7 +22,7 @@ use super::stamp::{Id, Stamp};
 use super::text::{Likeness, Text};
 use crate::input::hole::read_full_at;
 use crate::input::magic::{self, Packing};
-use crate::source::TAIL;
+use crate::source::{HEAD, TAIL};
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
 const EVERY: Duration = Duration::from_secs(5);
@@ -113,8 +113,12 @@ impl Place {
                 }
                 continue;
             }
+            if around.held_elsewhere(id) {
+                self.wanted.push((id, sibling.path));
+                continue;
+            }
             let taken = found.iter().any(|(_, log)| log.stamp.id == id);
-            if taken || around.held_elsewhere(id) || self.settled.get(&id) == Some(&sibling.stamp.content()) {
+            if taken || self.settled.get(&id) == Some(&sibling.stamp.content()) {
                 self.meet(id);
                 continue;
             }
@@ -195,7 +199,8 @@ impl Place {
             let log = &mut self.logs[index];
             if !matches!(log.role, Role::Lost { .. }) {
                 if is_copy(log, probe)? {
-                    return Ok(Some(Verdict::Settled));
+                    let final_copy = probe.packed() && probe.is_whole();
+                    return self.note_copy(final_copy, probe, file, sibling, around).map(Some);
                 }
                 continue;
             }
@@ -205,7 +210,7 @@ impl Place {
                 _ if !probe.is_whole() => return Ok(Some(Verdict::Later)),
                 Likeness::Shorter => {
                     // Copied before all was read: there is nothing to be found that was not told.
-                    return Ok(Some(Verdict::Settled));
+                    return self.note_copy(true, probe, file, sibling, around).map(Some);
                 }
                 Likeness::Same => {
                     log.role = Role::Draining;
@@ -219,6 +224,21 @@ impl Place {
         self.known_past(probe, file, sibling, around)
     }
 
+    /// A copy that holds less than a text's known beginning is not known by that from a state's print of it: it is noted
+    /// as a text of its own, once nothing more comes to it.
+    fn note_copy(
+        &mut self,
+        is_final: bool,
+        probe: &Probe,
+        file: &Arc<File>,
+        sibling: &Sibling,
+        around: &mut Surroundings<'_>,
+    ) -> io::Result<Verdict> {
+        let known = self.past.iter().any(|past| past.id == sibling.stamp.id && past.text.offset == probe.likely_len());
+        let short = probe.head().len() < HEAD && probe.head().contains(&b'\n') && !known;
+        if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
+    }
+
     fn known_past(
         &mut self,
         probe: &mut Probe,
@@ -226,6 +246,7 @@ impl Place {
         sibling: &Sibling,
         around: &mut Surroundings<'_>,
     ) -> io::Result<Option<Verdict>> {
+        self.claim(probe, sibling.stamp.id, around)?;
         let mut shorter = false;
         let mut same = None;
         for (index, past) in self.past.iter_mut().enumerate() {

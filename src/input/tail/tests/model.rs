@@ -51,7 +51,7 @@ enum Step {
     Wait,
     /// Kills and starts anew with the checkpoints kept last.
     Kill,
-    /// Moves the log away, looks, and moves it back.
+    /// Moves the log away, looks, moves it back, and looks.
     AwayAndBack,
 }
 
@@ -170,6 +170,8 @@ impl World {
                         fs::remove_file(self.path("away")).unwrap();
                     } else {
                         fs::rename(self.path("away"), self.path("access.log")).unwrap();
+                        // In a folder `away` is a log of its own: that it became another one has to be seen.
+                        self.look(true);
                     }
                 }
             }
@@ -258,6 +260,7 @@ impl World {
         let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        self.torn.insert(line(self.next)[..self.begun].to_owned());
         let packed = packed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
         out.write_all(&packed[..packed.len() / 2]).unwrap();
@@ -274,6 +277,9 @@ impl World {
     fn look(&mut self, keep: bool) {
         self.note_owed();
         self.now += Duration::from_millis(250);
+        // Woken, as by a system that tells of everything: a line that comes late to a closed log is seen at once.
+        let names = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        self.tail.look(self.now, Some(&names.collect()));
         self.tail.look(self.now, None);
         if self.tail.has_new() {
             self.keep();
