@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, FromArgMatches};
+use clap::{ArgAction, Args, FromArgMatches};
 
 use super::*;
 use crate::cli::follow::FollowOwnArgs;
@@ -97,8 +97,47 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             keys.push(name.to_owned());
         }
     }
-    keys.extend(["min-probers", "emit-rules"].map(str::to_owned));
+    keys.extend(own_flags().get_arguments().map(|flag| flag.get_long().expect("a flag").to_owned()));
     assert_eq!(keys, file::keys());
+}
+
+/// The flags that only one subcommand has.
+fn own_flags() -> clap::Command {
+    OwnArgs::augment_args(clap::Command::new("probewatch"))
+}
+
+/// Something to say with each flag of `follow` that is not its default.
+fn follow_sample(name: &str) -> &'static str {
+    match name {
+        "from-start" | "reset-state" | "insecure-state" | "poll" | "tui" => "true",
+        "state" | "exec" | "alert-file" | "syslog" => "x",
+        "poll-interval" | "quiet-for" | "cooldown" => "7s",
+        "fold" => "off",
+        other => panic!("a new flag of follow, --{other}: add something to say with it"),
+    }
+}
+
+#[test]
+fn every_flag_of_follow_has_a_variable_and_a_key_and_changes_the_settings() {
+    let of_follow = FollowOwnArgs::augment_args(clap::Command::new("probewatch")).disable_help_flag(true);
+    let default = follow_settings(flags(&["x"]), FollowOwnArgs::default()).expect("fine");
+    for flag in of_follow.get_arguments() {
+        let name = flag.get_long().expect("a flag");
+        let value = follow_sample(name);
+        let (argument, line) = match flag.get_action() {
+            ArgAction::SetTrue => (format!("--{name}"), format!("{name} = true")),
+            _ => (format!("--{name}={value}"), format!("{name} = '{value}'")),
+        };
+        let matches = of_follow.clone().try_get_matches_from(["probewatch", &argument]).expect("a flag");
+        let typed = FollowOwnArgs::from_arg_matches(&matches).expect("a flag").as_given();
+        assert_ne!(typed, FollowOwnArgs::default(), "{name}");
+        assert_eq!(typed.clone().or(FollowOwnArgs::default()), typed, "{name} is lost above another layer");
+        assert_eq!(FollowOwnArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
+        let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
+        assert_eq!(environment::read(&here(&[(&variable, value)]).variables).expect("fine").1.follow, typed, "{variable}");
+        assert_eq!(file::parse_own(&line).expect("fine").follow, typed, "{line}");
+        assert_ne!(follow_settings(flags(&["x"]), typed).expect("fine"), default, "{name} changes nothing");
+    }
 }
 
 #[test]
