@@ -20,15 +20,27 @@ pub(super) struct Stop {
 pub(super) fn listen() -> Stop {
     let stop = Stop::default();
     for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
-        // The order matters: the second signal must find the flag that the first one set.
+        // Before the flag is set by the same signal: only the second one must find it.
         let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.came));
-        let _ = flag::register_usize(signal, Arc::clone(&stop.which), usize::from(exit.code()));
-        let _ = flag::register(signal, Arc::clone(&stop.came));
+        stop.note(signal, exit);
     }
     stop
 }
 
+/// The same, but no signal ends it at once: whoever has taken the terminal must give it back first.
+pub(super) fn listen_patiently() -> Stop {
+    let stop = Stop::default();
+    stop.note(SIGINT, Exit::Interrupted);
+    stop.note(SIGTERM, Exit::Terminated);
+    stop
+}
+
 impl Stop {
+    fn note(&self, signal: i32, exit: Exit) {
+        let _ = flag::register_usize(signal, Arc::clone(&self.which), usize::from(exit.code()));
+        let _ = flag::register(signal, Arc::clone(&self.came));
+    }
+
     /// Becomes true when a signal comes.
     pub(super) fn flag(&self) -> &AtomicBool {
         &self.came

@@ -16,6 +16,7 @@ mod floors;
 mod hostile;
 mod laws;
 mod learn;
+mod live_view;
 mod memory;
 mod outputs;
 mod packed;

@@ -36,7 +36,7 @@ pub fn run(settings: &FollowSettings) -> Exit {
 }
 
 fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
-    let signals = Signals::listen();
+    let signals = Signals::listen(settings.tui);
     let mut brief = Brief::read(settings)?;
     if !settings.quiet {
         message::warnings(brief.rules.warnings());

@@ -19,8 +19,10 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Listens from now on. Where the system will not let us, its own way of dealing with a signal stays.
-    pub(super) fn listen() -> Self {
-        let signals = Self { stop: signals::listen(), reload: Arc::default(), summary: Arc::default() };
+    /// `has_terminal`: no signal may end it at once.
+    pub(super) fn listen(has_terminal: bool) -> Self {
+        let stop = if has_terminal { signals::listen_patiently() } else { signals::listen() };
+        let signals = Self { stop, reload: Arc::default(), summary: Arc::default() };
         let _ = flag::register(SIGHUP, Arc::clone(&signals.reload));
         let _ = flag::register(SIGUSR1, Arc::clone(&signals.summary));
         signals
