@@ -82,7 +82,10 @@ Alerts:
   answered   a probe was answered, and the answer means something
   campaign   many clients asked for the same unusual paths within minutes
   threshold  a rule's own 'window' was filled: a flood of log-ins, say
-  They stand out among the lines, and go to --exec, --alert-file and --syslog.
+  They stand out among the lines, and go to --exec, --alert-file and --syslog. As JSON an alert has
+  kind, severity, first_time, last_time, client, path (null where it is about many), hits, clients,
+  paths, rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose
+  threshold it was) and text.
 
 Signals:
   INT, TERM  finish the line, note how far it came, print the summary; a second one ends at once

@@ -41,7 +41,17 @@ enum Tone {
     /// An object a hit, for programs.
     Ndjson(Sink),
     /// The live view; its keys are read while it is there.
-    View { dashboard: Box<Dashboard>, screen: Screen, _keys: Keys },
+    View(Box<LiveView>),
+}
+
+/// The live view, and the terminal it has.
+#[derive(Debug)]
+struct LiveView {
+    dashboard: Dashboard,
+    screen: Screen,
+    _keys: Keys,
+    /// The answer that was last known to be given to everything: site, status and size.
+    catch_all: Option<(Vec<u8>, Option<u16>, Option<u64>)>,
 }
 
 /// Lines for people, and what they are written on.
@@ -61,7 +71,7 @@ impl Voice {
         let tone = if settings.tui {
             let screen = Screen::enter()?;
             let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
-            Tone::View { dashboard: Box::new(Dashboard::new(now, color)), screen, _keys: keys }
+            Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys, catch_all: None }))
         } else if settings.ndjson {
             Tone::Ndjson(Sink::stdout())
         } else {
@@ -77,8 +87,8 @@ impl Voice {
         match &mut self.tone {
             Tone::Lines(speech) => speech.hit(now, live, rules),
             Tone::Ndjson(out) => ndjson::write(&live.hit, rules, out),
-            Tone::View { dashboard, .. } => {
-                dashboard.hit(now, &live.hit, rules);
+            Tone::View(view) => {
+                view.hit(now, live, rules);
                 Ok(())
             }
         }
@@ -93,22 +103,22 @@ impl Voice {
             }
             Tone::Ndjson(_) if self.quiet => {}
             Tone::Ndjson(_) => message::plain(&alert::text(raised, rules)),
-            Tone::View { dashboard, .. } => dashboard.alert(raised, rules),
+            Tone::View(view) => view.dashboard.alert(raised, rules),
         }
         Ok(())
     }
 
     /// Counts requests, for the live view.
     pub(super) fn requests(&mut self, now: Instant, requests: u64) {
-        if let Tone::View { dashboard, .. } = &mut self.tone {
-            dashboard.requests(now, requests);
+        if let Tone::View(view) = &mut self.tone {
+            view.dashboard.requests(now, requests);
         }
     }
 
     /// Tells something that is no hit; a text of ours.
     pub(super) fn notice(&mut self, text: &str) {
         match &mut self.tone {
-            Tone::View { dashboard, .. } => dashboard.notice(text),
+            Tone::View(view) => view.dashboard.notice(text),
             _ if self.quiet => {}
             _ => message::notice(&shown(text)),
         }
@@ -117,28 +127,28 @@ impl Voice {
     /// Tells what went wrong and does not end the run.
     pub(super) fn error(&mut self, text: &str) {
         match &mut self.tone {
-            Tone::View { dashboard, .. } => dashboard.notice(text),
+            Tone::View(view) => view.dashboard.notice(text),
             _ => message::error(&message::shown_lines(text)),
         }
     }
 
     /// How the logs stand, for the live view; asked for only there.
     pub(super) fn logs(&mut self, logs: impl FnOnce() -> Vec<LogRow>) {
-        if let Tone::View { dashboard, .. } = &mut self.tone {
-            dashboard.logs(logs());
+        if let Tone::View(view) = &mut self.tone {
+            view.dashboard.logs(logs());
         }
     }
 
     /// What a person pressed.
     pub(super) fn input(&mut self, input: Input) -> Option<Command> {
-        let Tone::View { dashboard, .. } = &mut self.tone else { return None };
-        dashboard.input(input)
+        let Tone::View(view) = &mut self.tone else { return None };
+        view.dashboard.input(input)
     }
 
     /// Draws all of it anew.
     pub(super) fn redraw(&mut self, now: Instant) -> Result<(), Failure> {
-        let Tone::View { dashboard, screen, .. } = &mut self.tone else { return Ok(()) };
-        screen.redraw(dashboard, now).map_err(Failure::Terminal)
+        let Tone::View(view) = &mut self.tone else { return Ok(()) };
+        view.screen.redraw(&mut view.dashboard, now).map_err(Failure::Terminal)
     }
 
     /// Tells what is due by now, and lets go of what was held back.
@@ -146,9 +156,9 @@ impl Voice {
         match &mut self.tone {
             Tone::Lines(speech) => self.spoke |= speech.turn(now, rules).map_err(|error| speech.out.explain(error))?,
             Tone::Ndjson(_) => {}
-            Tone::View { dashboard, screen, .. } => {
-                dashboard.tick(now);
-                screen.draw(dashboard, now).map_err(Failure::Terminal)?;
+            Tone::View(view) => {
+                view.dashboard.tick(now);
+                view.screen.draw(&mut view.dashboard, now).map_err(Failure::Terminal)?;
             }
         }
         self.flush()
@@ -159,7 +169,7 @@ impl Voice {
         match &self.tone {
             Tone::Lines(speech) => speech.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
             Tone::Ndjson(_) => None,
-            Tone::View { dashboard, screen, .. } => screen.due(dashboard, now),
+            Tone::View(view) => view.screen.due(&view.dashboard, now),
         }
     }
 
@@ -180,7 +190,7 @@ impl Voice {
         let out = match &mut self.tone {
             Tone::Lines(speech) => &mut speech.out,
             Tone::Ndjson(out) => out,
-            Tone::View { .. } => return Ok(()),
+            Tone::View(_) => return Ok(()),
         };
         out.flush().map_err(|error| out.explain(error).into())
     }
@@ -190,13 +200,13 @@ impl Voice {
         match &self.tone {
             Tone::Lines(speech) => speech.out.explain(error).into(),
             Tone::Ndjson(out) => out.explain(error).into(),
-            Tone::View { .. } => Failure::Terminal(error),
+            Tone::View(_) => Failure::Terminal(error),
         }
     }
 
     /// Whether whoever read the hits has left: there is no need to wait for the next one.
     pub(super) fn is_deserted(&self) -> bool {
-        !matches!(self.tone, Tone::View { .. }) && stdout::is_deserted()
+        !matches!(self.tone, Tone::View(_)) && stdout::is_deserted()
     }
 
     /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
@@ -218,16 +228,30 @@ impl Voice {
                 message::plain(String::from_utf8_lossy(&text).trim_end());
                 Ok(())
             }
-            Tone::View { .. } => Ok(()),
+            Tone::View(_) => Ok(()),
         }
     }
 
     /// Gives the terminal back, if it was taken; what follows is told as lines.
     pub(super) fn leave(&mut self) {
-        if let Tone::View { .. } = self.tone {
+        if let Tone::View(_) = self.tone {
             let Page { width, color } = screen::of(self.color, false);
             let speech = Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold: None, measured: Instant::now() };
             self.tone = Tone::Lines(Box::new(speech));
+        }
+    }
+}
+
+impl LiveView {
+    fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) {
+        let hit = &live.hit;
+        self.dashboard.hit(now, hit, rules);
+        let (Some(true), Some(status)) = (hit.catch_all, hit.status) else { return };
+        let site = hit.host.unwrap_or(hit.source);
+        let answer = (site.to_vec(), hit.status, hit.bytes);
+        if self.catch_all.as_ref() != Some(&answer) {
+            self.dashboard.catch_all(site, status, hit.bytes);
+            self.catch_all = Some(answer);
         }
     }
 }
