@@ -141,13 +141,12 @@ impl Place {
     /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
     /// followed, so that what comes there is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        for past in self.past.iter().filter(|past| !past.text.is_weak()) {
+        for past in &self.past {
             checkpoints.push(past.text.checkpoint_at(&past.path, past.id));
         }
         for log in &self.logs {
             let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
-            let text = log.text.as_ref().filter(|text| !text.is_weak());
-            checkpoints.extend(text.map(|text| text.checkpoint_at(&log.path, id)));
+            checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
         }
         if !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
@@ -308,7 +307,7 @@ impl Place {
     }
 
     /// The text of the live file: one that is known, or a new one.
-    pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+    fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
         let mut probe = Probe::new(file)?;
         if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
             if self.named {

@@ -235,7 +235,7 @@ impl Place {
         around: &mut Surroundings<'_>,
     ) -> io::Result<Verdict> {
         let known = self.past.iter().any(|past| past.id == sibling.stamp.id && past.text.offset == probe.likely_len());
-        let short = probe.head().len() < HEAD && probe.head().contains(&b'\n') && !known;
+        let short = probe.head().len() < HEAD && !known;
         if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
     }
 
