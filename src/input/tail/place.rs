@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::begin::{Begin, begin};
+use super::begin::{Begin, begin, is_too_little};
 use super::family::rank;
 use super::log::{Log, Role};
 use super::notice::Notice;
@@ -313,6 +313,9 @@ impl Place {
             if self.named {
                 self.trouble(around, "is packed; only plain logs are followed");
             }
+            return Ok(None);
+        }
+        if is_too_little(probe.head()) {
             return Ok(None);
         }
         if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {

@@ -138,7 +138,7 @@ impl Text {
     pub(super) fn likeness(&self, file: &mut Probe) -> io::Result<Likeness> {
         if !self.begins(file.head()) {
             let known = self.head.bytes.get(..file.head().len());
-            let within = file.head().len() < self.head.len() && !file.head().is_empty() && known == Some(file.head());
+            let within = file.head().len() < self.head.len() && file.head().contains(&b'\n') && known == Some(file.head());
             return Ok(if within { Likeness::Shorter } else { Likeness::Other });
         }
         // Less than a line is how other texts begin, too.
