@@ -324,7 +324,8 @@ impl World {
         let same = first.starts_with(&text) || text.starts_with(&*first);
         assert!(same, "two lines have the name {id:?}: {first} and {text}");
         let Some(number) = number_of(&text) else {
-            assert!(self.is_unfinished(&text) || self.torn.contains(&text), "garbled: {text}");
+            let torn = |this: &Self| this.torn.contains(&text) || this.spoilt.iter().any(|number| line(*number).contains(&text));
+            assert!(self.is_unfinished(&text) || torn(self), "garbled: {text}");
             return;
         };
         assert!(number < 800_000, "old: {text}");
@@ -341,7 +342,8 @@ impl World {
     /// The beginning of the line that is being written, in a file that was closed for good.
     fn is_unfinished(&mut self, text: &str) -> bool {
         let line = line(self.next);
-        let unfinished = self.begun > 0 && text == &line[..self.begun];
+        let begun = &line[..self.begun];
+        let unfinished = self.begun > 0 && (text == begun || self.spoilt.contains(&self.next) && begun.ends_with(text));
         if unfinished {
             // Its rest may come all the same, as a line of its own.
             self.spoilt.insert(self.next);
