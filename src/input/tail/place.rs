@@ -83,6 +83,8 @@ pub(super) struct Place {
     /// The number of the next scan for siblings, and when it is due.
     pub(super) scans: u64,
     pub(super) scan_at: Option<Instant>,
+    /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
+    pub(super) rescans: u32,
     /// Files that are held changed.
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
@@ -112,6 +114,7 @@ impl Place {
             old_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
+            rescans: 0,
             moved: false,
             alias: None,
             wanted: Vec::new(),
@@ -194,8 +197,13 @@ impl Place {
         if live.stamp.size != stamp.size {
             live.quiet_since = around.now;
         }
+        let changed = live.stamp != stamp;
         live.stamp = stamp;
         if live.text.is_none() {
+            // It may have held a text that was copied and truncated since.
+            if changed {
+                self.scan_soon();
+            }
             if stamp.size > 0 {
                 self.begin_live(around);
             }
@@ -227,8 +235,7 @@ impl Place {
         let cut = is_cut(old, &file);
         old.lose(around.now);
         self.logs.insert(index + 1, new);
-        self.settled.clear();
-        self.scan_at = None;
+        self.scan_soon();
         cut
     }
 
@@ -371,8 +378,7 @@ impl Place {
             live.quiet_since = now;
             live.count_links();
         }
-        self.settled.clear();
-        self.scan_at = None;
+        self.scan_soon();
     }
 
     fn missing(&mut self, around: &mut Surroundings<'_>) {
