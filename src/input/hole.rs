@@ -52,6 +52,38 @@ fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
     Ok(start..end)
 }
 
+/// Blocks of written NULs that are looked through before a file is taken to end in them.
+const NUL_BLOCKS: u32 = 4;
+
+/// Where the next byte from `from` on is that is not NUL; `None` where there is none, or none near.
+///
+/// Moves the file's position.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn text_behind(file: &File, from: u64) -> io::Result<Option<u64>> {
+    let mut at = from;
+    let mut block = vec![0; BLOCK];
+    for _ in 0..NUL_BLOCKS {
+        at = match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.max(at),
+            Err(Errno::NXIO) => return Ok(None),
+            Err(_) => at,
+        };
+        let read = read_full_at(file, &mut block, at)?;
+        let nuls = leading_nuls(&block[..read]);
+        if nuls < read {
+            return Ok(Some(at + nuls as u64));
+        }
+        at += read as u64;
+        if read < block.len() {
+            break;
+        }
+    }
+    Ok(None)
+}
+
 /// The offset of the first byte in `span` that is not NUL, or its end.
 fn skip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
     let mut at = span.start;

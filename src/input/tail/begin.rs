@@ -41,9 +41,7 @@ pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io
     let len = file.metadata()?.len();
     let bom = magic::bom(&head).unwrap_or(0) as u64;
     let start = text_span(file, bom, len)?.start;
-    // Without a whole line there is nothing to tell yet, and too little to know the text by.
-    let too_little = head.len() < HEAD && !head.contains(&b'\n') && begin != Begin::Last;
-    if start >= len && begin != Begin::End || too_little {
+    if start >= len && begin != Begin::End || is_too_little(&head) && begin != Begin::Last {
         return Ok(None);
     }
     let (offset, lines) = match begin {
@@ -52,6 +50,11 @@ pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io
     };
     let before = before(file, offset)?;
     Ok(Some(Text::new(numbers.generation(&head), &head, offset, lines, &before)))
+}
+
+/// Whether a text that begins like this has not even one line: there is nothing to tell yet, and too little to know it by.
+pub(super) fn is_too_little(head: &[u8]) -> bool {
+    head.len() < HEAD && !head.contains(&b'\n')
 }
 
 /// The bytes before `offset` that a text is known by.

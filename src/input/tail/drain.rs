@@ -63,7 +63,8 @@ impl Place {
     /// A file that was empty when it was rotated away holds text now.
     fn begin_old(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
         let Some(file) = self.logs.iter().find(|log| log.stamp.id == stamp.id).and_then(Log::file).map(Arc::clone) else { return };
-        let Ok(Some(text)) = self.text_of(&file, stamp, around) else { return };
+        // What comes to a file that was held while it was empty is new, whatever copies there may be of it.
+        let Ok(Some(text)) = begin(&file, Begin::Start, around.numbers) else { return };
         let number = around.numbers.next();
         if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == stamp.id && log.text.is_none()) {
             log.set_text(text, number);
@@ -153,7 +154,9 @@ fn is_over(log: &mut Log, around: &Surroundings<'_>) -> bool {
         Role::Draining => {
             let unlinked = log.unlinked_since.map(|since| around.now.saturating_duration_since(since));
             let limit = if unlinked.is_some() { QUIET } else { QUIET_LINKED };
-            let read = log.text.is_none() || log.caught_up;
+            // Too little to be known again by, once it is closed and goes on.
+            let weak = log.text.is_none() && log.stamp.size > 0 && unlinked.is_none();
+            let read = !weak && (log.text.is_none() || log.caught_up);
             let over = read && (quiet >= limit && !log.has_more() || unlinked.is_some_and(|since| since >= UNLINKED));
             if over && (log.is_unfinished() || log.has_more()) {
                 log.role = Role::Closing;

@@ -11,12 +11,13 @@ use std::time::Instant;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use super::begin::before;
 use super::probe::head_of;
 use super::reader::Reader;
 use super::stamp::Stamp;
 use super::text::Text;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::hole::{read_full_at, trailing_nuls};
+use crate::input::hole::{read_full_at, text_behind, trailing_nuls};
 use crate::source::TAIL;
 
 /// What a log is doing.
@@ -214,21 +215,30 @@ impl Log {
         let want = block.max(self.want);
         buffer.resize(want.max(buffer.len()), 0);
         let read = reader.read(&mut buffer[..want], from)?;
-        let at_end = read < want;
-        let nuls = if at_end { trailing_nuls(&buffer[..read]) } else { 0 };
-        let fresh = &buffer[..read - nuls];
+        let nuls = trailing_nuls(&buffer[..read]);
+        let beyond = match reader.plain() {
+            Some(file) if nuls > 0 && read == want => text_behind(file, from + read as u64)?,
+            _ => None,
+        };
+        let at_end = read < want || nuls > 0 && beyond.is_none();
+        let starts_line = self.skimmed == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
+        let passed = beyond.filter(|_| starts_line);
+        let fresh = &buffer[..if at_end || passed.is_some() { read - nuls } else { read }];
         // Behind the reading: a truncated file never gets its old text back, so what was read is of it.
         if !self.holds()? {
             self.suspect = true;
             return Ok(Turn::End);
         }
-        self.padded = nuls > 0;
+        self.padded = at_end && nuls > 0;
         self.want = 0;
         self.checked = from + read as u64;
         if self.skimmed > 0 && self.skim(fresh, from, take)? {
             return Ok(Turn::More);
         } else if self.skimmed == 0 {
             self.cut(fresh, from, max_line, block, take);
+        }
+        if let (Some(behind), Some(text), Some(file)) = (passed, &mut self.text, self.reader.as_ref().and_then(Reader::plain)) {
+            text.jump(behind, 0, &before(file, behind)?);
         }
         if !at_end {
             return Ok(Turn::More);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::begin::{Begin, begin};
+use super::begin::{Begin, begin, is_too_little};
 use super::family::rank;
 use super::log::{Log, Role};
 use super::notice::Notice;
@@ -83,6 +83,8 @@ pub(super) struct Place {
     /// The number of the next scan for siblings, and when it is due.
     pub(super) scans: u64,
     pub(super) scan_at: Option<Instant>,
+    /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
+    pub(super) rescans: u32,
     /// Files that are held changed.
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
@@ -112,6 +114,7 @@ impl Place {
             old_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
+            rescans: 0,
             moved: false,
             alias: None,
             wanted: Vec::new(),
@@ -141,13 +144,12 @@ impl Place {
     /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
     /// followed, so that what comes there is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        for past in self.past.iter().filter(|past| !past.text.is_weak()) {
+        for past in &self.past {
             checkpoints.push(past.text.checkpoint_at(&past.path, past.id));
         }
         for log in &self.logs {
             let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
-            let text = log.text.as_ref().filter(|text| !text.is_weak());
-            checkpoints.extend(text.map(|text| text.checkpoint_at(&log.path, id)));
+            checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
         }
         if !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
@@ -195,8 +197,13 @@ impl Place {
         if live.stamp.size != stamp.size {
             live.quiet_since = around.now;
         }
+        let changed = live.stamp != stamp;
         live.stamp = stamp;
         if live.text.is_none() {
+            // It may have held a text that was copied and truncated since.
+            if changed {
+                self.scan_soon();
+            }
             if stamp.size > 0 {
                 self.begin_live(around);
             }
@@ -228,8 +235,7 @@ impl Place {
         let cut = is_cut(old, &file);
         old.lose(around.now);
         self.logs.insert(index + 1, new);
-        self.settled.clear();
-        self.scan_at = None;
+        self.scan_soon();
         cut
     }
 
@@ -308,12 +314,15 @@ impl Place {
     }
 
     /// The text of the live file: one that is known, or a new one.
-    pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+    fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
         let mut probe = Probe::new(file)?;
         if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
             if self.named {
                 self.trouble(around, "is packed; only plain logs are followed");
             }
+            return Ok(None);
+        }
+        if is_too_little(probe.head()) {
             return Ok(None);
         }
         if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
@@ -369,8 +378,7 @@ impl Place {
             live.quiet_since = now;
             live.count_links();
         }
-        self.settled.clear();
-        self.scan_at = None;
+        self.scan_soon();
     }
 
     fn missing(&mut self, around: &mut Surroundings<'_>) {

@@ -26,6 +26,9 @@ use crate::source::{HEAD, TAIL};
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
 const EVERY: Duration = Duration::from_secs(5);
+/// So soon after a rotation, and so many times.
+const SOON: Duration = Duration::from_millis(400);
+const RESCANS: u32 = 3;
 /// How often the list of siblings is read anew when one of them went away meanwhile.
 const TRIES: u32 = 3;
 
@@ -52,10 +55,18 @@ enum Verdict {
 }
 
 impl Place {
+    /// Something was rotated: the siblings are others now.
+    pub(super) fn scan_soon(&mut self) {
+        self.settled.clear();
+        self.scan_at = None;
+        self.rescans = RESCANS;
+    }
+
     /// Looks through the siblings.
     pub(super) fn scan(&mut self, around: &mut Surroundings<'_>) {
         self.scans += 1;
-        self.scan_at = Some(around.now + EVERY);
+        self.scan_at = Some(around.now + if self.rescans > 0 { SOON } else { EVERY });
+        self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
         for _ in 0..TRIES {
             if self.scan_once(&mut found, around) {
@@ -102,6 +113,7 @@ impl Place {
     /// Goes through the list once; `false` if a file of it was gone before it could be opened.
     fn scan_once(&mut self, found: &mut Vec<(Rank, Log)>, around: &mut Surroundings<'_>) -> bool {
         let mut complete = true;
+        let folders = self.old_folders.len();
         let siblings = self.siblings();
         let met: HashSet<Id> = siblings.iter().map(|sibling| sibling.stamp.id).collect();
         self.settled.retain(|id, _| met.contains(id));
@@ -132,7 +144,8 @@ impl Place {
                 Err(error) => self.trouble(around, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display())),
             }
         }
-        complete
+        // Others in a folder that turned out to be ours may be ours too.
+        complete && self.old_folders.len() == folders
     }
 
     /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
@@ -202,6 +215,11 @@ impl Place {
                     let final_copy = probe.packed() && probe.is_whole();
                     return self.note_copy(final_copy, probe, file, sibling, around).map(Some);
                 }
+                if resembles(log, probe)? {
+                    // Truncated just now, if its file does not hold the text any more: then this is where the rest is.
+                    log.suspect = !log.holds()?;
+                    return Ok(Some(if log.suspect { Verdict::Later } else { Verdict::Settled }));
+                }
                 continue;
             }
             let Some(text) = &log.text else { continue };
@@ -235,7 +253,7 @@ impl Place {
         around: &mut Surroundings<'_>,
     ) -> io::Result<Verdict> {
         let known = self.past.iter().any(|past| past.id == sibling.stamp.id && past.text.offset == probe.likely_len());
-        let short = probe.head().len() < HEAD && probe.head().contains(&b'\n') && !known;
+        let short = probe.head().len() < HEAD && !known;
         if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
     }
 
@@ -319,9 +337,7 @@ impl Place {
         if let (true, Some(folder)) = (sibling.below, sibling.path.parent())
             && self.old_folders.insert(folder.to_owned())
         {
-            // Others there may be ours too.
             self.settled.clear();
-            self.scan_at = None;
         }
     }
 
@@ -341,10 +357,15 @@ fn reopened(text: Text, probe: &Probe, file: &Arc<File>, sibling: &Sibling, arou
     log
 }
 
+/// Whether a file begins with the text of a log, as far as it was read.
+fn resembles(log: &Log, probe: &mut Probe) -> io::Result<bool> {
+    log.text.as_ref().map_or(Ok(false), |text| Ok(text.likeness(probe)? != Likeness::Other))
+}
+
 /// Whether a file is a copy of what a log's own file holds.
 fn is_copy(log: &Log, probe: &mut Probe) -> io::Result<bool> {
     let Some(file) = log.file() else {
-        return log.text.as_ref().map_or(Ok(false), |text| Ok(text.likeness(probe)? != Likeness::Other));
+        return resembles(log, probe);
     };
     let mut head = vec![0; probe.head().len()];
     let read = read_full_at(file, &mut head, 0)?;

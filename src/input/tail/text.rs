@@ -87,11 +87,6 @@ impl Text {
         self.begins(head) && Fingerprint::of(before) == self.tail.print
     }
 
-    /// Whether its beginning is too little to know it by: not even one line, which others may begin with too.
-    pub(super) fn is_weak(&self) -> bool {
-        self.head.len() < HEAD && !self.head.bytes.is_empty() && !self.head.bytes.contains(&b'\n')
-    }
-
     fn begins(&self, head: &[u8]) -> bool {
         head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
     }
@@ -143,11 +138,14 @@ impl Text {
     pub(super) fn likeness(&self, file: &mut Probe) -> io::Result<Likeness> {
         if !self.begins(file.head()) {
             let known = self.head.bytes.get(..file.head().len());
-            let within = file.head().len() < self.head.len() && !file.head().is_empty() && known == Some(file.head());
+            let within = file.head().len() < self.head.len() && file.head().contains(&b'\n') && known == Some(file.head());
             return Ok(if within { Likeness::Shorter } else { Likeness::Other });
         }
-        if self.is_weak() {
-            return Ok(if file.known_len() == Some(self.head.len() as u64) { Likeness::Same } else { Likeness::Other });
+        // Less than a line is how other texts begin, too.
+        let is_weak = self.head.len() < HEAD && !file.head()[..self.head.len()].contains(&b'\n');
+        if is_weak {
+            let same = file.known_len() == Some(self.head.len() as u64);
+            return Ok(if same { Likeness::Same } else { Likeness::Other });
         }
         if self.offset == 0 {
             return Ok(Likeness::Same);

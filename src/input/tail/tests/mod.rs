@@ -1,6 +1,8 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
 mod model;
+mod odd;
+mod race;
 mod rotation;
 
 use std::fs::{self, File, OpenOptions};
