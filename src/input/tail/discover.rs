@@ -30,6 +30,7 @@ pub(super) struct Discovery {
     arguments: Vec<PathBuf>,
     /// Paths that a state says were followed.
     followed: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
     said: HashSet<String>,
 }
 
@@ -38,7 +39,7 @@ impl Discovery {
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
         let logs = followed.iter().filter(|path| base_among(path, &all).is_none()).cloned().collect();
-        Self { arguments, followed: logs, said: HashSet::new() }
+        Self { arguments, followed: logs, folders: Vec::new(), said: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
@@ -46,8 +47,12 @@ impl Discovery {
         self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
     }
 
-    /// Folders in which something new may appear.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
+    /// Folders in which something new may appear, as of the last time that [`candidates`](Self::candidates) were asked for.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    fn open_folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for argument in &self.arguments {
             if argument.is_dir() {
@@ -61,6 +66,7 @@ impl Discovery {
 
     /// All that the arguments lead to now; what a log was rotated to is left to that log.
     pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<Candidate> {
+        self.folders = self.open_folders();
         let mut candidates = Vec::new();
         for argument in self.arguments.clone() {
             let exists = fs::metadata(&argument);

@@ -8,6 +8,8 @@ mod begin;
 mod discover;
 mod drain;
 mod family;
+mod known;
+mod listing;
 mod log;
 mod notice;
 mod numbers;
@@ -30,6 +32,7 @@ pub use self::notice::Notice;
 
 use self::begin::Begin;
 use self::discover::{Candidate, Discovery};
+use self::listing::Listings;
 use self::log::{Log, Role};
 use self::numbers::Numbers;
 use self::place::{Past, Place, Surroundings};
@@ -142,9 +145,11 @@ impl Tail {
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let touched = only.map(|paths| self.touched(paths));
-        for place in 0..self.places.len() {
-            if touched.as_ref().is_none_or(|touched| touched.contains(&place)) {
-                self.look_at(place, now);
+        let places: Vec<usize> = touched.map_or_else(|| (0..self.places.len()).collect(), |touched| touched.into_iter().collect());
+        let mut listings = Listings::default();
+        for look in [Place::look, Place::settle] {
+            for place in &places {
+                self.look_at(*place, now, &mut listings, look);
             }
         }
         for place in 0..self.places.len() {
@@ -158,10 +163,10 @@ impl Tail {
         }
     }
 
-    fn look_at(&mut self, index: usize, now: Instant) {
+    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {
         let Some(place) = self.places.get_mut(index) else { return };
         let Self { numbers, notices, held, strays, .. } = self;
-        place.look(&mut Surroundings { now, numbers, notices, held, strays, place: index });
+        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
         }
@@ -220,7 +225,7 @@ impl Tail {
     /// The folders in which something may happen.
     #[must_use]
     pub fn folders(&self) -> BTreeSet<PathBuf> {
-        let mut folders: BTreeSet<PathBuf> = self.discovery.folders().into_iter().collect();
+        let mut folders: BTreeSet<PathBuf> = self.discovery.folders().iter().cloned().collect();
         for place in &self.places {
             if !folders.contains(&place.folder) {
                 folders.insert(place.folder.clone());

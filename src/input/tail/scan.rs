@@ -5,6 +5,7 @@
 //! that were there at the first one were noted.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::begin::{Begin, before, begin};
-use super::family::{Rank, rank};
+use super::family::Rank;
+use super::listing::Listings;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings, open};
 use super::probe::Probe;
@@ -72,6 +74,7 @@ impl Place {
             if self.scan_once(&mut found, around) {
                 break;
             }
+            around.listings.clear();
         }
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
@@ -114,7 +117,7 @@ impl Place {
     fn scan_once(&mut self, found: &mut Vec<(Rank, Log)>, around: &mut Surroundings<'_>) -> bool {
         let mut complete = true;
         let folders = self.old_folders.len();
-        let siblings = self.siblings();
+        let siblings = self.siblings(around.listings);
         let met: HashSet<Id> = siblings.iter().map(|sibling| sibling.stamp.id).collect();
         self.settled.retain(|id, _| met.contains(id));
         for sibling in siblings {
@@ -149,34 +152,21 @@ impl Place {
     }
 
     /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
-    fn siblings(&self) -> Vec<Sibling> {
+    fn siblings(&self, listings: &mut Listings) -> Vec<Sibling> {
         let mut siblings = Vec::new();
-        let Ok(entries) = fs::read_dir(&self.folder) else { return siblings };
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.siblings_below(&entry.path(), &mut siblings);
-            } else if let Some(rank) = rank(&self.base, entry.file_name().as_bytes()) {
-                add(rank, self.folder.join(entry.file_name()), false, &mut siblings);
+        let here = listings.get(&self.folder);
+        for (rank, name) in here.rotated(&self.base) {
+            add(rank, self.folder.join(OsStr::from_bytes(name)), false, &mut siblings);
+        }
+        for folder in &here.below {
+            // Those that `olddir` took there, unless a log of its own of that name lies there.
+            let below = listings.get(folder);
+            for (rank, name) in below.rotated(&self.base).filter(|_| !below.has(&self.base)) {
+                add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
             }
         }
         siblings.sort_by_key(|sibling| (is_packed_by_name(&sibling.path), u64::MAX - sibling.stamp.size));
         siblings
-    }
-
-    /// Those that `olddir` took to a subfolder, unless a log of its own of that name lies there.
-    fn siblings_below(&self, folder: &Path, siblings: &mut Vec<Sibling>) {
-        let Ok(entries) = fs::read_dir(folder) else { return };
-        let mut below = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if name.as_bytes() == self.base {
-                return;
-            }
-            if let Some(rank) = rank(&self.base, name.as_bytes()) {
-                add(rank, folder.join(name), true, &mut below);
-            }
-        }
-        siblings.append(&mut below);
     }
 
     /// Sees what a sibling is.
