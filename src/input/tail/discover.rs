@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 use super::family::rank;
 use super::notice::Notice;
 use super::place::{base_of, folder_of};
+use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;
+
+/// So often at most nothing is looked through because no folder changed.
+const SKIPPED: u32 = 10;
 
 /// A path that may be followed.
 #[derive(Debug, Clone)]
@@ -31,6 +35,9 @@ pub(super) struct Discovery {
     /// Paths that a state says were followed.
     followed: Vec<PathBuf>,
     folders: Vec<PathBuf>,
+    /// What those were when they were last looked through, and how often they have not been since.
+    stamps: Vec<Option<Stamp>>,
+    skipped: u32,
     said: HashSet<String>,
 }
 
@@ -39,7 +46,7 @@ impl Discovery {
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
         let logs = followed.iter().filter(|path| base_among(path, &all).is_none()).cloned().collect();
-        Self { arguments, followed: logs, folders: Vec::new(), said: HashSet::new() }
+        Self { arguments, followed: logs, folders: Vec::new(), stamps: Vec::new(), skipped: 0, said: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
@@ -64,9 +71,18 @@ impl Discovery {
         folders
     }
 
+    /// Whether nothing can have come or gone since the candidates were last asked for: no name in a folder changed.
+    pub(super) fn is_unchanged(&mut self) -> bool {
+        self.skipped += 1;
+        let old = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| !stamp.is_young());
+        self.skipped < SKIPPED && self.stamps.iter().all(old) && self.stamps == stamps(&self.folders)
+    }
+
     /// All that the arguments lead to now; what a log was rotated to is left to that log.
     pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<Candidate> {
         self.folders = self.open_folders();
+        self.stamps = stamps(&self.folders);
+        self.skipped = 0;
         let mut candidates = Vec::new();
         for argument in self.arguments.clone() {
             let exists = fs::metadata(&argument);
@@ -109,6 +125,10 @@ impl Discovery {
             notices.push(Notice { path: path.to_owned(), what });
         }
     }
+}
+
+fn stamps(folders: &[PathBuf]) -> Vec<Option<Stamp>> {
+    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| Stamp::of(&found))).collect()
 }
 
 /// Adds `folder` and those below it.

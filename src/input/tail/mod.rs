@@ -141,7 +141,9 @@ impl Tail {
     /// by. `only` are paths that something happened to; `None` looks at everything.
     pub fn look(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
         if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
-            self.discover();
+            if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
+                self.discover();
+            }
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let touched = only.map(|paths| self.touched(paths));
@@ -247,14 +249,14 @@ impl Tail {
     /// The places that something happened to. A sibling that changed is a reason to look through the siblings.
     fn touched(&mut self, paths: &BTreeSet<PathBuf>) -> BTreeSet<usize> {
         let mut touched = BTreeSet::new();
-        for (index, place) in self.places.iter_mut().enumerate() {
-            for path in paths {
-                if *path == place.path || *path == place.absolute {
-                    touched.insert(index);
-                } else if place.is_sibling(path) {
-                    touched.insert(index);
-                    place.scan_at = None;
-                }
+        for path in paths {
+            if let Some(index) = self.index.get(path) {
+                touched.insert(*index);
+                continue;
+            }
+            for (index, place) in self.places.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path)) {
+                touched.insert(index);
+                place.scan_at = None;
             }
         }
         touched
@@ -288,6 +290,8 @@ impl Tail {
         let mut place = Place::new(path.clone(), named, begin);
         let (mine, others) = std::mem::take(&mut self.strays).into_iter().partition(|stray| place.is_family(&stray.path));
         (place.past, self.strays) = (mine, others);
+        // Whoever tells of changes may name it from the root on.
+        self.index.insert(place.absolute.clone(), self.places.len());
         self.index.insert(path, self.places.len());
         self.places.push(place);
     }

@@ -27,7 +27,7 @@ use crate::input::magic::{self, Packing};
 use crate::source::{HEAD, TAIL};
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
-const EVERY: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(15);
 /// So soon after a rotation, and so many times.
 const SOON: Duration = Duration::from_millis(400);
 const RESCANS: u32 = 3;
