@@ -11,6 +11,7 @@ mod family;
 mod known;
 mod listing;
 mod log;
+mod mounted;
 mod notice;
 mod numbers;
 mod place;

@@ -17,6 +17,7 @@ use super::family::rank;
 use super::known::is_cut;
 use super::listing::Listings;
 use super::log::{Log, Role};
+use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
 use super::reader::Reader;
@@ -94,6 +95,8 @@ pub(super) struct Place {
     pub(super) wanted: Vec<(Id, PathBuf)>,
     missing_since: Option<Instant>,
     told_missing: bool,
+    /// Whether it was looked at whether the file is mounted by itself.
+    told_mount: bool,
     /// What was last said to be wrong with the path.
     trouble: Option<String>,
 }
@@ -121,6 +124,7 @@ impl Place {
             wanted: Vec::new(),
             missing_since: None,
             told_missing: false,
+            told_mount: false,
             trouble: None,
         }
     }
@@ -271,6 +275,9 @@ impl Place {
             return;
         }
         self.logs.push(Log::new(self.path.clone(), Reader::Plain(file), stamp, None, around.now));
+        if !std::mem::replace(&mut self.told_mount, true) && mounted::is_alone(&self.path) {
+            around.notice(&self.path, "is a mounted file: a rotation outside cannot be seen here; mount its folder");
+        }
         self.begin_live(around);
     }
 
