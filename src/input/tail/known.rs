@@ -109,8 +109,8 @@ impl Place {
 pub(super) fn is_cut(log: &Log, file: &Arc<File>) -> bool {
     let likeness = |text: &Text| {
         let mut probe = Probe::new(file)?;
-        let long = probe.likely_len() >= TAIL as u64;
-        Ok::<_, io::Error>(long && text.likeness(&mut probe)? == Likeness::Shorter)
+        let enough = probe.likely_len() >= TAIL as u64;
+        Ok::<_, io::Error>(enough && text.likeness(&mut probe)? == Likeness::Shorter)
     };
     log.text.as_ref().is_some_and(|text| likeness(text).unwrap_or(false))
 }

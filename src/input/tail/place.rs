@@ -93,8 +93,8 @@ pub(super) struct Place {
     pub(super) alias: Option<Id>,
     /// Siblings that another place holds.
     pub(super) wanted: Vec<(Id, PathBuf)>,
-    missing_since: Option<Instant>,
-    told_missing: bool,
+    /// Since when the path leads nowhere, and whether that was said.
+    missing: Option<(Instant, bool)>,
     /// Whether it was looked at whether the file is mounted by itself.
     told_mount: bool,
     /// What was last said to be wrong with the path.
@@ -122,8 +122,7 @@ impl Place {
             moved: false,
             alias: None,
             wanted: Vec::new(),
-            missing_since: None,
-            told_missing: false,
+            missing: None,
             told_mount: false,
             trouble: None,
         }
@@ -311,19 +310,18 @@ impl Place {
         if self.live().is_some() {
             self.retire(around.now);
         }
-        let since = *self.missing_since.get_or_insert(around.now);
+        let (since, told) = self.missing.get_or_insert((around.now, false));
         let never = self.logs.is_empty() && self.past.is_empty();
-        if self.named && !self.told_missing && (never || around.now.duration_since(since) >= MISSING) {
-            self.told_missing = true;
+        if self.named && !*told && (never || around.now.duration_since(*since) >= MISSING) {
+            *told = true;
             let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
             around.notice(&self.path, what);
         }
     }
 
     fn there_again(&mut self, around: &mut Surroundings<'_>) {
-        self.missing_since = None;
         self.trouble = None;
-        if std::mem::take(&mut self.told_missing) {
+        if self.missing.take().is_some_and(|(_, told)| told) {
             around.notice(&self.path, "is there now");
         }
     }

@@ -108,7 +108,7 @@ impl Place {
     pub(super) fn is_blocking(log: &Log) -> bool {
         match log.role {
             Role::Lost { hopeful } => hopeful,
-            Role::Live => false,
+            Role::Live | Role::Done => false,
             Role::Draining | Role::Closing => log.text.is_some() && !log.caught_up && !log.suspect,
         }
     }
