@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 use super::family::rank;
 use super::notice::Notice;
 use super::place::{base_of, folder_of};
+use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;
+
+/// So often at most nothing is looked through because no folder changed.
+const SKIPPED: u32 = 10;
 
 /// A path that may be followed.
 #[derive(Debug, Clone)]
@@ -30,6 +34,10 @@ pub(super) struct Discovery {
     arguments: Vec<PathBuf>,
     /// Paths that a state says were followed.
     followed: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    /// What those were when they were last looked through, and how often they have not been since.
+    stamps: Vec<Option<Stamp>>,
+    skipped: u32,
     said: HashSet<String>,
 }
 
@@ -38,7 +46,7 @@ impl Discovery {
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
         let logs = followed.iter().filter(|path| base_among(path, &all).is_none()).cloned().collect();
-        Self { arguments, followed: logs, said: HashSet::new() }
+        Self { arguments, followed: logs, folders: Vec::new(), stamps: Vec::new(), skipped: 0, said: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
@@ -46,8 +54,12 @@ impl Discovery {
         self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
     }
 
-    /// Folders in which something new may appear.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
+    /// Folders in which something new may appear, as of the last time that [`candidates`](Self::candidates) were asked for.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    fn open_folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for argument in &self.arguments {
             if argument.is_dir() {
@@ -59,8 +71,18 @@ impl Discovery {
         folders
     }
 
+    /// Whether nothing can have come or gone since the candidates were last asked for: no name in a folder changed.
+    pub(super) fn is_unchanged(&mut self) -> bool {
+        self.skipped += 1;
+        let old = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| !stamp.is_young());
+        self.skipped < SKIPPED && self.stamps.iter().all(old) && self.stamps == stamps(&self.folders)
+    }
+
     /// All that the arguments lead to now; what a log was rotated to is left to that log.
     pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<Candidate> {
+        self.folders = self.open_folders();
+        self.stamps = stamps(&self.folders);
+        self.skipped = 0;
         let mut candidates = Vec::new();
         for argument in self.arguments.clone() {
             let exists = fs::metadata(&argument);
@@ -103,6 +125,10 @@ impl Discovery {
             notices.push(Notice { path: path.to_owned(), what });
         }
     }
+}
+
+fn stamps(folders: &[PathBuf]) -> Vec<Option<Stamp>> {
+    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| Stamp::of(&found))).collect()
 }
 
 /// Adds `folder` and those below it.

@@ -148,8 +148,9 @@ fn is_over(log: &mut Log, around: &Surroundings<'_>) -> bool {
     match log.role {
         Role::Live => false,
         Role::Lost { .. } => quiet >= QUIET,
-        Role::Closing => log.done || log.suspect || log.text.is_none(),
-        Role::Draining if log.is_packed() => log.done,
+        Role::Done => true,
+        Role::Closing => log.suspect || log.text.is_none(),
+        Role::Draining if log.is_packed() => false,
         Role::Draining if log.suspect => true,
         Role::Draining => {
             let unlinked = log.unlinked_since.map(|since| around.now.saturating_duration_since(since));

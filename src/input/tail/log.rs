@@ -34,6 +34,8 @@ pub(super) enum Role {
     },
     /// To be told to its end, an unfinished line too, and closed.
     Closing,
+    /// Told to its end.
+    Done,
 }
 
 /// One generation, or a file that holds nothing yet.
@@ -58,8 +60,6 @@ pub(super) struct Log {
     pub(super) unlinked_since: Option<Instant>,
     /// The file does not hold the text any more.
     pub(super) suspect: bool,
-    /// Everything was told, and no more is to come.
-    pub(super) done: bool,
     /// Up to here there is nothing but the beginning of a line.
     checked: u64,
     /// The text ended in NULs: they may be overwritten without a trace in the stamp.
@@ -94,7 +94,6 @@ impl Log {
             quiet_since: now,
             unlinked_since: None,
             suspect: false,
-            done: false,
             checked,
             padded: false,
             want: 0,
@@ -133,7 +132,6 @@ impl Log {
         self.skimmed = 0;
         self.want = 0;
         self.suspect = false;
-        self.done = false;
         self.caught_up = false;
         self.quiet_since = now;
         self.unlinked_since = None;
@@ -171,7 +169,7 @@ impl Log {
         self.text.is_some()
             && self.reader.is_some()
             && !self.suspect
-            && !self.done
+            && self.role != Role::Done
             && (self.role == Role::Closing
                 || self.role == Role::Draining && !self.caught_up
                 || self.is_packed()
@@ -294,7 +292,7 @@ impl Log {
 
     /// Hands out the unfinished line at the end of a text that ends for good.
     fn finish(&mut self, fresh: &[u8], from: u64, take: &mut impl FnMut(u64, Chunk<'_>)) {
-        self.done = true;
+        self.role = Role::Done;
         let end = from + fresh.len() as u64;
         let broken = self.damage().is_some();
         let Some(text) = &mut self.text else { return };

@@ -8,7 +8,10 @@ mod begin;
 mod discover;
 mod drain;
 mod family;
+mod known;
+mod listing;
 mod log;
+mod mounted;
 mod notice;
 mod numbers;
 mod place;
@@ -30,6 +33,7 @@ pub use self::notice::Notice;
 
 use self::begin::Begin;
 use self::discover::{Candidate, Discovery};
+use self::listing::Listings;
 use self::log::{Log, Role};
 use self::numbers::Numbers;
 use self::place::{Past, Place, Surroundings};
@@ -138,13 +142,17 @@ impl Tail {
     /// by. `only` are paths that something happened to; `None` looks at everything.
     pub fn look(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
         if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
-            self.discover();
+            if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
+                self.discover();
+            }
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let touched = only.map(|paths| self.touched(paths));
-        for place in 0..self.places.len() {
-            if touched.as_ref().is_none_or(|touched| touched.contains(&place)) {
-                self.look_at(place, now);
+        let places: Vec<usize> = touched.map_or_else(|| (0..self.places.len()).collect(), |touched| touched.into_iter().collect());
+        let mut listings = Listings::default();
+        for look in [Place::look, Place::settle] {
+            for place in &places {
+                self.look_at(*place, now, &mut listings, look);
             }
         }
         for place in 0..self.places.len() {
@@ -158,10 +166,10 @@ impl Tail {
         }
     }
 
-    fn look_at(&mut self, index: usize, now: Instant) {
+    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {
         let Some(place) = self.places.get_mut(index) else { return };
         let Self { numbers, notices, held, strays, .. } = self;
-        place.look(&mut Surroundings { now, numbers, notices, held, strays, place: index });
+        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
         }
@@ -220,7 +228,7 @@ impl Tail {
     /// The folders in which something may happen.
     #[must_use]
     pub fn folders(&self) -> BTreeSet<PathBuf> {
-        let mut folders: BTreeSet<PathBuf> = self.discovery.folders().into_iter().collect();
+        let mut folders: BTreeSet<PathBuf> = self.discovery.folders().iter().cloned().collect();
         for place in &self.places {
             if !folders.contains(&place.folder) {
                 folders.insert(place.folder.clone());
@@ -242,14 +250,14 @@ impl Tail {
     /// The places that something happened to. A sibling that changed is a reason to look through the siblings.
     fn touched(&mut self, paths: &BTreeSet<PathBuf>) -> BTreeSet<usize> {
         let mut touched = BTreeSet::new();
-        for (index, place) in self.places.iter_mut().enumerate() {
-            for path in paths {
-                if *path == place.path || *path == place.absolute {
-                    touched.insert(index);
-                } else if place.is_sibling(path) {
-                    touched.insert(index);
-                    place.scan_at = None;
-                }
+        for path in paths {
+            if let Some(index) = self.index.get(path) {
+                touched.insert(*index);
+                continue;
+            }
+            for (index, place) in self.places.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path)) {
+                touched.insert(index);
+                place.scan_at = None;
             }
         }
         touched
@@ -283,6 +291,8 @@ impl Tail {
         let mut place = Place::new(path.clone(), named, begin);
         let (mine, others) = std::mem::take(&mut self.strays).into_iter().partition(|stray| place.is_family(&stray.path));
         (place.past, self.strays) = (mine, others);
+        // Whoever tells of changes may name it from the root on.
+        self.index.insert(place.absolute.clone(), self.places.len());
         self.index.insert(path, self.places.len());
         self.places.push(place);
     }

@@ -12,17 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::begin::{Begin, begin, is_too_little};
+use super::begin::Begin;
 use super::family::rank;
+use super::known::is_cut;
+use super::listing::Listings;
 use super::log::{Log, Role};
+use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
-use super::probe::Probe;
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
-use super::text::{Likeness, Text};
-use crate::input::magic::{self, Packing};
-use crate::source::{Checkpoint, TAIL};
+use super::text::Text;
+use crate::source::Checkpoint;
 
 /// A path that leads nowhere for so long is worth a word.
 const MISSING: Duration = Duration::from_secs(3);
@@ -34,6 +35,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) notices: &'a mut Vec<Notice>,
     /// Which place holds which file.
     pub(super) held: &'a HashMap<Id, usize>,
+    pub(super) listings: &'a mut Listings,
     /// Texts of a state that no place has claimed.
     pub(super) strays: &'a mut Vec<Past>,
     /// The number of the place that looks.
@@ -88,11 +90,13 @@ pub(super) struct Place {
     /// Files that are held changed.
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
-    alias: Option<Id>,
+    pub(super) alias: Option<Id>,
     /// Siblings that another place holds.
     pub(super) wanted: Vec<(Id, PathBuf)>,
-    missing_since: Option<Instant>,
-    told_missing: bool,
+    /// Since when the path leads nowhere, and whether that was said.
+    missing: Option<(Instant, bool)>,
+    /// Whether it was looked at whether the file is mounted by itself.
+    told_mount: bool,
     /// What was last said to be wrong with the path.
     trouble: Option<String>,
 }
@@ -118,8 +122,8 @@ impl Place {
             moved: false,
             alias: None,
             wanted: Vec::new(),
-            missing_since: None,
-            told_missing: false,
+            missing: None,
+            told_mount: false,
             trouble: None,
         }
     }
@@ -162,7 +166,7 @@ impl Place {
         self.logs.last_mut().filter(|log| log.role == Role::Live)
     }
 
-    /// Looks at the path, at the logs it led to before, and at the siblings if it is time. Reads nothing but heads.
+    /// Looks at the path and at the logs it led to before. Reads nothing but heads.
     pub(super) fn look(&mut self, around: &mut Surroundings<'_>) {
         match fs::metadata(&self.path) {
             Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
@@ -171,6 +175,11 @@ impl Place {
             Err(error) => self.not_a_log(around, &error.to_string()),
         }
         self.look_at_old(around);
+    }
+
+    /// Looks through the siblings if it is time, and closes what is done with. Behind the look at all paths, so that
+    /// what is listed then is no older than what was seen of them.
+    pub(super) fn settle(&mut self, around: &mut Surroundings<'_>) {
         if self.scan_at.is_none_or(|at| at <= around.now) {
             self.scan(around);
         }
@@ -265,37 +274,10 @@ impl Place {
             return;
         }
         self.logs.push(Log::new(self.path.clone(), Reader::Plain(file), stamp, None, around.now));
-        self.begin_live(around);
-    }
-
-    /// The files that lie where this place looks and that another one has.
-    pub(super) fn wanted(&mut self) -> Vec<(Id, PathBuf)> {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.extend(self.alias.map(|id| (id, self.path.clone())));
-        wanted
-    }
-
-    /// Hands on a log that lies at `path` now, if that is none of this place's.
-    pub(super) fn give_up(&mut self, id: Id, path: &Path) -> Option<Log> {
-        let is_given = |log: &Log| log.stamp.id == id && log.role == Role::Draining && !log.is_packed();
-        let index = self.logs.iter().position(is_given).filter(|_| !self.is_family(path))?;
-        self.moved = true;
-        Some(self.logs.remove(index))
-    }
-
-    /// Takes on a log that lies at `path` now.
-    pub(super) fn take_over(&mut self, mut log: Log, path: PathBuf) {
-        self.moved = true;
-        if path == self.path {
-            self.alias = None;
-            log.role = Role::Live;
-            log.unlinked_since = None;
-            log.path = path;
-            self.logs.push(log);
-        } else {
-            log.path = path;
-            self.logs.insert(0, log);
+        if !std::mem::replace(&mut self.told_mount, true) && mounted::is_alone(&self.path) {
+            around.notice(&self.path, "is a mounted file: a rotation outside cannot be seen here; mount its folder");
         }
+        self.begin_live(around);
     }
 
     /// Gives the live file its text, if it has any by now.
@@ -313,63 +295,6 @@ impl Place {
         }
     }
 
-    /// The text of the live file: one that is known, or a new one.
-    fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
-        let mut probe = Probe::new(file)?;
-        if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
-            if self.named {
-                self.trouble(around, "is packed; only plain logs are followed");
-            }
-            return Ok(None);
-        }
-        if is_too_little(probe.head()) {
-            return Ok(None);
-        }
-        if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
-            return Ok(Some(known));
-        }
-        begin(file, self.begin, around.numbers)
-    }
-
-    /// Claims the text of a file that was followed by a name of another family before a restart.
-    pub(super) fn claim(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<()> {
-        for index in 0..around.strays.len() {
-            let stray = &around.strays[index];
-            let likely = stray.text.offset > 0 || stray.id == id;
-            if likely && stray.text.likeness(probe)? == Likeness::Same {
-                self.past.push(around.strays.remove(index));
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the text of a file from those that are not read any more, or that lost their file.
-    fn recognise(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
-        self.claim(probe, id, around)?;
-        let mut found = None;
-        for (index, past) in self.past.iter().enumerate() {
-            let same_inode = past.id == id;
-            if (found.is_none() || same_inode) && past.text.likeness(probe)? == Likeness::Same {
-                found = Some(index);
-            }
-        }
-        if let Some(index) = found {
-            return Ok(Some(self.past.remove(index).text));
-        }
-        for index in 0..self.logs.len() {
-            let log = &self.logs[index];
-            let gone = matches!(log.role, Role::Lost { .. }) || log.role == Role::Draining && log.stamp.links == 0;
-            if let Some(text) = log.text.as_ref().filter(|text| gone && text.offset > 0)
-                && text.likeness(probe)? == Likeness::Same
-            {
-                self.moved = true;
-                return Ok(self.logs.remove(index).text);
-            }
-        }
-        Ok(None)
-    }
-
     /// The path leads elsewhere from now on: what it led to is read until nothing comes any more.
     fn retire(&mut self, now: Instant) {
         if let Some(live) = self.live() {
@@ -385,19 +310,18 @@ impl Place {
         if self.live().is_some() {
             self.retire(around.now);
         }
-        let since = *self.missing_since.get_or_insert(around.now);
+        let (since, told) = self.missing.get_or_insert((around.now, false));
         let never = self.logs.is_empty() && self.past.is_empty();
-        if self.named && !self.told_missing && (never || around.now.duration_since(since) >= MISSING) {
-            self.told_missing = true;
+        if self.named && !*told && (never || around.now.duration_since(*since) >= MISSING) {
+            *told = true;
             let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
             around.notice(&self.path, what);
         }
     }
 
     fn there_again(&mut self, around: &mut Surroundings<'_>) {
-        self.missing_since = None;
         self.trouble = None;
-        if std::mem::take(&mut self.told_missing) {
+        if self.missing.take().is_some_and(|(_, told)| told) {
             around.notice(&self.path, "is there now");
         }
     }
@@ -414,16 +338,6 @@ impl Place {
             around.notice(&self.path, what);
         }
     }
-}
-
-/// Whether `file` holds nothing but the beginning of what `log` read: the rest was cut off, and no new text begun.
-fn is_cut(log: &Log, file: &Arc<File>) -> bool {
-    let likeness = |text: &Text| {
-        let mut probe = Probe::new(file)?;
-        let long = probe.likely_len() >= TAIL as u64;
-        Ok::<_, io::Error>(long && text.likeness(&mut probe)? == Likeness::Shorter)
-    };
-    log.text.as_ref().is_some_and(|text| likeness(text).unwrap_or(false))
 }
 
 /// Opens a regular file, without waiting for anything and without taking a terminal.

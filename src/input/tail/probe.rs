@@ -4,10 +4,10 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
+use super::stamp::Stamp;
 use crate::input::gzip::Gunzip;
 use crate::input::hole::{read_full_at, trailing_nuls};
 use crate::input::magic::{self, Packing};
@@ -15,9 +15,6 @@ use crate::source::{HEAD, TAIL};
 
 /// Bytes unpacked in one go.
 const BLOCK: usize = 64 << 10;
-/// A file that did not change for so long is taken as done with.
-const SETTLED: Duration = Duration::from_secs(2);
-
 /// The text of a packed file, from its start.
 pub(super) type Unpacked = Gunzip<BufReader<FromStart>>;
 
@@ -163,9 +160,7 @@ impl Probe {
 
     /// By the time of its last change, which no tool sets back.
     pub(super) fn has_settled(&self) -> bool {
-        let Ok(metadata) = self.file.metadata() else { return false };
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(metadata.ctime().max(0) as u64, metadata.ctime_nsec() as u32);
-        SystemTime::now().duration_since(changed).is_ok_and(|since| since > SETTLED)
+        self.file.metadata().is_ok_and(|found| !Stamp::of(&found).is_young())
     }
 }
 

@@ -5,6 +5,7 @@
 //! that were there at the first one were noted.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::begin::{Begin, before, begin};
-use super::family::{Rank, rank};
+use super::family::Rank;
+use super::listing::Listings;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings, open};
 use super::probe::Probe;
@@ -25,7 +27,7 @@ use crate::input::magic::{self, Packing};
 use crate::source::{HEAD, TAIL};
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
-const EVERY: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(15);
 /// So soon after a rotation, and so many times.
 const SOON: Duration = Duration::from_millis(400);
 const RESCANS: u32 = 3;
@@ -72,6 +74,7 @@ impl Place {
             if self.scan_once(&mut found, around) {
                 break;
             }
+            around.listings.clear();
         }
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
@@ -105,7 +108,7 @@ impl Place {
     pub(super) fn is_blocking(log: &Log) -> bool {
         match log.role {
             Role::Lost { hopeful } => hopeful,
-            Role::Live => false,
+            Role::Live | Role::Done => false,
             Role::Draining | Role::Closing => log.text.is_some() && !log.caught_up && !log.suspect,
         }
     }
@@ -114,7 +117,7 @@ impl Place {
     fn scan_once(&mut self, found: &mut Vec<(Rank, Log)>, around: &mut Surroundings<'_>) -> bool {
         let mut complete = true;
         let folders = self.old_folders.len();
-        let siblings = self.siblings();
+        let siblings = self.siblings(around.listings);
         let met: HashSet<Id> = siblings.iter().map(|sibling| sibling.stamp.id).collect();
         self.settled.retain(|id, _| met.contains(id));
         for sibling in siblings {
@@ -149,34 +152,21 @@ impl Place {
     }
 
     /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
-    fn siblings(&self) -> Vec<Sibling> {
+    fn siblings(&self, listings: &mut Listings) -> Vec<Sibling> {
         let mut siblings = Vec::new();
-        let Ok(entries) = fs::read_dir(&self.folder) else { return siblings };
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.siblings_below(&entry.path(), &mut siblings);
-            } else if let Some(rank) = rank(&self.base, entry.file_name().as_bytes()) {
-                add(rank, self.folder.join(entry.file_name()), false, &mut siblings);
+        let here = listings.get(&self.folder);
+        for (rank, name) in here.rotated(&self.base) {
+            add(rank, self.folder.join(OsStr::from_bytes(name)), false, &mut siblings);
+        }
+        for folder in &here.below {
+            // Those that `olddir` took there, unless a log of its own of that name lies there.
+            let below = listings.get(folder);
+            for (rank, name) in below.rotated(&self.base).filter(|_| !below.has(&self.base)) {
+                add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
             }
         }
         siblings.sort_by_key(|sibling| (is_packed_by_name(&sibling.path), u64::MAX - sibling.stamp.size));
         siblings
-    }
-
-    /// Those that `olddir` took to a subfolder, unless a log of its own of that name lies there.
-    fn siblings_below(&self, folder: &Path, siblings: &mut Vec<Sibling>) {
-        let Ok(entries) = fs::read_dir(folder) else { return };
-        let mut below = Vec::new();
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if name.as_bytes() == self.base {
-                return;
-            }
-            if let Some(rank) = rank(&self.base, name.as_bytes()) {
-                add(rank, folder.join(name), true, &mut below);
-            }
-        }
-        siblings.append(&mut below);
     }
 
     /// Sees what a sibling is.

@@ -45,7 +45,8 @@ impl Stamp {
     /// Whether the file was changed so lately that the next change might show the same stamp.
     pub(super) fn is_young(&self) -> bool {
         let (seconds, nanoseconds) = self.changed;
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds.max(0) as u64, nanoseconds as u32);
+        let seconds = u64::try_from(seconds).unwrap_or(0);
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0));
         SystemTime::now().duration_since(changed).map_or(true, |since| since < COARSE)
     }
 }

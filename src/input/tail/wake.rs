@@ -68,13 +68,13 @@ impl Wake {
 }
 
 /// Brings the watches up to date; why one was refused, if one was.
-fn update(watcher: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
+fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
     let mut refused = None;
     watched.retain(|folder, id| {
         let stays = folders.contains(folder) && identity(folder) == Some(*id);
         if !stays {
             // The watch may be gone with its folder.
-            let _ = watcher.unwatch(folder);
+            let _ = system.unwatch(folder);
         }
         stays
     });
@@ -83,7 +83,7 @@ fn update(watcher: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64,
             continue;
         }
         let Some(id) = identity(folder) else { continue };
-        match watcher.watch(folder, RecursiveMode::NonRecursive) {
+        match system.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => drop(watched.insert(folder.clone(), id)),
             Err(error) if is_gone(&error) => {}
             Err(error) => refused = Some(reason(&error)),

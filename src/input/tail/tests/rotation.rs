@@ -60,7 +60,7 @@ fn late_lines_of_a_closed_log_are_told() {
     rig.append("access.log", &lines(10..20));
     rig.wait(100);
     writer.write_all(lines(20..25).as_bytes()).unwrap();
-    rig.wait(6);
+    rig.wait(16);
     rig.assert_numbers(25);
     assert_eq!(rig.told[24].number, 15);
     assert_eq!(rig.told[24].generation, rig.told[0].generation);
@@ -232,4 +232,65 @@ fn a_file_that_appears_in_a_folder_is_read_whole() {
         rig.wait(2);
         rig.assert_numbers(10);
     }
+}
+
+#[test]
+fn a_truncation_just_before_a_rename_is_seen() {
+    let mut rig = Rig::whole();
+    rig.append("access.log", &lines(0..20));
+    rig.go();
+    rig.append("access.log", &lines(20..30));
+    rig.copy_truncate("access.log", "access.log.1");
+    rig.append("access.log", &lines(30..90));
+    rig.rename("access.log.1", "access.log.2");
+    rig.rename("access.log", "access.log.1");
+    rig.append("access.log", &lines(90..100));
+    rig.wait(100);
+    rig.assert_numbers(100);
+}
+
+#[test]
+fn logs_are_read_in_turn() {
+    let mut rig = Rig::new(&["."], true, |folder| {
+        fs::write(folder.join("a.log"), lines(0..1000)).unwrap();
+        fs::write(folder.join("b.log"), lines(1000..1005)).unwrap();
+    });
+    let last_of_b = rig.told.iter().position(|told| told.log == rig.told.last().unwrap().log).unwrap();
+    assert!(last_of_b < 20, "{last_of_b}");
+    assert_eq!(rig.told.len(), 1005);
+    rig.go();
+    assert_eq!(rig.told.len(), 1005);
+}
+
+#[test]
+fn generations_are_new_before_they_are_told() {
+    let mut rig = Rig::whole();
+    assert!(!rig.tail.has_new());
+    rig.append("access.log", &lines(0..3));
+    rig.look();
+    assert!(rig.tail.has_new());
+    let state = rig.tail.checkpoints();
+    assert!(!rig.tail.has_new());
+    rig.go();
+    assert!(state.iter().any(|checkpoint| checkpoint.generation == rig.told[0].generation && checkpoint.offset == 0));
+    assert_eq!(rig.tail.logs().map(|log| (log.offset, log.lag, log.live)).collect::<Vec<_>>(), [(lines(0..3).len() as u64, 0, true)]);
+}
+
+#[test]
+fn a_half_packed_copy_is_waited_for() {
+    let mut rig = Rig::whole();
+    rig.append("access.log", &lines(0..300));
+    rig.go();
+    rig.append("access.log", &lines(300..600));
+    rig.copy_truncate("access.log", "access.log.1");
+    rig.gzip("access.log.1");
+    let whole = fs::read(rig.path("access.log.1.gz")).unwrap();
+    fs::write(rig.path("access.log.1.gz"), &whole[..whole.len() / 2]).unwrap();
+    rig.append("access.log", &lines(600..610));
+    rig.wait(1);
+    // What it holds would leave a gap.
+    assert_eq!(rig.told.len(), 300);
+    fs::write(rig.path("access.log.1.gz"), &whole).unwrap();
+    rig.wait(2);
+    rig.assert_numbers(610);
 }
