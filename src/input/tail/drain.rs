@@ -158,7 +158,7 @@ fn is_over(log: &mut Log, around: &Surroundings<'_>) -> bool {
             // Too little to be known again by, once it is closed and goes on.
             let weak = log.text.is_none() && log.stamp.size > 0 && unlinked.is_none();
             let read = !weak && (log.text.is_none() || log.caught_up);
-            let over = read && (quiet >= limit && !log.has_more() || unlinked.is_some_and(|since| since >= UNLINKED));
+            let over = read && (quiet >= limit && log.is_read() || unlinked.is_some_and(|since| since >= UNLINKED));
             if over && (log.is_unfinished() || log.has_more()) {
                 log.role = Role::Closing;
                 return false;

@@ -164,6 +164,11 @@ impl Log {
         self.text.as_ref().is_some_and(|text| self.checked > text.offset) || self.skimmed > 0
     }
 
+    /// Whether all that was seen of its text was read; NULs behind it are none.
+    pub(super) fn is_read(&self) -> bool {
+        self.padded || !self.has_more()
+    }
+
     /// Whether there is something to read.
     pub(super) fn has_more(&self) -> bool {
         self.text.is_some()

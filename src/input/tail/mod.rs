@@ -1,7 +1,7 @@
 //! Follows logs that are being written: every line that still exists on disk, once, through every rotation.
 //!
 //! What is followed is a *generation*: an open file and its text. A path is only where to look for the next one; see
-//! [`place`]. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
+//! `place`. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
 //! [`Tail::read`] gives the new lines. What the lines say is none of its business.
 
 mod begin;

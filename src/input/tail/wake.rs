@@ -128,3 +128,58 @@ fn woken(event: notify::Result<Event>) -> Option<Woken> {
     }
     Some(Woken::Paths(event.paths))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    /// Waits for word of `path`.
+    fn hears_of(receiver: &Receiver<Woken>, path: &Path) -> bool {
+        loop {
+            match receiver.recv_timeout(Duration::from_secs(20)) {
+                Ok(Woken::Paths(paths)) if paths.iter().any(|woken| woken == path) => return true,
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_that_was_made_anew_is_watched_again() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("logs");
+        let (sender, receiver) = channel();
+        let mut wake = Wake::new(false, move |woken| drop(sender.send(woken)));
+        let folders = BTreeSet::from([folder.clone()]);
+        for round in 0..2 {
+            assert_eq!(wake.watch(&folders), None);
+            fs::create_dir(&folder).unwrap();
+            assert_eq!(wake.watch(&folders), None);
+            let log = folder.join(format!("access.log.{round}"));
+            fs::write(&log, "line\n").unwrap();
+            assert!(hears_of(&receiver, &log));
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_when_polling() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut wake = Wake::new(true, |_| panic!("sent"));
+        assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
+        fs::write(folder.path().join("log"), "").unwrap();
+        assert!(wake.watcher.is_none());
+    }
+
+    #[test]
+    fn a_refusal_is_told_once() {
+        let mut wake = Wake::new(true, |_| {});
+        wake.refusal = Some("limit".to_owned());
+        let said = wake.watch(&BTreeSet::new()).unwrap();
+        assert!(said.contains("(limit)"), "{said}");
+        wake.refusal = Some("limit".to_owned());
+        assert_eq!(wake.watch(&BTreeSet::new()), None);
+    }
+}

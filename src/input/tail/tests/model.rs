@@ -309,11 +309,11 @@ impl World {
             assert!(turns < 10_000, "reads without end");
         }
         for told in told {
-            self.hear(told);
+            self.hear(&told);
         }
     }
 
-    fn hear(&mut self, told: Told) {
+    fn hear(&mut self, told: &Told) {
         let text = told.text.clone().expect("no line is too long");
         let place = (told.offset, told.number);
         let before = self.order.insert(told.log, place);

@@ -213,3 +213,22 @@ fn what_cannot_be_read_is_said_once() {
     rig.wait(2);
     rig.assert_numbers(1);
 }
+
+#[test]
+fn a_deleted_log_is_let_go() {
+    for padded in [false, true] {
+        let mut rig = Rig::whole();
+        rig.append("access.log", &lines(0..5));
+        if padded {
+            OpenOptions::new().write(true).open(rig.path("access.log")).unwrap().set_len(50_000).unwrap();
+        }
+        rig.go();
+        assert_eq!(rig.tail.logs().count(), 1);
+        fs::remove_file(rig.path("access.log")).unwrap();
+        rig.wait(3);
+        assert_eq!(rig.tail.logs().count(), 1, "a writer may hold it");
+        rig.wait(5);
+        assert_eq!(rig.tail.logs().count(), 0);
+        rig.assert_numbers(5);
+    }
+}
