@@ -15,6 +15,7 @@ use super::place::{base_of, folder_of};
 use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;
+use crate::source::SourceText;
 
 /// So often at most nothing is looked through because no folder changed.
 const SKIPPED: u32 = 10;
@@ -109,8 +110,8 @@ impl Discovery {
         let followed: HashSet<&Path> = self.followed.iter().map(PathBuf::as_path).collect();
         let candidate = |path| Candidate { path, named: false, argument: argument.to_owned() };
         for path in files.iter().filter(|path| base_among(path, &names).is_none()) {
-            // The log itself may be away just now.
-            candidates.push(candidate(base_among(path, &followed).unwrap_or_else(|| path.clone())));
+            // The log itself may be away just now, or gone for good and packed.
+            candidates.push(candidate(base_among(path, &followed).unwrap_or_else(|| unpacked(path))));
         }
     }
 
@@ -138,6 +139,15 @@ fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         below(&entry.path(), folders);
     }
+}
+
+/// The log that a packed file was rotated from, by its name: one that is not there, as nothing else is known of the file.
+fn unpacked(path: &Path) -> PathBuf {
+    if path.extension().is_none_or(|extension| extension != "gz") {
+        return path.to_owned();
+    }
+    let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
+    PathBuf::from(OsStr::from_bytes(text.family()))
 }
 
 /// Which of these logs was rotated to this file, by their names.

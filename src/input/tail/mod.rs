@@ -44,6 +44,8 @@ use crate::source::Checkpoint;
 
 /// Folders and globs are looked through this often for what is new in them.
 const DISCOVER_EVERY: Duration = Duration::from_secs(1);
+/// A log that rests is looked at each time that so many looks are taken, unless something wakes it before.
+const RESTS: usize = 4;
 /// Paths that are followed at most.
 const MOST: usize = 10_000;
 
@@ -109,6 +111,8 @@ pub struct Tail {
     buffer: Vec<u8>,
     /// The first place to read at the next turn.
     turn: usize,
+    /// Counts looks at everything, up to [`RESTS`].
+    looks: usize,
 }
 
 impl Tail {
@@ -135,6 +139,7 @@ impl Tail {
             notices: Vec::new(),
             buffer: Vec::new(),
             turn: 0,
+            looks: 0,
         }
     }
 
@@ -148,7 +153,7 @@ impl Tail {
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let touched = only.map(|paths| self.touched(paths));
-        let places: Vec<usize> = touched.map_or_else(|| (0..self.places.len()).collect(), |touched| touched.into_iter().collect());
+        let places: Vec<usize> = touched.map_or_else(|| self.in_turn(now), |touched| touched.into_iter().collect());
         let mut listings = Listings::default();
         for look in [Place::look, Place::settle] {
             for place in &places {
@@ -164,6 +169,14 @@ impl Tail {
                 self.held.extend(place.ids().map(|id| (id, index)));
             }
         }
+    }
+
+    /// The places whose turn it is: all but those that rest, and some of those.
+    fn in_turn(&mut self, now: Instant) -> Vec<usize> {
+        self.looks = (self.looks + 1) % RESTS;
+        let looks = self.looks;
+        let is_due = |(index, place): (usize, &Place)| (index % RESTS == looks || !place.is_resting(now)).then_some(index);
+        self.places.iter().enumerate().filter_map(is_due).collect()
     }
 
     fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {

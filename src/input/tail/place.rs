@@ -25,6 +25,8 @@ use super::stamp::{Id, Stamp};
 use super::text::Text;
 use crate::source::Checkpoint;
 
+/// A log that was quiet for so long rests.
+const RESTING: Duration = Duration::from_secs(10);
 /// A path that leads nowhere for so long is worth a word.
 const MISSING: Duration = Duration::from_secs(3);
 
@@ -159,6 +161,14 @@ impl Place {
             let nothing = Text::new(0, b"", 0, 0, b"");
             checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
         }
+    }
+
+    /// Whether nothing has come for a while, and nothing is to be finished: a thousand such logs would cost more than the
+    /// one that is written to.
+    pub(super) fn is_resting(&self, now: Instant) -> bool {
+        let [log] = self.logs.as_slice() else { return false };
+        let rests = log.role == Role::Live && log.text.is_some() && !log.suspect && self.rescans == 0;
+        rests && now.saturating_duration_since(log.quiet_since) >= RESTING
     }
 
     /// The log that the path leads to.

@@ -3,8 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
 
-use super::{Rig, line, lines};
+use super::{Rig, append, gzip, line, lines};
 
 #[test]
 fn a_line_too_long_is_passed_over_at_any_cut() {
@@ -231,4 +232,35 @@ fn a_deleted_log_is_let_go() {
         assert_eq!(rig.tail.logs().count(), 0);
         rig.assert_numbers(5);
     }
+}
+
+#[test]
+fn packed_logs_without_a_live_one_are_read_from_the_start_only() {
+    let prepare = |folder: &Path| {
+        for (name, numbers) in [("access.log.2", 0..10), ("access.log.1", 10..20)] {
+            append(&folder.join(name), &lines(numbers));
+            gzip(&folder.join(name));
+        }
+    };
+    let mut whole = Rig::new(&["."], true, prepare);
+    whole.assert_numbers(20);
+    whole.append("access.log", &lines(20..25));
+    whole.wait(2);
+    whole.assert_numbers(25);
+    let mut end = Rig::new(&["."], false, prepare);
+    end.wait(20);
+    assert_eq!(end.lines().len(), 0, "{:?}", end.notices);
+}
+
+#[test]
+fn a_log_that_rests_is_looked_at_within_four_looks() {
+    let mut rig = Rig::whole();
+    rig.append("access.log", &lines(0..1));
+    rig.wait(30);
+    rig.append("access.log", &lines(1..2));
+    rig.wait(1);
+    rig.assert_numbers(2);
+    rig.append("access.log", &lines(2..3));
+    rig.go();
+    rig.assert_numbers(3);
 }

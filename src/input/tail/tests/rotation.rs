@@ -27,7 +27,7 @@ fn a_partial_line_is_held() {
     rig.append("access.log", "a li");
     rig.go();
     rig.append("access.log", "ne\nnext");
-    rig.go();
+    rig.wait(1);
     assert_eq!(rig.lines(), ["half a line"]);
 }
 
