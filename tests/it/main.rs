@@ -13,6 +13,7 @@ mod evasions;
 mod explain;
 mod files;
 mod floors;
+mod follow;
 mod hostile;
 mod laws;
 mod learn;

@@ -1,0 +1,66 @@
+//! Lines that come in parts, and where a run begins (E20, E22).
+
+use std::process::Command;
+
+use super::follower::{Follower, MODES, follow};
+use super::writer::{Writer, line};
+use super::{settle, stage, works};
+use crate::rig::skip;
+
+/// E22. Between the parts the follower has looked: it reported a line of another log.
+#[test]
+fn e22_a_line_in_three_writes_is_one_line() {
+    for mode in MODES {
+        let (rig, mut writer) = stage();
+        let mut other = Writer::from(rig.path("log/other.log"), 5000);
+        let mut follower = follow(&rig, &[mode, &["log"]].concat());
+        follower.until_seen(0..10);
+        for ends in [[1, 2], [5, 40], [60, line(0).len() - 1]] {
+            writer.write_in_parts(&ends, |_| {
+                other.write(1);
+                follower.until_seen([other.next() - 1]);
+            });
+            follower.until_seen([writer.next() - 1]);
+        }
+        settle(&rig, follower, &mut other);
+    }
+}
+
+/// E20. A map tells nobody that it was written to.
+#[test]
+fn e20_a_log_written_through_a_map() {
+    let python = "import mmap, sys
+with open(sys.argv[1], 'r+b') as log:
+    log.truncate(len(sys.argv[2]))
+    with mmap.mmap(log.fileno(), 0) as view:
+        for n, byte in enumerate(sys.argv[2].encode()): view[n] = byte
+";
+    if !works(Command::new("python3").args(["-c", "pass"])) {
+        return skip("E20", "python3 is not installed");
+    }
+    let (rig, mut writer) = stage();
+    let mapped = rig.file("log/mapped.log", "");
+    let mut follower = follow(&rig, &["log"]);
+    follower.until_seen(0..10);
+    let text: String = (800..803).map(line).collect();
+    assert!(works(Command::new("python3").args(["-c", python]).arg(&mapped).arg(text)));
+    follower.until_seen(800..803);
+    settle(&rig, follower, &mut writer);
+}
+
+/// Without `--from-start` only what comes is told, and nothing of it is missed once it says that it is ready.
+#[test]
+fn a_run_begins_at_the_end_unless_it_is_told_otherwise() {
+    let (rig, mut writer) = stage();
+    let socket = super::actions::socket(&rig.path("ready"));
+    let mut command = rig.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);
+    let mut follower = Follower::start(command.env("NOTIFY_SOCKET", rig.path("ready")));
+    super::actions::until_told(&socket, "READY=1");
+    writer.write(5);
+    follower.until_seen(10..15);
+    // What comes into a followed folder later is new from its first line on.
+    let mut late = Writer::from(rig.path("log/late.log"), 100);
+    late.write(5);
+    follower.until_seen(100..105);
+    assert_eq!(follower.end().hits.len(), 10);
+}

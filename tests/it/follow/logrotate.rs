@@ -1,0 +1,41 @@
+//! The real `logrotate` with a configuration of its own, told to rotate now.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::rig::{Rig, finish, skip};
+
+/// Debian keeps it where not every user looks.
+const PLACES: [&str; 3] = ["/usr/sbin/logrotate", "/usr/local/sbin/logrotate", "/sbin/logrotate"];
+
+/// A configuration for the log of a rig.
+pub(super) struct Logrotate<'a> {
+    rig: &'a Rig,
+    program: &'static str,
+}
+
+impl<'a> Logrotate<'a> {
+    /// Rotates `log/access.log` so; none where the program is missing, which is said.
+    pub(super) fn new(test: &str, rig: &'a Rig, directives: &str) -> Option<Self> {
+        let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
+            skip(test, "logrotate is not installed");
+            return None;
+        };
+        let log = rig.path("log");
+        // It does not touch what others may write.
+        fs::set_permissions(&log, fs::Permissions::from_mode(0o755)).unwrap();
+        let conf = rig.file("rotate.conf", format!("\"{}/access.log\" {{\n rotate 99\n missingok\n{directives}\n}}\n", log.display()));
+        fs::set_permissions(conf, fs::Permissions::from_mode(0o600)).unwrap();
+        Some(Self { rig, program })
+    }
+
+    /// Rotates once.
+    pub(super) fn rotate(&self) {
+        let mut command = Command::new(self.program);
+        command.args(["-f", "-s", "rotate.state", "rotate.conf"]).current_dir(self.rig.path(""));
+        let run = finish(&mut command);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "logrotate failed");
+    }
+}

@@ -1,0 +1,72 @@
+//! `follow` as a process: numbered writers, the real logrotate and nginx, stalls, kills and restarts.
+//!
+//! The oracle is the disk: each line that is there in the end was reported once (`oracle`). What needs root, or a
+//! program that is missing, says so and is left out by name. Lines that a rotation destroyed are nobody's fault.
+
+mod actions;
+mod follower;
+mod identity;
+mod lines;
+mod logrotate;
+mod oracle;
+mod outlets;
+mod privilege;
+mod rotation;
+mod server;
+mod signals;
+mod state;
+mod unit;
+mod waking;
+mod writer;
+
+use std::fs;
+use std::process::Command;
+
+use crate::rig::{Rig, skip};
+
+use follower::{Follower, Said};
+use oracle::{exactly_once, on_disk};
+use writer::Writer;
+
+/// A folder `log` with ten lines in `access.log`.
+fn stage() -> (Rig, Writer) {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("log")).unwrap();
+    let mut writer = Writer::open(rig.path("log/access.log"));
+    writer.write(10);
+    (rig, writer)
+}
+
+/// Waits for all that is on the disk and for one line more, ends the follower, and compares.
+fn settle(rig: &Rig, mut follower: Follower, writer: &mut Writer) -> Said {
+    follower.until_seen(on_disk(&rig.path("log")).into_keys());
+    writer.reopen();
+    writer.write(1);
+    follower.until_seen([writer.next() - 1]);
+    let said = follower.end();
+    exactly_once(&on_disk(&rig.path("log")), &[&said.hits]).unwrap();
+    said
+}
+
+/// A command that begins in a name space of its own for mounts, where the system allows that; `line` is shell, and ends
+/// with `exec "$0" "$@"`.
+fn mounting(test: &str, rig: &Rig, line: &str, args: &[&str]) -> Option<Command> {
+    // Root needs no name space for users; others get one where the system has them.
+    let flags = ["-m", "-Urm"].into_iter().find(|flags| works(Command::new("unshare").args([flags, "true"])));
+    let Some(flags) = flags else {
+        skip(test, "no name space for mounts: needs root");
+        return None;
+    };
+    let probe = line.replace(r#"exec "$0" "$@""#, "true");
+    if !works(Command::new("unshare").args([flags, "sh", "-ec", &probe]).current_dir(rig.path(""))) {
+        skip(test, "the mount is not allowed here");
+        return None;
+    }
+    let mut command = Command::new("unshare");
+    command.args([flags, "sh", "-ec", line, crate::rig::EXE]).args(follower::FOLLOW).args(args).current_dir(rig.path(""));
+    Some(command)
+}
+
+fn works(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}

@@ -1,0 +1,154 @@
+//! Standard output that is full, gone, slow or closed (E25, G2, G4, G6, G7, G14), and what people see.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::follower::{FOLLOW, Follower, command, follow};
+use super::oracle::{Hit, at_least_once, on_disk};
+use super::signals::until_stuck;
+use super::stage;
+use crate::rig::{Rig, has, line, skip};
+
+/// G2.
+#[test]
+fn g2_a_full_device() {
+    let (rig, _) = stage();
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = Follower::start_to(&mut command(&rig, &["log"]), full.into()).ended();
+    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
+    assert!(!ended.said.notices.is_empty());
+}
+
+/// G4, G14. The disk is full in the middle of a line; what was not written whole is told by the next run.
+#[test]
+fn g14_a_disk_that_fills_up() {
+    if !has("prlimit") {
+        return skip("G14", "there is no prlimit");
+    }
+    let (rig, mut writer) = stage();
+    writer.write(490);
+    let args = ["--state", "state", "log/access.log"];
+    let output = rig.path("out");
+    let file = File::create(&output).unwrap();
+    let mut limited = rig.under(&["prlimit", "--fsize=50001"], FOLLOW.iter().chain(&args));
+    let ended = Follower::start_to(&mut limited, file.into()).ended();
+    assert_eq!(ended.code(), 4, "{}", ended.said.notices);
+    let text = fs::read_to_string(&output).unwrap();
+    // Half a line at the end is no report of its line.
+    let first: Vec<Hit> =
+        text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| Hit(serde_json::from_str(line).unwrap())).collect();
+    assert!(!first.is_empty() && first.len() < 500, "{}", first.len());
+    let mut follower = follow(&rig, &args);
+    follower.until_seen(first.len() as u64..500);
+    at_least_once(&on_disk(&rig.path("log")), &[&first, &follower.end().hits]).unwrap();
+}
+
+/// G6. The reader leaves between two lines: no complaint, and what it did not get is told to the next one.
+#[test]
+fn g6_a_reader_that_goes_away() {
+    let (rig, _) = stage();
+    fs::write(rig.path("log/access.log"), "").unwrap();
+    let args = ["--state", "state", "log/access.log"];
+    let mut follower = Follower::start_unread(&mut command(&rig, &args));
+    follower.hang_up();
+    let mut writer = super::Writer::open(rig.path("log/access.log"));
+    writer.write(5);
+    let ended = follower.ended();
+    assert_eq!((ended.code(), ended.said.notices.as_str()), (141, ""));
+    let mut follower = follow(&rig, &args);
+    follower.until_seen(0..5);
+    assert_eq!(follower.end().hits.len(), 5);
+}
+
+/// G7. No descriptor of ours takes the place of one that was closed.
+#[test]
+fn g7_closed_streams() {
+    for (closed, code) in [(">&-", vec![4]), ("2>&-", vec![143])] {
+        let (rig, _) = stage();
+        let before = fs::read(rig.path("log/access.log")).unwrap();
+        let line = format!(r#"exec "$0" {} --state state log/access.log {closed}"#, FOLLOW.join(" "));
+        let mut follower = Follower::start(&mut rig.shell(&line));
+        let ended = if code == [143] {
+            follower.until_seen(0..10);
+            follower.end_with(Signal::TERM)
+        } else {
+            follower.ended()
+        };
+        assert!(code.contains(&ended.code()), "{closed}: {}", ended.said.notices);
+        assert_eq!(fs::read(rig.path("log/access.log")).unwrap(), before);
+    }
+}
+
+/// E25. The log is the buffer: nothing is read ahead of a reader that is slow.
+#[test]
+fn e25_a_slow_reader() {
+    const LINES: u64 = 8000;
+    let (rig, mut writer) = stage();
+    let mut follower = Follower::start_unread(&mut command(&rig, &["log"]));
+    follower.until_process("it is up", |follower| follower.ticks() > 0 && follower.memory("VmRSS") > 5_000);
+    // 32 MB in long lines.
+    let mut log = OpenOptions::new().append(true).open(rig.path("log/access.log")).unwrap();
+    let agent = "x".repeat(4000);
+    for n in writer.next()..LINES {
+        log.write_all(super::writer::line(n).replace("Mozilla/5.0", &agent).as_bytes()).unwrap();
+    }
+    until_stuck(&follower);
+    let most = follower.memory("VmHWM");
+    follower.read();
+    follower.until_seen(0..LINES);
+    writer = super::Writer::from(rig.path("log/access.log"), LINES);
+    let all = follower.memory("VmHWM");
+    super::settle(&rig, follower, &mut writer);
+    assert!(most < 150_000 && all < 150_000, "{most} kB before it was read, {all} kB after");
+}
+
+/// One line a hit, nothing of a log that acts on a terminal, and a summary at the end.
+#[test]
+fn people_get_lines_and_a_summary() {
+    let rig = Rig::new();
+    let hostile = line("192.0.2.66", "GET /.git/config?x=\u{1b}[2J\u{202e}evil\u{9b}31m HTTP/1.1", 404);
+    rig.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
+    let mut follower = Follower::start(&mut rig.command(["follow", "--from-start", "access.log"]));
+    follower
+        .until("two lines", |said| ["192.0.2.1 ", "192.0.2.66"].iter().all(|client| said.other.iter().any(|line| line.contains(client))));
+    let before = follower.lines();
+    let said = follower.end();
+    let text = said.other.concat();
+    let acts = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+    assert!(!text.contains(acts) && text.contains(r"\x1b[2J"), "{text:?}");
+    assert!(said.other.len() > before, "no summary: {text}");
+}
+
+/// Repeats of one client and rule are a count, told when it rests; with `--fold off` each is a line.
+#[test]
+fn repeats_are_folded_for_people() {
+    for (fold, whole) in [("on", false), ("off", true)] {
+        let rig = Rig::new();
+        let text: String = (0..40).map(|n| line("192.0.2.5", &format!("GET /.git/config?n={n} HTTP/1.1"), 404)).collect();
+        rig.file("access.log", text);
+        let args = ["follow", "--from-start", "--fold", fold, "--quiet-for", "500ms", "access.log"];
+        let mut follower = Follower::start(&mut rig.command(args));
+        let of_client = |lines: &[String]| lines.iter().filter(|line| line.contains("192.0.2.5")).count();
+        if whole {
+            follower.until("each of them", |said| of_client(&said.other) >= 40);
+        } else {
+            follower.until("the count", |said| said.other.iter().any(|line| line.contains("39") && line.contains("192.0.2.5")));
+            assert!(follower.lines() < 10);
+        }
+        follower.end();
+    }
+}
+
+/// Standard input is no log to wait for, and a glob that finds nothing is a mistake.
+#[test]
+fn what_cannot_be_followed_is_refused() {
+    let rig = Rig::new();
+    for args in [["follow", "nothing/*.log"], ["follow", "--poll-interval=never"], ["follow", "--no-such-option"]] {
+        let mut command = rig.command(args);
+        let ended = Follower::start(command.stdin(Stdio::null())).ended();
+        assert_eq!(ended.code(), 2, "{args:?}: {}", ended.said.notices);
+    }
+}

@@ -1,0 +1,305 @@
+//! Rotations of every kind under a writer that does not wait (E1-E9, E15, E23, E29, E30).
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::follower::{Follower, MODES, follow};
+use super::logrotate::Logrotate;
+use super::oracle::{exactly_once, on_disk};
+use super::writer::{Reopen, Writer};
+use super::{settle, stage};
+
+/// Whether the follower stands still while the log is rotated.
+#[derive(Clone, Copy, PartialEq)]
+enum Stall {
+    No,
+    Yes,
+}
+
+/// Rotates under a writer that writes all the time, and compares with the disk.
+fn rotated(test: &str, watch: &[&str], directives: &str, told: bool, rotations: u32, stall: Stall) {
+    let (rig, writer) = stage();
+    fs::create_dir(rig.path("log/old")).unwrap();
+    let flag = rig.path("reopen");
+    let script = format!("postrotate\n touch {}\nendscript", flag.display());
+    let directives = if told { format!("{directives}\n{script}") } else { directives.to_owned() };
+    let Some(logrotate) = Logrotate::new(test, &rig, &directives) else { return };
+    let mut follower = follow(&rig, watch);
+    follower.until_seen(0..10);
+    let busy = writer.go(if told { Reopen::Told(flag) } else { Reopen::Every(200) });
+    for _ in 0..rotations {
+        let before = follower.hits();
+        follower.until("the writer writes", |said| said.hits.len() > before + 100);
+        if stall == Stall::Yes {
+            follower.stall();
+            // Something to be missed.
+            thread::sleep(Duration::from_millis(70));
+        }
+        logrotate.rotate();
+        if stall == Stall::Yes {
+            thread::sleep(Duration::from_millis(70));
+            follower.go_on();
+        }
+    }
+    settle(&rig, follower, &mut busy.stop());
+}
+
+/// The log itself, in this mode.
+fn log_in<'a>(mode: &[&'a str]) -> Vec<&'a str> {
+    mode.iter().copied().chain(["log/access.log"]).collect()
+}
+
+#[test]
+fn e1_create_while_the_writer_keeps_the_old_log() {
+    rotated("E1", &log_in(MODES[0]), "create", false, 12, Stall::No);
+}
+
+#[test]
+fn e2_the_same_by_looking_alone() {
+    rotated("E2", &log_in(MODES[1]), "create", false, 12, Stall::No);
+}
+
+#[test]
+fn e3_copytruncate() {
+    for mode in MODES {
+        rotated("E3", &log_in(mode), "copytruncate", false, 3, Stall::No);
+    }
+}
+
+#[test]
+fn e4_copytruncate_under_a_follower_that_stands_still() {
+    for mode in MODES {
+        rotated("E4", &log_in(mode), "copytruncate", false, 3, Stall::Yes);
+    }
+}
+
+#[test]
+fn e4_copytruncate_and_compress_under_a_follower_that_stands_still() {
+    rotated("E4, compressed", &log_in(MODES[0]), "copytruncate\ncompress", false, 3, Stall::Yes);
+}
+
+/// E5. Its size says nothing: the log is longer than before when it is looked at again.
+#[test]
+fn e5_copytruncate_and_grown_past_its_old_size() {
+    for mode in MODES {
+        let (rig, mut writer) = stage();
+        let Some(logrotate) = Logrotate::new("E5", &rig, "copytruncate") else { return };
+        let mut follower = follow(&rig, &log_in(mode));
+        follower.until_seen(0..10);
+        follower.stall();
+        writer.write(20);
+        logrotate.rotate();
+        writer.write(200);
+        follower.go_on();
+        settle(&rig, follower, &mut writer);
+    }
+}
+
+#[test]
+fn e6_compress_at_once() {
+    rotated("E6", &log_in(MODES[0]), "create\ncompress", true, 3, Stall::No);
+    rotated("E6, stalled", &log_in(MODES[1]), "create\ncompress", true, 3, Stall::Yes);
+}
+
+/// E6. What was not read before the log was packed is read from the packed one.
+#[test]
+fn e6_what_was_packed_while_nobody_read() {
+    let (rig, mut writer) = stage();
+    let Some(logrotate) = Logrotate::new("E6, packed while down", &rig, "create\ncompress") else { return };
+    let args = ["--state", "state", "log/access.log"];
+    let mut follower = follow(&rig, &args);
+    follower.until_seen(0..10);
+    let first = follower.end();
+    writer.write(20);
+    logrotate.rotate();
+    writer.reopen();
+    writer.write(5);
+    let mut follower = follow(&rig, &args);
+    follower.until_seen(10..35);
+    let second = follower.end();
+    assert!(rig.path("log/access.log.1.gz").exists());
+    exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap();
+}
+
+#[test]
+fn e7_delaycompress() {
+    rotated("E7, delaycompress", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::No);
+    rotated("E7, delaycompress, stalled", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::Yes);
+}
+
+#[test]
+fn e7_dateext() {
+    // A second rotation in the same second leaves the log where it is.
+    rotated("E7, dateext", &log_in(MODES[0]), "create\ndateext\ndateformat -%Y%m%d-%s", true, 2, Stall::Yes);
+    rotated("E7, dateext, compress", &log_in(MODES[1]), "create\ndateext\ncompress", true, 1, Stall::Yes);
+}
+
+#[test]
+fn e7_olddir() {
+    rotated("E7, olddir", &log_in(MODES[0]), "create\nolddir old", true, 2, Stall::No);
+    rotated("E7, olddir, stalled", &log_in(MODES[0]), "create\nolddir old\ncompress", true, 2, Stall::Yes);
+}
+
+#[test]
+fn e7_sharedscripts() {
+    rotated("E7, sharedscripts", &log_in(MODES[0]), "create\nsharedscripts", true, 2, Stall::No);
+}
+
+#[test]
+fn e7_nocreate() {
+    rotated("E7, nocreate", &log_in(MODES[0]), "nocreate", true, 3, Stall::No);
+    rotated("E7, nocreate, stalled", &log_in(MODES[1]), "nocreate", true, 2, Stall::Yes);
+}
+
+#[test]
+fn e7_renamecopy() {
+    rotated("E7, renamecopy", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::No);
+    rotated("E7, renamecopy, stalled", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::Yes);
+}
+
+/// What a rotation leaves is no new log.
+#[test]
+fn a_folder_is_followed_through_rotations() {
+    rotated("a folder, create", &["log"], "create", true, 4, Stall::No);
+    rotated("a folder, compress", &["log"], "create\ncompress", true, 3, Stall::Yes);
+    rotated("a folder, copytruncate", &["log"], "copytruncate", false, 3, Stall::No);
+}
+
+#[test]
+fn a_glob_is_followed_through_rotations() {
+    rotated("a glob", &["log/access.log*"], "create\ncompress\ndelaycompress", true, 4, Stall::No);
+}
+
+/// E8. All of them are found and read.
+#[test]
+fn e8_three_rotations_while_the_follower_stands_still() {
+    for directives in ["create", "create\ncompress", "create\ncompress\ndelaycompress", "copytruncate"] {
+        for mode in MODES {
+            let (rig, mut writer) = stage();
+            let Some(logrotate) = Logrotate::new("E8", &rig, directives) else { return };
+            let mut follower = follow(&rig, &log_in(mode));
+            follower.until_seen(0..10);
+            follower.stall();
+            for _ in 0..3 {
+                writer.write(20);
+                logrotate.rotate();
+                writer.reopen();
+            }
+            writer.write(20);
+            follower.go_on();
+            let said = settle(&rig, follower, &mut writer);
+            assert_eq!(said.hits.len(), 10 + 80 + 1, "{directives}, {mode:?}");
+        }
+    }
+}
+
+/// E9. The rest of the old log first, then what is between, then the new one.
+#[test]
+fn e9_rotations_while_nothing_runs() {
+    for directives in ["create", "create\ncompress\ndelaycompress", "copytruncate", "copytruncate\ncompress"] {
+        let (rig, mut writer) = stage();
+        let Some(logrotate) = Logrotate::new("E9", &rig, directives) else { return };
+        let args = ["--state", "state", "log/access.log"];
+        let mut follower = follow(&rig, &args);
+        follower.until_seen(0..10);
+        let first = follower.end();
+        for _ in 0..3 {
+            writer.write(20);
+            logrotate.rotate();
+            writer.reopen();
+        }
+        writer.write(20);
+        let mut follower = follow(&rig, &args);
+        follower.until_seen(10..90);
+        let second = follower.end();
+        exactly_once(&on_disk(&rig.path("log")), &[&first.hits, &second.hits]).unwrap_or_else(|e| panic!("{directives}: {e}"));
+        let numbers: Vec<_> = second.hits.iter().map(|hit| hit.number().unwrap()).collect();
+        assert!(numbers.is_sorted(), "{directives}: not in the order they were written: {numbers:?}");
+    }
+}
+
+/// E15.
+#[test]
+fn e15_moved_away_and_back() {
+    for mode in MODES {
+        let (rig, mut writer) = stage();
+        let mut follower = follow(&rig, &log_in(mode));
+        follower.until_seen(0..10);
+        for _ in 0..3 {
+            fs::rename(rig.path("log/access.log"), rig.path("log/away")).unwrap();
+            writer.write(5);
+            follower.until_seen([writer.next() - 1]);
+            fs::rename(rig.path("log/away"), rig.path("log/access.log")).unwrap();
+            writer.write(5);
+            follower.until_seen([writer.next() - 1]);
+        }
+        settle(&rig, follower, &mut writer);
+    }
+}
+
+/// E23. The rest comes into the old log, under its new name.
+#[test]
+fn e23_half_a_line_then_a_rotation_then_its_rest() {
+    for mode in MODES {
+        let (rig, mut writer) = stage();
+        let mut follower = follow(&rig, &log_in(mode));
+        follower.until_seen(0..10);
+        let mut new = None;
+        writer.write_in_parts(&[40], |_| {
+            fs::rename(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+            let mut log = Writer::from(rig.path("log/access.log"), 1000);
+            log.write(5);
+            follower.until_seen(1000..1005);
+            new = Some(log);
+        });
+        follower.until_seen([10]);
+        settle(&rig, follower, &mut new.unwrap());
+    }
+}
+
+/// E29, E30. What was drained is let go, also when it was deleted: otherwise the disk would not get its space back.
+#[test]
+fn e29_e30_descriptors_are_let_go_after_many_quick_rotations() {
+    let (rig, mut writer) = stage();
+    let mut follower = follow(&rig, &["log/access.log"]);
+    follower.until_seen(0..10);
+    let logs = |follower: &Follower| follower.descriptors().iter().filter(|path| leads_to_log(path)).count();
+    assert!(logs(&follower) <= 1, "{:?}", follower.descriptors());
+    for round in 0..30 {
+        fs::rename(rig.path("log/access.log"), rig.path(format!("log/access.log.{round}"))).unwrap();
+        writer.write(1);
+        writer.reopen();
+        writer.write(4);
+        follower.until_seen([writer.next() - 1]);
+    }
+    let disk = on_disk(&rig.path("log"));
+    follower.until_seen(disk.keys().copied());
+    for round in 0..30 {
+        fs::remove_file(rig.path(format!("log/access.log.{round}"))).unwrap();
+    }
+    follower.until_process("old logs are let go", |follower| logs(follower) <= 1);
+    writer.write(1);
+    follower.until_seen([writer.next() - 1]);
+    exactly_once(&disk, &[&follower.end().hits]).unwrap();
+}
+
+fn leads_to_log(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("access.log"))
+}
+
+/// The rig's own: logrotate does what the cases need of it.
+#[test]
+fn the_disk_holds_all_lines_after_a_rotation() {
+    let (rig, mut writer) = stage();
+    let Some(logrotate) = Logrotate::new("the rig with logrotate", &rig, "create\ncompress") else { return };
+    for _ in 0..2 {
+        logrotate.rotate();
+        writer.reopen();
+        writer.write(7);
+    }
+    let packed = fs::read(rig.path("log/access.log.2.gz")).unwrap();
+    assert!(packed.starts_with(&[0x1f, 0x8b]));
+    assert_eq!(on_disk(&rig.path("log")).into_keys().collect::<Vec<_>>(), (0..24).collect::<Vec<_>>());
+}

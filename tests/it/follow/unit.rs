@@ -1,0 +1,80 @@
+//! The systemd unit under `samples/`: it can be loaded, it is as closed as it says, and its command line is one of ours.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::follower::Follower;
+use super::works;
+use crate::rig::{EXE, Rig, skip};
+
+/// The worst exposure that `systemd-analyze security` may find, of 10, times ten.
+const MOST_EXPOSED: &str = "20";
+
+fn unit() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/probewatch.service")).unwrap()
+}
+
+/// The values of a setting, in order.
+fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
+    unit.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).collect()
+}
+
+/// The unit as it would stand in the system, but with the program that was built.
+fn copy(rig: &Rig) -> Option<String> {
+    if !works(Command::new("systemd-analyze").arg("--version")) {
+        skip("the systemd unit", "systemd-analyze is not installed");
+        return None;
+    }
+    let path = rig.file("probewatch.service", unit().replace("/usr/bin/probewatch", EXE));
+    Some(path.display().to_string())
+}
+
+#[test]
+fn the_unit_can_be_loaded() {
+    let rig = Rig::new();
+    let Some(path) = copy(&rig) else { return };
+    let output = Command::new("systemd-analyze").args(["verify", "--man=no", &path]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Other units of the machine may have faults of their own.
+    let ours: Vec<_> = said.lines().filter(|line| line.contains("probewatch")).collect();
+    assert!(ours.is_empty(), "{said}");
+    assert!(output.status.success() || !said.trim().is_empty(), "it fails and says nothing");
+}
+
+#[test]
+fn the_unit_is_closed() {
+    let rig = Rig::new();
+    let Some(path) = copy(&rig) else { return };
+    let offline = ["security", "--offline=true", "--no-pager"];
+    if !String::from_utf8_lossy(&Command::new("systemd-analyze").arg("--help").output().unwrap().stdout).contains("--offline") {
+        return skip("the systemd unit is closed", "this systemd-analyze knows no --offline");
+    }
+    let output = Command::new("systemd-analyze").args(offline).arg(format!("--threshold={MOST_EXPOSED}")).arg(&path).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("Overall exposure level"), "{said}");
+}
+
+/// What the unit starts is what the command takes, and it tells systemd that it is ready as the unit expects.
+#[test]
+fn the_command_line_of_the_unit_is_understood() {
+    let unit = unit();
+    let start = values(&unit, "ExecStart");
+    assert_eq!(start.len(), 1);
+    let rig = Rig::new();
+    fs::create_dir_all(rig.path("log/nginx")).unwrap();
+    rig.file("log/nginx/access.log", crate::rig::log(20));
+    let here = rig.path("").display().to_string();
+    let line = start[0].replace("%S/", &here).replace("/var/log/", &rig.path("log/").display().to_string());
+    let mut words = line.split_whitespace();
+    assert_eq!(words.next(), Some("/usr/bin/probewatch"));
+    let socket = super::actions::socket(&rig.path("notify"));
+    let mut command = rig.command(words);
+    let follower = Follower::start(command.env("NOTIFY_SOCKET", rig.path("notify")));
+    super::actions::until_told(&socket, "READY=1");
+    assert!(follower.notices().lines().count() < 3, "{}", follower.notices());
+    follower.end();
+    assert_eq!(values(&unit, "Type"), ["notify"]);
+    assert_eq!(values(&unit, "ExecReload"), ["/bin/kill -HUP $MAINPID"]);
+}

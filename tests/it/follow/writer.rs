@@ -1,0 +1,130 @@
+//! A server that writes numbered lines: each is a probe, and its target carries its number.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::rig;
+
+/// The line with this number.
+pub(super) fn line(number: u64) -> String {
+    rig::line("192.0.2.7", &format!("GET /.git/config?n={number:07} HTTP/1.1"), 404)
+}
+
+/// A log that is open, as a server holds it.
+pub(super) struct Writer {
+    path: PathBuf,
+    log: File,
+    next: u64,
+}
+
+impl Writer {
+    /// Opens a log, or makes it.
+    pub(super) fn open(path: impl AsRef<Path>) -> Self {
+        Self::from(path, 0)
+    }
+
+    /// With its first number.
+    pub(super) fn from(path: impl AsRef<Path>, first: u64) -> Self {
+        let path = path.as_ref().to_owned();
+        Self { log: append(&path), path, next: first }
+    }
+
+    /// Writes so many lines, each at once.
+    pub(super) fn write(&mut self, lines: u64) {
+        for _ in 0..lines {
+            self.log.write_all(line(self.next).as_bytes()).unwrap();
+            self.next += 1;
+        }
+    }
+
+    /// Writes the next line in parts that end at these bytes of it, and calls `between` behind each but the last.
+    pub(super) fn write_in_parts(&mut self, ends: &[usize], mut between: impl FnMut(&mut Self)) {
+        let line = line(self.next);
+        let mut start = 0;
+        for &end in ends {
+            self.log.write_all(&line.as_bytes()[start..end]).unwrap();
+            between(self);
+            start = end;
+        }
+        self.log.write_all(&line.as_bytes()[start..]).unwrap();
+        self.next += 1;
+    }
+
+    /// As nginx does when it is told that its log was moved.
+    pub(super) fn reopen(&mut self) {
+        self.log = append(&self.path);
+    }
+
+    /// The next number; also how many lines there are, when the first was 0.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Writes on in a thread of its own.
+    pub(super) fn go(self, reopen: Reopen) -> Busy {
+        let over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&over);
+        Busy { over, thread: Some(thread::spawn(move || self.run(&until, &reopen))) }
+    }
+
+    fn run(mut self, over: &AtomicBool, reopen: &Reopen) -> Self {
+        while !over.load(Ordering::Relaxed) {
+            self.write(4);
+            if reopen.is_due(self.next) {
+                self.reopen();
+            }
+            // About 3,000 lines a second.
+            thread::sleep(Duration::from_millis(1));
+        }
+        self
+    }
+}
+
+/// When a server opens its log anew.
+pub(super) enum Reopen {
+    /// It writes on into what it has.
+    Never,
+    /// Behind so many lines, whatever happened.
+    Every(u64),
+    /// When this file is there, which it removes: what a signal is to nginx.
+    Told(PathBuf),
+}
+
+impl Reopen {
+    fn is_due(&self, lines: u64) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Every(every) => lines.is_multiple_of(*every),
+            Self::Told(flag) => std::fs::remove_file(flag).is_ok(),
+        }
+    }
+}
+
+/// A writer at work.
+pub(super) struct Busy {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Writer>>,
+}
+
+impl Busy {
+    /// Waits for its last line.
+    pub(super) fn stop(mut self) -> Writer {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn append(path: &Path) -> File {
+    OpenOptions::new().append(true).create(true).open(path).unwrap()
+}
