@@ -301,7 +301,7 @@ fn tell(said: &Said) -> String {
 #[test]
 fn the_rig_reads_what_is_said_and_how_it_ended() {
     let rig = Rig::new();
-    let script = r#"echo '{"id":"1:0","target":"/.git/config?n=000007"}'; echo note >&2; echo for people; read line < go; exit 5"#;
+    let script = r#"echo '{"id":"1:0","target":"/.git/config?n=0000007"}'; echo note >&2; echo for people; read line < go; exit 5"#;
     assert!(Command::new("mkfifo").arg(rig.path("go")).status().unwrap().success());
     let mut follower = Follower::start(&mut rig.shell(script));
     follower.until_seen([7]);

@@ -182,7 +182,7 @@ mod tests {
             (more(hit(2, "a:100", 2)), "doubled"),
             (more(hit(4, "a:100", 3)), "out of order"),
             (more(hit(4, "a:200", 2)), "out of order"),
-            (more(Hit(serde_json::json!({ "target": "/.git/config?n=00000", "id": "b:9", "line": 9 }))), "garbled"),
+            (more(Hit(serde_json::json!({ "target": "/.git/config?n=00000", "id": "c:0", "line": 1 }))), "garbled"),
             (vec![hit(1, "a:0", 1), hit(2, "a:99", 2), hit(3, "b:0", 1)], "line 2 stands at 100"),
         ];
         for (hits, why) in cases {
