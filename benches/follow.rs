@@ -105,14 +105,14 @@ fn soak(program: &str, time: Duration, rate: u64) -> bool {
 /// A thousand logs that rest, and one that does not.
 fn idle(program: &str, time: Duration, rate: u64) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let logs = folder.path().join("logs");
-    fs::create_dir(&logs).unwrap();
+    let sites = folder.path().join("sites");
+    fs::create_dir(&sites).unwrap();
     for n in 0..QUIET {
-        fs::write(quiet_log(&logs, n), line(n, true)).unwrap();
+        fs::write(quiet_log(&sites, n), line(n, true)).unwrap();
     }
-    let hot = logs.join("hot.log");
+    let hot = sites.join("hot.log");
     fs::write(&hot, line(QUIET, true)).unwrap();
-    let follow = Follow::start(program, &folder.path().join("state"), &["--from-start", logs.to_str().unwrap()]);
+    let follow = Follow::start(program, &folder.path().join("state"), &["--from-start", sites.to_str().unwrap()]);
     follow.told.wait(QUIET + 1);
     // The start is over: what it took does not count.
     thread::sleep(Duration::from_secs(2));
@@ -132,7 +132,7 @@ fn idle(program: &str, time: Duration, rate: u64) -> bool {
         }
         // Numbers of quiet logs begin where no hot one comes.
         let number = Told::ASIDE + waits.len() as u64;
-        let mut log = OpenOptions::new().append(true).open(quiet_log(&logs, n)).unwrap();
+        let mut log = OpenOptions::new().append(true).open(quiet_log(&sites, n)).unwrap();
         log.write_all(line(number, true).as_bytes()).unwrap();
         waits.push(follow.told.aside(waits.len()).as_micros() as u64);
         thread::sleep(Duration::from_millis(500));
