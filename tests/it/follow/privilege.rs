@@ -13,7 +13,7 @@ use crate::rig::{EXE, skip};
 #[test]
 fn k1_it_reads_logs_and_writes_its_state() {
     let (rig, mut writer) = stage();
-    let strace = ["strace", "-D", "-f", "-qq", "-y", "-e", "trace=network,process,%file", "-o", "trace"];
+    let strace = ["strace", "-D", "-f", "-q", "-y", "-e", "trace=network,process,%file", "-o", "trace"];
     if !works(Command::new("strace").args(["-f", "-o", "/dev/null", "true"])) {
         return skip("K1", "strace is not installed, or may not trace");
     }

@@ -131,7 +131,6 @@ fn e7_delaycompress() {
 
 #[test]
 fn e7_dateext() {
-    // A second rotation in the same second leaves the log where it is.
     rotated("E7, dateext", &log_in(MODES[0]), "create\ndateext\ndateformat -%Y%m%d-%s", true, 2, Stall::Yes);
     rotated("E7, dateext, compress", &log_in(MODES[1]), "create\ndateext\ncompress", true, 1, Stall::Yes);
 }

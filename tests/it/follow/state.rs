@@ -221,7 +221,11 @@ fn f11_f13_a_state_that_others_may_write_to_is_refused() {
         refused(&rig, &place.display().to_string());
         fs::set_permissions(&place, before).unwrap();
     }
-    follow(&rig, &STATE).end();
+    let mut writer = Writer::from(rig.path("log/access.log"), 10);
+    writer.write(1);
+    let mut follower = follow(&rig, &STATE);
+    follower.until_seen([10]);
+    assert_eq!(follower.end().hits.len(), 1);
 }
 
 /// F12, K2. No link leads out of the state.
