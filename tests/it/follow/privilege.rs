@@ -49,9 +49,7 @@ fn k1_it_reads_logs_and_writes_its_state() {
             "execve" | "execveat" => call.contains(EXE),
             "open" | "openat" | "openat2" | "creat" => !writes(call) || own || call.contains("\"/dev/null\""),
             "rename" | "renameat" | "renameat2" | "unlink" | "unlinkat" | "mkdir" | "mkdirat" | "rmdir" | "link" | "linkat" | "symlink"
-            | "symlinkat" | "truncate" | "chmod" | "fchmodat" | "chown" | "fchownat" | "mknod" | "mknodat" | "utimensat" => {
-                own
-            }
+            | "symlinkat" | "truncate" | "chmod" | "fchmodat" | "chown" | "fchownat" | "mknod" | "mknodat" | "utimensat" => own,
             _ => true,
         };
         assert!(allowed, "{call}");

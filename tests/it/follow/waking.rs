@@ -82,7 +82,7 @@ fn e17_no_watches_left() {
         writer.reopen();
         writer.write(10);
         let said = settle(&rig, follower, &mut writer);
-        let told: Vec<_> = said.notices.lines().filter(|line| line.contains("look")).collect();
+        let told: Vec<_> = said.notices.lines().filter(|line| line.contains("looks for them")).collect();
         assert_eq!(told.len(), 1, "{limit}: {}", said.notices);
     }
 }
