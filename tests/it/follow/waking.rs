@@ -121,7 +121,7 @@ fn e19_a_single_file_that_is_mounted() {
     writer.write(5);
     follower.until_seen(15..20);
     let said = follower.end();
-    let told = said.notices.lines().filter(|line| line.contains("mounted.log")).count();
+    let told = said.notices.lines().filter(|line| line.contains("is a mounted file")).count();
     assert_eq!(told, 1, "{}", said.notices);
     assert_eq!(said.hits.len(), 20);
 }
