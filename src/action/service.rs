@@ -4,6 +4,10 @@
 //! told of once and never a reason to stop.
 
 use std::env;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
 use sd_notify::NotifyState;
@@ -104,13 +108,27 @@ impl Service {
         if !self.listens {
             return;
         }
-        if let Err(error) = sd_notify::notify(states)
+        let message: String = states.iter().map(|state| format!("{state}\n")).collect();
+        if let Err(error) = send(message.as_bytes())
             && !self.complained
         {
             self.complained = true;
             self.trouble = Some(format!("the service manager does not listen: {error}"));
         }
     }
+}
+
+/// Sends one message, as sd_notify(3) says, and waits for nobody: a manager that does not read holds up no log. That is why
+/// the library is asked for the words alone.
+fn send(message: &[u8]) -> io::Result<()> {
+    let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();
+    let manager = match name.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(&name)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.send_to_addr(message, &manager).map(drop)
 }
 
 #[cfg(test)]

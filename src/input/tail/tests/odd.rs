@@ -89,7 +89,7 @@ fn what_is_allocated_ahead_is_filled_in() {
 
 #[test]
 fn two_names_of_one_file_are_followed_once() {
-    let prepare = |folder: &std::path::Path| {
+    let prepare = |folder: &Path| {
         fs::write(folder.join("access.log"), lines(0..5)).unwrap();
         fs::hard_link(folder.join("access.log"), folder.join("hard")).unwrap();
         symlink("access.log", folder.join("soft")).unwrap();
@@ -187,7 +187,7 @@ fn a_clean_restart_repeats_nothing() {
     let mut rig = Rig::new(&["."], true, |folder| {
         fs::write(folder.join("access.log.1"), lines(0..10)).unwrap();
         fs::write(folder.join("access.log"), lines(10..20)).unwrap();
-        super::gzip(&folder.join("access.log.1"));
+        gzip(&folder.join("access.log.1"));
     });
     for round in 2..6 {
         let state = rig.tail.checkpoints();
