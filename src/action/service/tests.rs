@@ -23,7 +23,7 @@ fn serve() {
     notices.extend(service.turn());
     service.stopping();
     let said = format!("\npulse {:?}, notices {notices:?}\n", service.pulse());
-    std::io::Write::write_all(&mut std::io::stdout(), said.as_bytes()).unwrap();
+    io::Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
 }
 
 /// Runs it under a manager. Returns the line it said.
