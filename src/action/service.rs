@@ -108,7 +108,7 @@ impl Service {
         if !self.listens {
             return;
         }
-        let message: String = states.iter().map(|state| format!("{state}\n")).collect();
+        let message = states.iter().map(NotifyState::to_string).collect::<Vec<_>>().join("\n");
         if let Err(error) = send(message.as_bytes())
             && !self.complained
         {
@@ -118,7 +118,7 @@ impl Service {
     }
 }
 
-/// Sends one message, as sd_notify(3) says, and waits for nobody: a manager that does not read holds up no log. That is why
+/// Sends one message, as `sd_notify(3)` says, and waits for nobody: a manager that does not read holds up no log. That is why
 /// the library is asked for the words alone.
 fn send(message: &[u8]) -> io::Result<()> {
     let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();
