@@ -108,7 +108,8 @@ impl Service {
         if !self.listens {
             return;
         }
-        let message = states.iter().map(NotifyState::to_string).collect::<Vec<_>>().join("\n");
+        let mut message = states.iter().map(NotifyState::to_string).collect::<Vec<_>>().join("\n");
+        message.push('\n');
         if let Err(error) = send(message.as_bytes())
             && !self.complained
         {

@@ -29,8 +29,10 @@ use crate::tally::{Place, Tally};
 
 /// Distinct clients, paths or cells after which a tally is closed and another one begun.
 const ROOM: usize = 200_000;
-/// Logs, each rotated one counted by itself, after which all tallies are begun anew.
-const LOGS: usize = 100_000;
+/// Paths of logs after which all tallies are begun anew.
+const PATHS: usize = 100_000;
+/// Generations that are remembered beside the newest one of each path.
+const GENERATIONS: usize = 1_000;
 /// Bytes of a file found in a folder that wait for its first line that parses: it may be no log at all.
 const WAITING: usize = 64 << 10;
 
@@ -144,7 +146,7 @@ impl<'a> Stream<'a> {
     ///
     /// What `each` could not do. The lines count as taken.
     pub fn take<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
-        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.new_text(piece)));
+        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.text_of(piece)));
         let done = self.take_from(&mut log, piece, each);
         self.logs.insert(piece.log, log);
         self.make_room();
@@ -232,10 +234,16 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// The number of a new text.
-    fn new_text(&mut self, piece: &Piece<'_>) -> u32 {
-        self.texts.push(log::text_of(piece));
-        self.texts.len() as u32 - 1
+    /// The number of the text at a piece's path. All generations of a path are one to a summary: it would grow with every
+    /// rotation otherwise.
+    fn text_of(&mut self, piece: &Piece<'_>) -> u32 {
+        let text = log::text_of(piece);
+        let known = self.texts.iter().position(|known| known.path == text.path);
+        let number = known.unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        number as u32
     }
 
     fn make_room(&mut self) {
@@ -244,11 +252,23 @@ impl<'a> Stream<'a> {
             self.close();
             self.eras.begin();
         }
-        if self.texts.len() >= LOGS {
+        if self.texts.len() >= PATHS {
             self.eras = Eras::of_a_later_time();
             (self.tally, self.scratch) = (Tally::default(), Scratch::default());
             self.texts.clear();
             self.logs.clear();
+        }
+        self.forget_generations();
+    }
+
+    /// Lets the older half of the generations go when they are many: one that has more to say is met anew.
+    fn forget_generations(&mut self) {
+        let kept = self.texts.len() + GENERATIONS;
+        if self.logs.len() > 2 * kept {
+            let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
+            numbers.sort_unstable();
+            let first = numbers[numbers.len() - kept];
+            self.logs.retain(|number, _| *number >= first);
         }
     }
 
