@@ -1,7 +1,7 @@
 //! A map that forgets what was not asked for lately, so that nobody can fill the memory by asking for ever new things.
 //!
-//! Two halves: what is used moves to the young one; when that is full, it becomes the old one and what lay there is gone.
-//! It keeps no order and knows no time.
+//! Two halves: what is used is in the young one; when that is full, it becomes the old one, and what lay there and was not
+//! used since is gone. It keeps no order and knows no time.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -10,19 +10,25 @@ use std::mem;
 
 use foldhash::fast::RandomState;
 
-/// At least the last `room` keys that were used, and at most twice as many.
+/// At least the last `half` keys that were used, and at most twice as many.
 #[derive(Debug)]
 pub struct Recent<K, V> {
-    room: usize,
+    half: usize,
     young: HashMap<K, V, RandomState>,
     old: HashMap<K, V, RandomState>,
 }
 
 impl<K: Eq + Hash, V> Recent<K, V> {
-    /// Room for so many keys.
+    /// An empty map of at most so many keys, two at least; the half of them that was used last is always there.
     #[must_use]
-    pub fn new(room: usize) -> Self {
-        Self { room, young: HashMap::default(), old: HashMap::default() }
+    pub fn new(keys: usize) -> Self {
+        Self { half: (keys / 2).max(1), young: HashMap::default(), old: HashMap::default() }
+    }
+
+    /// The same with another bound. What it holds beyond that goes when others come.
+    #[must_use]
+    pub fn of_at_most(self, keys: usize) -> Self {
+        Self { half: (keys / 2).max(1), ..self }
     }
 
     /// The value of a key, where it is still known. Does not count as use.
@@ -34,12 +40,14 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
-    /// The value of a key, made where there is none.
+    /// The value of a key that is used now, made where none is known any more.
     pub fn value(&mut self, key: K, new: impl FnOnce() -> V) -> &mut V {
-        if self.young.len() >= self.room && !self.young.contains_key(&key) {
-            self.old = mem::take(&mut self.young);
-        }
+        // Before the halves change places: the key may lie in the one that goes.
         let known = self.old.remove(&key);
+        if self.young.len() >= self.half && !self.young.contains_key(&key) {
+            mem::swap(&mut self.young, &mut self.old);
+            self.young.clear();
+        }
         self.young.entry(key).or_insert_with(|| known.unwrap_or_else(new))
     }
 
@@ -51,16 +59,9 @@ impl<K: Eq + Hash, V> Recent<K, V> {
         self.young.remove(key).or_else(|| self.old.remove(key))
     }
 
-    /// Keys that are known.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.young.len() + self.old.len()
-    }
-
-    /// Whether nothing is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// All values, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.young.values().chain(self.old.values())
     }
 }
 
@@ -71,32 +72,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn knows_the_last_and_never_too_many(room in 1_usize..6, keys in prop::collection::vec(0_u8..12, 0..80)) {
-            let mut recent = Recent::new(room);
-            for (at, &key) in keys.iter().enumerate() {
-                *recent.value(key, || 0) += 1;
-                prop_assert!(recent.len() <= 2 * room);
-                let mut last: Vec<u8> = keys[..=at].iter().rev().fold(Vec::new(), |mut last, key| {
-                    if !last.contains(key) {
-                        last.push(*key);
+        fn those_used_last_are_there_and_never_too_many(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
+            let mut recent: Recent<u64, u64> = Recent::new(keys);
+            let half = (keys / 2).max(1);
+            for (at, &key) in used.iter().enumerate() {
+                let value = recent.value(key, || key + 100);
+                prop_assert_eq!(*value, key + 100);
+                let mut last: Vec<u64> = Vec::new();
+                for &key in used[..=at].iter().rev() {
+                    if !last.contains(&key) && last.len() < half {
+                        last.push(key);
                     }
-                    last
-                });
-                last.truncate(room);
-                prop_assert!(last.iter().all(|key| recent.peek(key).is_some()));
+                }
+                for key in last {
+                    prop_assert_eq!(recent.peek(&key), Some(&(key + 100)));
+                }
+                prop_assert!(recent.values().count() <= keys.max(2));
             }
         }
     }
 
     #[test]
     fn a_key_that_is_used_keeps_its_value() {
-        let mut recent = Recent::new(2);
-        for other in 0..10 {
+        let mut recent = Recent::new(4);
+        for other in 0..20 {
             *recent.value("kept", || 0) += 1;
-            recent.value(if other % 2 == 0 { "a" } else { "b" }, || 0);
+            recent.value(["a", "b", "c", "d", "e"][other % 5], || 0);
         }
-        assert_eq!(recent.peek("kept"), Some(&10));
-        assert_eq!(recent.remove("kept"), Some(10));
+        assert_eq!(recent.peek("kept"), Some(&20));
+        assert_eq!(recent.remove("kept"), Some(20));
         assert_eq!(recent.peek("kept"), None);
     }
 }

@@ -8,8 +8,8 @@
 //! There is a campaign where five unusual paths were asked for by five networks each. It is not asked whether they are the
 //! same five: botnets share their lists out.
 
-use super::recent::Recent;
 use super::span::{Limit, Mark, Span, Sum};
+use crate::recent::Recent;
 
 /// Networks that ask for one path. Two or three strangers may have read the same news; our own machines are fewer.
 const PARTIES: usize = 5;
@@ -32,7 +32,7 @@ const SOUGHT: Limit = Limit { count: PATHS, within: WITHIN, distinct: true };
 pub(super) struct Campaigns {
     /// The earliest time of all.
     start: i64,
-    paths: Recent<Path>,
+    paths: Recent<u64, Path>,
     /// The unusual paths that enough networks asked for.
     sought: Span,
 }
@@ -64,7 +64,7 @@ impl Campaigns {
     /// there is then, if there is one.
     pub(super) fn see(&mut self, path: u64, mark: Mark) -> Option<i64> {
         self.start = self.start.min(mark.utc);
-        let known = self.paths.see(path);
+        let known = self.paths.value(path, Path::default);
         let bout = Bout::with(known.bout, mark.utc, self.start);
         known.bout = Some(bout);
         if !known.parties.take(mark, ASKED_BY) || !bout.is_unusual() {
@@ -76,7 +76,7 @@ impl Campaigns {
 
     /// What the campaign comes to: its paths are [`PATHS`], its requests one of each network for each path.
     pub(super) fn sum(&self) -> Sum {
-        Sum::of(self.sought.marks().filter_map(|mark| self.paths.get(mark.other)).map(|path| &path.parties))
+        Sum::of(self.sought.marks().filter_map(|mark| self.paths.peek(&mark.other)).map(|path| &path.parties))
     }
 
     /// Bytes it has room for, but for the table itself, and the paths it knows.

@@ -1,11 +1,11 @@
 //! Who was told of what, and when by the log's time, so that the same is not told again and again.
 
-use super::recent::Recent;
+use crate::recent::Recent;
 
 /// When each alert was told last.
 #[derive(Debug)]
 pub(super) struct Cooldown {
-    told: Recent<Option<i64>>,
+    told: Recent<u64, Option<i64>>,
     /// In seconds of the log's time.
     rest: i64,
 }
@@ -20,7 +20,7 @@ impl Cooldown {
     /// a newer one did, waits until the log has caught up. A log without any time tells each alert once.
     pub(super) fn is_over(&mut self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
-        let told = self.told.see(alert);
+        let told = self.told.value(alert, || None);
         let is_over = told.is_none_or(|then| now >= then.saturating_add(self.rest));
         if is_over {
             *told = Some(now);

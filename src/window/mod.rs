@@ -18,7 +18,6 @@
 
 mod campaign;
 mod cooldown;
-mod recent;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -30,11 +29,11 @@ use foldhash::fast::RandomState;
 use crate::alert::{Alert, Kind, Sample};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
+use crate::recent::Recent;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 use campaign::Campaigns;
 use cooldown::Cooldown;
-use recent::Recent;
 use span::{Limit, Mark, Span, Sum};
 
 /// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
@@ -119,7 +118,7 @@ pub struct Alarms {
     state: RandomState,
     /// By rule.
     thresholds: Vec<Threshold>,
-    probers: Recent<Span>,
+    probers: Recent<u64, Span>,
     campaigns: Campaigns,
     cooldown: Cooldown,
     /// The latest time of all.
@@ -134,7 +133,7 @@ struct Threshold {
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<Span>,
+    keys: Recent<u64, Span>,
 }
 
 /// What an alert is about.
@@ -218,7 +217,7 @@ impl Alarms {
         };
         let Threshold { severity, ref mut keys, id, .. } = self.thresholds[at];
         let mark = mark(event, other)?;
-        let span = keys.see(key);
+        let span = keys.value(key, Span::default);
         let limit = Limit { count: window.count as usize, within: window.within, distinct: false };
         if !span.take(mark, limit) || !self.cooldown.is_over(self.state.hash_one((id, key)), span.latest()) {
             return None;
@@ -246,7 +245,7 @@ impl Alarms {
     fn probing(&mut self, event: &Event<'_>) -> Option<Found> {
         let client = self.hash_of_client(event.client)?;
         let mark = mark(event, self.state.hash_one(event.path))?;
-        let span = self.probers.see(client);
+        let span = self.probers.value(client, Span::default);
         if !span.take(mark, PROBING) || !self.cooldown.is_over(self.state.hash_one((Kind::Probing, client)), span.latest()) {
             return None;
         }

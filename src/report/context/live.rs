@@ -24,7 +24,7 @@ use crate::rules::{Rule, RuleSet, WithClient};
 /// shows nothing.
 const SITES: usize = 4_096;
 /// Clients whose distinct probe paths are remembered, for each condition that rules have.
-const CLIENTS: usize = 32_768;
+const CLIENTS: usize = 65_536;
 /// Answers of which it is remembered what they were given to.
 const ANSWERS: usize = 4_096;
 /// Clients of whom requests wait ...
