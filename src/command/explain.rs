@@ -69,7 +69,7 @@ pub fn run(question: &Question) -> Exit {
         Ok(only) => only,
         Err(exit) => return exit,
     };
-    let apps = match super::scan::apps(&question.apps, &rules) {
+    let apps = match super::run::apps(&question.apps, &rules) {
         Ok(apps) => apps,
         Err(failure) => return failure.tell(),
     };

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::scan::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_notices, tell_problems};
+use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_notices, tell_problems};
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
 use crate::engine::Scope;

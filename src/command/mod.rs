@@ -9,6 +9,7 @@ pub mod man;
 pub mod message;
 mod progress;
 pub mod rules;
+mod run;
 pub mod scan;
 mod screen;
 mod settings;

@@ -4,7 +4,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::failure::Failure;
 use crate::command::FollowSettings;
-use crate::command::scan::apps;
+use crate::command::run::apps;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::pipeline::follow::Asked;

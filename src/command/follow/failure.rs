@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use crate::action::ActionError;
-use crate::command::scan;
+use crate::command::run;
 use crate::command::{Exit, message};
 use crate::report::sink::SinkError;
 use crate::rules::RuleError;
@@ -18,7 +18,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Rules(#[from] RuleError),
     #[error(transparent)]
-    Scan(#[from] scan::Failure),
+    Run(#[from] run::Failure),
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]
@@ -43,7 +43,7 @@ impl Failure {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Scan(failure) => failure.exit(),
+            Self::Run(failure) => failure.exit(),
             Self::State(StateError::Held { .. }) => Exit::Locked,
             Self::Rules(_)
             | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
