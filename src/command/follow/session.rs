@@ -107,13 +107,18 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn look(&mut self, now: Instant, rung: &Rung) {
         let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
         let is_full = rung.all || now >= self.look_at;
+        if rung.all {
+            tail.wake();
+        }
         if is_full {
             self.look_at = now + settings.poll_interval;
             tail.look(now, None);
             if let Some(notice) = bell.watch(&tail.folders()) {
                 voice.notice(&notice);
             }
-        } else if !rung.paths.is_empty() {
+        }
+        // Beside the look at everything too: that passes over some that rest.
+        if !rung.paths.is_empty() {
             tail.look(now, Some(&rung.paths));
         }
         for notice in tail.notices() {

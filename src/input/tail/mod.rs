@@ -113,6 +113,8 @@ pub struct Tail {
     turn: usize,
     /// Counts looks at everything, up to [`RESTS`].
     looks: usize,
+    /// No log may rest through the next of them.
+    woken: bool,
 }
 
 impl Tail {
@@ -140,6 +142,7 @@ impl Tail {
             buffer: Vec::new(),
             turn: 0,
             looks: 0,
+            woken: true,
         }
     }
 
@@ -171,11 +174,16 @@ impl Tail {
         }
     }
 
+    /// Lets no log rest through the next look at everything: something may have happened to any.
+    pub fn wake(&mut self) {
+        self.woken = true;
+    }
+
     /// The places whose turn it is: all but those that rest, and some of those.
     fn in_turn(&mut self, now: Instant) -> Vec<usize> {
         self.looks = (self.looks + 1) % RESTS;
-        let looks = self.looks;
-        let is_due = |(index, place): (usize, &Place)| (index % RESTS == looks || !place.is_resting(now)).then_some(index);
+        let (looks, woken) = (self.looks, std::mem::take(&mut self.woken));
+        let is_due = |(index, place): (usize, &Place)| (woken || index % RESTS == looks || !place.is_resting(now)).then_some(index);
         self.places.iter().enumerate().filter_map(is_due).collect()
     }
 

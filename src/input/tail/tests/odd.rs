@@ -263,4 +263,9 @@ fn a_log_that_rests_is_looked_at_within_four_looks() {
     rig.append("access.log", &lines(2..3));
     rig.go();
     rig.assert_numbers(3);
+    rig.wait(30);
+    rig.append("access.log", &lines(3..4));
+    rig.tail.wake();
+    rig.go();
+    rig.assert_numbers(4);
 }
