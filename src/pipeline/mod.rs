@@ -3,6 +3,7 @@
 //! A worker has its own scratch and its own tally, so that no line waits for another; tallies are merged once, at the end,
 //! and their sums do not depend on who counted what. It prints nothing and knows no command line.
 
+mod account;
 pub mod follow;
 mod one_input;
 mod spool;

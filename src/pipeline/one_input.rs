@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 
 use super::Job;
+use super::account::Account;
 use super::spool::Spool;
 use super::worker::{Workers, own};
 use crate::engine::Judge;
@@ -14,8 +15,7 @@ use crate::input::find::Source;
 use crate::input::read::{self, Unread};
 use crate::report::model::Input;
 use crate::source::SourceText;
-use crate::tally::{Place, span};
-use crate::time::LogTime;
+use crate::tally::Place;
 
 /// One input and everybody who has to do with it.
 pub(super) struct OneInput<'a> {
@@ -40,10 +40,7 @@ pub(super) struct Done {
 /// What is known of an input so far.
 #[derive(Default)]
 struct State {
-    lines: LineCounts,
-    requests: u64,
-    without_time: u64,
-    times: Option<(LogTime, LogTime)>,
+    account: Account,
     /// Where each run of lines begins, and how many lines it has.
     runs: Vec<(u64, u64)>,
     first_line: Vec<u8>,
@@ -128,14 +125,15 @@ impl<'a> OneInput<'a> {
         };
         let text = SourceText::new(path.clone(), reading.generation, state.runs.clone());
         let mut notices = reading.notes.clone();
-        let (stopped, without_time) = (reading.stopped, state.without_time);
-        let foreign =
-            unread.is_none() && !state.is_log && (state.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
-        if foreign && state.lines.lines > 0 {
+        let (stopped, without_time) = (reading.stopped, state.account.without_time);
+        let foreign = unread.is_none()
+            && !state.is_log
+            && (state.account.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
+        if foreign && state.account.lines.lines > 0 {
             let what = recognise(&state.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
             notices.push(format!("passed over: {what}; name it to have it read"));
         }
-        let input = (!foreign || state.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job.scope.format));
+        let input = (!foreign || state.account.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job.scope.format));
         Done { text, input, notices, without_time, stopped }
     }
 }
@@ -149,10 +147,7 @@ fn has_log_name(path: &[u8]) -> bool {
 impl State {
     fn account(&mut self, judged: &Judged) {
         let findings = &judged.findings;
-        self.lines.add(&findings.lines);
-        self.requests += findings.requests();
-        self.without_time += findings.without_time;
-        self.times = span(self.times, findings.times);
+        self.account.add(findings);
         self.runs.push((judged.offset, findings.lines.lines));
         self.is_log |= findings.lines.parsed() > 0;
         if judged.offset == 0 {
@@ -161,38 +156,19 @@ impl State {
     }
 
     fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, only: Option<LogFormat>) -> Input {
-        let (first_time, last_time) = self.times.unzip();
-        Input {
-            path,
-            format: self.format().map(LogFormat::as_str),
-            bytes: reading.bytes,
-            lines: self.lines.lines,
-            parsed: self.lines.parsed(),
-            unparsed: self.lines.unparsed,
-            oversized: self.lines.oversized,
-            requests: self.requests,
-            first_time,
-            last_time,
-            problem: unread.or_else(|| self.problem(reading, only)),
-            ..Input::default()
-        }
-    }
-
-    /// The format that most lines have.
-    fn format(&self) -> Option<LogFormat> {
-        let most = self.lines.parsed.into_iter().max().filter(|&n| n > 0)?;
-        LogFormat::ALL.into_iter().zip(self.lines.parsed).find(|(_, n)| *n == most).map(|(format, _)| format)
+        let problem = unread.or_else(|| self.problem(reading, only));
+        Input { problem, ..self.account.input(path, reading.bytes) }
     }
 
     fn problem(&self, reading: &Reading, only: Option<LogFormat>) -> Option<String> {
-        let LineCounts { lines, nul_bytes, .. } = self.lines;
+        let LineCounts { lines, nul_bytes, .. } = self.account.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());
         }
         if lines == 0 && reading.hole_bytes > 0 {
             return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
         }
-        if lines > 0 && self.lines.parsed() == 0 {
+        if lines > 0 && self.account.lines.parsed() == 0 {
             return Some(self.unexplained(only));
         }
         (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
@@ -203,7 +179,7 @@ impl State {
             // Any other format was ruled out, so what it looks like says nothing.
             return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
         }
-        let lines = self.lines.lines;
+        let lines = self.account.lines.lines;
         let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
         // A line over the limit was not held.
         let first = match String::from_utf8_lossy(&self.first_line) {

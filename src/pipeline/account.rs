@@ -1,0 +1,50 @@
+//! Where lines went, of one input or of one path: a sum of findings, and how a report lists it.
+
+use crate::finding::{Findings, LineCounts};
+use crate::format::LogFormat;
+use crate::report::model::Input;
+use crate::tally::span;
+use crate::time::LogTime;
+
+/// What was found in some lines, without the hits.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    pub(super) lines: LineCounts,
+    pub(super) requests: u64,
+    pub(super) without_time: u64,
+    pub(super) times: Option<(LogTime, LogTime)>,
+}
+
+impl Account {
+    /// Adds a run of lines.
+    pub(super) fn add(&mut self, findings: &Findings) {
+        self.lines.add(&findings.lines);
+        self.requests += findings.requests();
+        self.without_time += findings.without_time;
+        self.times = span(self.times, findings.times);
+    }
+
+    /// The format that most lines have, the first of equals.
+    fn format(&self) -> Option<LogFormat> {
+        let most = self.lines.parsed.into_iter().max().filter(|&n| n > 0)?;
+        LogFormat::ALL.into_iter().zip(self.lines.parsed).find(|(_, n)| *n == most).map(|(format, _)| format)
+    }
+
+    /// The same as a report lists it.
+    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> Input {
+        let (first_time, last_time) = self.times.unzip();
+        Input {
+            path,
+            format: self.format().map(LogFormat::as_str),
+            bytes,
+            lines: self.lines.lines,
+            parsed: self.lines.parsed(),
+            unparsed: self.lines.unparsed,
+            oversized: self.lines.oversized,
+            requests: self.requests,
+            first_time,
+            last_time,
+            ..Input::default()
+        }
+    }
+}
