@@ -9,7 +9,7 @@ mod live;
 use std::collections::HashMap;
 
 use self::decide::Standing;
-pub use self::live::{Late, LiveContext, LiveSeen};
+pub use self::live::{Late, LiveContext, LiveSeen, Met};
 use super::build::Material;
 use crate::context::{Apps, CatchAlls, Evidence, Probers};
 use crate::finding::{RuleId, Severity, Signs};

@@ -54,6 +54,13 @@ pub struct LiveSeen<'a> {
     pub bytes: Option<u64>,
 }
 
+/// A hit's site and client, as they are remembered.
+#[derive(Debug, Clone)]
+pub struct Met {
+    site: Option<Site>,
+    client: ClientKey,
+}
+
 /// A request that waits for its client to show itself: a [`LiveLine`] that owns what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Late {
@@ -174,38 +181,39 @@ impl<'r> LiveContext<'r> {
         self.apps = Apps::weigh(self.signs.iter(), self.said);
     }
 
+    /// Finds whose hit it is, and on which site.
+    pub fn meet(&mut self, seen: &LiveSeen<'_>) -> Met {
+        Met { site: site(&mut self.sites, seen.host, seen.family), client: ClientKey::from(&seen.client) }
+    }
+
     /// Takes in a hit; what waited for its client to show itself, if it did so now.
-    pub fn see(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>) -> Vec<Late> {
-        let site = site(&mut self.sites, seen.host, seen.family);
-        self.see_answer(matched, seen, site);
+    pub fn see(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) -> Vec<Late> {
+        self.see_answer(matched, seen, met);
         let path = self.state.hash_one(seen.path);
-        let key = ClientKey::from(&seen.client);
         let mut shown = false;
         for at in 0..self.conditions.len() {
             let (with, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.silenced(*rule, site).is_none();
+            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.silenced(*rule, met.site).is_none();
             if !matched.iter().any(strong) {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(key.clone(), Asked::default);
+            let asked = self.conditions[at].1.value(met.client.clone(), Asked::default);
             if asked.paths.len() < enough && !asked.paths.contains(&path) {
                 asked.paths.push(path);
                 shown |= asked.paths.len() == enough;
             }
         }
-        if shown { self.waiting.remove(&key).unwrap_or_default() } else { Vec::new() }
+        if shown { self.waiting.remove(&met.client).unwrap_or_default() } else { Vec::new() }
     }
 
     /// What a hit comes to by now, and whether a catch-all answered, `None` while that is not known; the rules that are
     /// reported go to `kept`.
-    pub fn decide(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, kept: &mut Vec<RuleId>) -> (Decision, Option<bool>) {
-        let site = site(&mut self.sites, seen.host, seen.family);
-        let key = ClientKey::from(&seen.client);
-        let standing = |rule| self.standing(rule, site, &key);
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met, kept: &mut Vec<RuleId>) -> (Decision, Option<bool>) {
+        let standing = |rule| self.standing(rule, met);
         let is_catch_all = || {
-            let answer = site.zip(seen.status).map(|(site, status)| (site, status, seen.bytes));
+            let answer = met.site.zip(seen.status).map(|(site, status)| (site, status, seen.bytes));
             answer.and_then(|answer| self.answers.peek(&answer)).is_some_and(Given::is_catch_all)
         };
         let decision = decide::decide(self.rules, self.level, matched, seen.status, standing, is_catch_all, kept);
@@ -238,11 +246,11 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Notes what an answer that means something was given to.
-    fn see_answer(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, site: Option<Site>) {
-        let (Some(site), Some(status), Outcome::Answered) = (site, seen.status, Outcome::of(seen.status)) else { return };
+    fn see_answer(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) {
+        let (Some(site), Some(status), Outcome::Answered) = (met.site, seen.status, Outcome::of(seen.status)) else { return };
         let exposes = |rule: &&RuleId| {
             let exposes = self.rules.rule(**rule).exposes();
-            exposes && self.standing(**rule, Some(site), &ClientKey::from(&seen.client)) == Standing::Stands
+            exposes && self.standing(**rule, met) == Standing::Stands
         };
         let classes: Vec<&String> = matched.iter().filter(exposes).map(|&rule| &self.rules.rule(rule).class).collect();
         if classes.is_empty() {
@@ -260,10 +268,10 @@ impl<'r> LiveContext<'r> {
         }
     }
 
-    fn standing(&self, rule: RuleId, site: Option<Site>, client: &ClientKey) -> Standing {
+    fn standing(&self, rule: RuleId, met: &Met) -> Standing {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
-            known.and_then(|(_, clients)| clients.peek(client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
+            known.and_then(|(_, clients)| clients.peek(&met.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return Standing::Falls;
@@ -271,7 +279,7 @@ impl<'r> LiveContext<'r> {
         if self.rules.rule(rule).window.is_some() {
             return Standing::Falls;
         }
-        self.silenced(rule, site).map_or(Standing::Stands, Standing::Silenced)
+        self.silenced(rule, met.site).map_or(Standing::Stands, Standing::Silenced)
     }
 
     /// The app that silences a rule on a site.

@@ -63,10 +63,11 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option
         status: record.status,
         bytes: record.bytes,
     };
+    let met = context.meet(&seen);
     if let Some(late) = late {
-        late.extend(context.see(line.rules, &seen));
+        late.extend(context.see(line.rules, &seen, &met));
     }
-    let (decision, catch_all) = context.decide(line.rules, &seen, rules);
+    let (decision, catch_all) = context.decide(line.rules, &seen, &met, rules);
     if !decision.reported {
         rules.clear();
     }
