@@ -9,8 +9,8 @@
 //! | 5 | [`command`] |
 //! | 4 | [`learn`] · [`pipeline`] · [`tui`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
-//! | 2 | [`engine`] · [`window`] |
-//! | 1 | [`context`] · [`format`](mod@format) · [`rules`] · [`tally`] |
+//! | 2 | [`archive`] · [`engine`] · [`window`] |
+//! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`tally`] |
 //! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
@@ -18,6 +18,7 @@
 
 pub mod action;
 pub mod alert;
+pub mod archive;
 pub mod cli;
 pub mod client;
 pub mod clients;
@@ -31,6 +32,7 @@ pub mod input;
 pub mod intern;
 pub mod learn;
 pub mod names;
+pub mod news;
 pub mod normalize;
 pub mod pipeline;
 pub mod recent;

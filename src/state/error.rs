@@ -2,6 +2,7 @@
 //!
 //! Messages hold paths as they are: show them through `report::sanitize`.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,11 +25,11 @@ pub enum StateError {
         /// What is wrong with it.
         what: String,
         /// What to do about it.
-        advice: &'static str,
+        advice: Cow<'static, str>,
     },
     /// It is there and cannot be trusted or read; the exit code is 2.
     #[error(
-        "{}: {what}{}; without it nobody knows how far the logs were read: --reset-state (or deleting the file) starts as on the first run, \
+        "{}: {what}{}; without it nobody knows how far the logs were read: {reset} (or deleting the file) starts as on the first run, \
          so that lines may be reported twice or not at all",
         path.display(),
         copy(kept.as_deref())
@@ -40,6 +41,8 @@ pub enum StateError {
         what: String,
         /// A copy of it, where one could be made.
         kept: Option<PathBuf>,
+        /// The flag that forgets it.
+        reset: &'static str,
     },
     /// The system would not let us; the exit code is 4. The state is whole.
     #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
@@ -58,8 +61,8 @@ impl StateError {
         Self::Failed { step, path: path.to_owned(), error: error.into() }
     }
 
-    pub(super) fn insecure(path: &Path, what: impl Into<String>, advice: &'static str) -> Self {
-        Self::Insecure { path: path.to_owned(), what: what.into(), advice }
+    pub(super) fn insecure(path: &Path, what: impl Into<String>, advice: impl Into<Cow<'static, str>>) -> Self {
+        Self::Insecure { path: path.to_owned(), what: what.into(), advice: advice.into() }
     }
 }
 

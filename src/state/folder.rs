@@ -5,9 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, mkdir, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -16,20 +19,29 @@ use signal_hook::consts::SIGXFSZ;
 
 use super::lock::Lock;
 use super::written::{decode, encode};
-use super::{State, StateError};
+use super::{Kept, StateError};
 
 /// Bytes of a state that is read at most: about a million logs.
 const MOST: u64 = 256 << 20;
 
+/// How long a lock that is waited for is left alone.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A state folder that this run holds until it is dropped.
 #[derive(Debug)]
 pub struct StateFolder {
+    place: Place,
+    _lock: Lock,
+}
+
+/// Where a state lies.
+#[derive(Debug)]
+struct Place {
     /// As the user named it, for messages.
     dir: PathBuf,
     /// The state's file.
     name: String,
     folder: OwnedFd,
-    _lock: Lock,
 }
 
 impl StateFolder {
@@ -40,41 +52,71 @@ impl StateFolder {
     ///
     /// Another run holds the lock; others could touch what is in the folder; or it cannot be had.
     pub fn open(dir: &Path, name: &str, insecure: bool) -> Result<Self, StateError> {
+        Self::wait(dir, name, insecure, &AtomicBool::new(true))
+    }
+
+    /// As [`open`](Self::open), and where another run holds the lock, tries again until it does not, or until `stop`.
+    ///
+    /// # Errors
+    ///
+    /// Another run held the lock until `stop`; others could touch what is in the folder; or it cannot be had.
+    pub fn wait(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
         survive_size_limit();
         let folder = open_folder(dir, insecure)?;
-        let lock = format!("{name}.lock");
-        let lock = Lock::take(rustix::fd::AsFd::as_fd(&folder), &lock, &dir.join(&lock))?;
-        let state = Self { dir: dir.to_owned(), name: format!("{name}.json"), folder, _lock: lock };
-        state.remove(&state.staged()).map_err(|error| StateError::failed("remove", &dir.join(state.staged()), error))?;
+        let lock = lock(&folder, &format!("{name}.lock"), dir, stop)?;
+        let state = Self { place: Place { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };
+        let staged = state.place.staged();
+        state.place.remove(&staged).map_err(|error| StateError::failed("remove", &dir.join(staged), error))?;
         Ok(state)
+    }
+
+    /// What the last run left, for whoever only wants to know: holds nothing, waits for nothing and writes nothing. `None`
+    /// where no run left anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load), and others could touch what is in the folder.
+    pub fn peek<T: Kept>(dir: &Path, name: &str, insecure: bool) -> Result<Option<T>, StateError> {
+        let folder = match enter_folder(dir, false, insecure) {
+            Err(StateError::Failed { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            done => done?,
+        };
+        let place = Place { dir: dir.to_owned(), name: format!("{name}.json"), folder };
+        let Some(bytes) = place.read(T::RESET)? else { return Ok(None) };
+        decode(&bytes).map(Some).map_err(|what| place.damaged::<T>(what, None))
     }
 
     /// The state's file, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.dir.join(&self.name)
+        self.place.path()
     }
 
-    /// What the last run left; `None` on the first.
+    /// What the last run left; `None` on the first. No power cut takes it back: it is on disk when this returns.
     ///
     /// # Errors
     ///
     /// It is damaged or of another version (a copy is then kept beside it), a link, within reach of others, or cannot be
     /// read.
-    pub fn load(&self) -> Result<Option<State>, StateError> {
-        let Some(bytes) = self.read()? else { return Ok(None) };
-        decode(&bytes).map(Some).map_err(|what| StateError::Damaged { path: self.path(), what, kept: self.keep(&bytes) })
+    pub fn load<T: Kept>(&self) -> Result<Option<T>, StateError> {
+        let Some(bytes) = self.place.read(T::RESET)? else { return Ok(None) };
+        let state = decode(&bytes).map_err(|what| self.place.damaged::<T>(what, self.place.keep(&bytes)))?;
+        // A run that was killed, or failed, just before this may have put it there: what follows from it must not be on
+        // disk sooner.
+        sync_folder(&self.place.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
+        Ok(Some(state))
     }
 
     /// Replaces the state: on disk when this returns, and what it was when it fails; but for the very last step, making
     /// the folder durable: when that fails the new state has its place, and a power cut may bring the old one back.
+    /// After a failure [`load`](Self::load) tells which of them there is, and only that may be acted upon.
     ///
     /// # Errors
     ///
     /// It cannot be written, put in its place, or made durable.
-    pub fn save(&self, state: &State) -> Result<(), StateError> {
+    pub fn save<T: Kept>(&self, state: &T) -> Result<(), StateError> {
         let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
-        self.put(&self.name, &bytes)
+        self.place.put(&self.place.name, &bytes)
     }
 
     /// Forgets everything: the next [`load`](Self::load) is that of a first run. No fault where there is nothing.
@@ -83,25 +125,36 @@ impl StateFolder {
     ///
     /// The file cannot be removed.
     pub fn reset(&self) -> Result<(), StateError> {
-        let removed = self.remove(&self.name).and_then(|()| sync_folder(&self.folder));
+        let removed = self.place.remove(&self.place.name).and_then(|()| sync_folder(&self.place.folder));
         removed.map_err(|error| StateError::failed("remove", &self.path(), error))
+    }
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.dir.join(&self.name)
+    }
+
+    fn damaged<T: Kept>(&self, what: String, kept: Option<PathBuf>) -> StateError {
+        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET }
     }
 
     fn staged(&self) -> String {
         format!("{}.tmp", self.name)
     }
 
-    fn read(&self) -> Result<Option<Vec<u8>>, StateError> {
+    /// `reset` is the flag that forgets the state.
+    fn read(&self, reset: &str) -> Result<Option<Vec<u8>>, StateError> {
         let path = self.path();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(StateError::insecure(&path, "it is a symbolic link", RESET)),
+            Err(Errno::LOOP) => return Err(StateError::insecure(&path, "it is a symbolic link", forget(reset))),
             Err(error) => return Err(StateError::failed("read", &path, error)),
         };
         let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
-        trusted(&path, &stat)?;
+        trusted(&path, &stat, reset)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0) + 1);
         File::from(file).take(MOST).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
         Ok(Some(bytes))
@@ -147,17 +200,35 @@ impl StateFolder {
     }
 }
 
-const RESET: &str = "delete it, or start as on the first run with --reset-state";
+fn forget(reset: &str) -> String {
+    format!("delete it, or start as on the first run with {reset}")
+}
+
+fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<Lock, StateError> {
+    loop {
+        match Lock::take(folder.as_fd(), name, &dir.join(name)) {
+            Err(StateError::Held { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+}
 
 fn open_folder(dir: &Path, insecure: bool) -> Result<OwnedFd, StateError> {
     let made = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
         done => done.map(|()| true).map_err(|error| StateError::failed("make", dir, error))?,
     };
+    enter_folder(dir, made, insecure)
+}
+
+fn enter_folder(dir: &Path, made: bool, insecure: bool) -> Result<OwnedFd, StateError> {
     let had = || -> io::Result<(OwnedFd, Stat)> {
-        let folder = open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = open(dir, flags, Mode::empty())?;
         if made {
             fchmod(&folder, Mode::RWXU)?;
+            // A power cut must not take it away, with the state in it. Who may not look above cannot do more.
+            openat(&folder, "..", flags, Mode::empty()).map_or(Ok(()), |above| sync_folder(&above))?;
         }
         let stat = fstat(&folder)?;
         Ok((folder, stat))
@@ -183,10 +254,11 @@ fn private(dir: &Path, stat: &Stat) -> Result<(), StateError> {
 }
 
 /// A state that others wrote could make us pass over whatever they like.
-fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
-    let insecure = |what: String, advice| Err(StateError::insecure(path, what, advice));
+fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
+    let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
+    let refuse = |what: String| Err(StateError::insecure(path, what, forget(reset)));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return insecure("it is no regular file".into(), RESET);
+        return refuse("it is no regular file".into());
     }
     if stat.st_uid != geteuid().as_raw() {
         return insecure(format!("it belongs to another user ({})", stat.st_uid), "run as that user, or make it yours (chown)");
@@ -195,7 +267,7 @@ fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
         return insecure(format!("others may write to it (mode {:04o})", stat.st_mode & 0o7777), "take their rights away (chmod 600)");
     }
     if stat.st_size.cast_unsigned() >= MOST {
-        return insecure(format!("it is too big for a state ({} bytes)", stat.st_size), RESET);
+        return refuse(format!("it is too big for a state ({} bytes)", stat.st_size));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The lock of a state: a file of its own, as the state's file is replaced again and again.
 //!
-//! The system lets go of it when the process ends, however it ends. Nothing ever waits for it, and it is never deleted:
-//! two runs could then hold one each.
+//! The system lets go of it when the process ends, however it ends. Taking it never waits, and it is never deleted: two
+//! runs could then hold one each.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -60,7 +60,7 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
 
 /// Whoever may open the file may hold the lock for ever.
 fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
-    let insecure = |what: String, advice| Err(StateError::insecure(path, what, advice));
+    let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
         return insecure("it is no regular file".into(), "delete it");
     }

@@ -6,21 +6,45 @@
 
 mod error;
 mod folder;
+mod ledger;
 mod lock;
 mod written;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;
+pub use ledger::Ledger;
 
 /// How long a log that was not found is remembered, unless someone knows better: longer than logs are kept as a rule,
 /// so that one that comes back from a backup is known.
 pub const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+
+/// What a state can be. Each command has its own, and its own versions of it.
+pub trait Kept: Serialize + DeserializeOwned {
+    /// The form that is written.
+    const VERSION: u32;
+
+    /// The oldest form that is read: the one before [`VERSION`](Self::VERSION), once there is one.
+    const OLDEST: u32;
+
+    /// The flag that forgets it, for messages.
+    const RESET: &'static str;
+
+    /// Reads it back from JSON of a version that is known. An older form is read into its own type and turned into this.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    fn read(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+}
 
 /// What one run leaves to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,6 +57,12 @@ pub struct State {
     pub absent: BTreeMap<u64, u64>,
     /// How far each log was read.
     pub checkpoints: Vec<Checkpoint>,
+}
+
+impl Kept for State {
+    const VERSION: u32 = 1;
+    const OLDEST: u32 = 1;
+    const RESET: &'static str = "--reset-state";
 }
 
 impl State {

@@ -6,18 +6,11 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::State;
-
-/// The form that is written.
-const VERSION: u32 = 1;
-
-/// The oldest form that is read: the one before [`VERSION`], once there is one.
-const OLDEST: u32 = 1;
+use super::Kept;
 
 const HEAD: &[u8] = b"{\"probewatch-state\":";
 const CHECKSUM: &[u8] = b",\"checksum\":\"";
@@ -29,11 +22,11 @@ const END: &[u8] = b"}\n";
 /// # Errors
 ///
 /// None that is known; JSON may fail where it is written.
-pub(super) fn encode(state: &State) -> io::Result<Vec<u8>> {
-    let mut body = Vec::with_capacity(256 * (state.checkpoints.len() + 1));
+pub(super) fn encode<T: Kept>(state: &T) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
     state.serialize(&mut Serializer::with_formatter(&mut body, ItemsOnLines))?;
     let mut bytes = Vec::with_capacity(body.len() + 128);
-    for part in [HEAD, VERSION.to_string().as_bytes(), CHECKSUM, checksum(VERSION, &body).as_bytes(), STATE, &body, END] {
+    for part in [HEAD, T::VERSION.to_string().as_bytes(), CHECKSUM, checksum(T::VERSION, &body).as_bytes(), STATE, &body, END] {
         bytes.extend_from_slice(part);
     }
     Ok(bytes)
@@ -44,24 +37,24 @@ pub(super) fn encode(state: &State) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// What is wrong, to be put behind the name of the file and a colon.
-pub(super) fn decode(bytes: &[u8]) -> Result<State, String> {
+pub(super) fn decode<T: Kept>(bytes: &[u8]) -> Result<T, String> {
+    let (known, oldest) = (T::VERSION, T::OLDEST);
     if bytes.is_empty() {
         return Err("the state is damaged: the file is empty".into());
     }
     let (version, rest) = version(bytes).ok_or("the state is damaged, or this is none: it does not begin as one")?;
-    if version > VERSION {
-        return Err(format!("a newer probewatch wrote this state (its version is {version}, this one knows {VERSION}): use the newer one"));
+    if version > known {
+        return Err(format!("a newer probewatch wrote this state (its version is {version}, this one knows {known}): use the newer one"));
     }
-    if version < OLDEST {
-        return Err(format!("the state is too old (its version is {version}, this probewatch knows {OLDEST} to {VERSION})"));
+    if version < oldest {
+        return Err(format!("the state is too old (its version is {version}, this probewatch knows {oldest} to {known})"));
     }
     let (found, body) = parts(rest).ok_or("the state is damaged: it breaks off")?;
     let expected = checksum(version, body);
     if found != expected.as_bytes() {
         return Err(format!("the state is damaged: its checksum should be {expected}"));
     }
-    // One form so far. An older one is read here into its own type and turned into a `State`.
-    serde_json::from_slice(body).map_err(|error| format!("the state is damaged: {error}"))
+    T::read(version, body).map_err(|error| format!("the state is damaged: {error}"))
 }
 
 fn version(bytes: &[u8]) -> Option<(u32, &[u8])> {

@@ -39,7 +39,7 @@ impl Keeper {
         if settings.reset_state {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<State>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.quiet {
             let path = shown(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));

@@ -1,0 +1,255 @@
+//! Folders that are open, and all that is done in them: by name, one level at a time, through no symbolic link.
+//!
+//! Every call that changes a disk, or makes it last, stands here, so that tests can make each fail, or be the last one a
+//! run made. What is removed is removed entry by entry, and never on another file system.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat};
+use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+#[cfg(test)]
+use super::tests::faults::pass;
+use super::{Access, ArchiveError};
+
+type Result<T> = std::result::Result<T, ArchiveError>;
+
+/// What a call does to a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code, reason = "tests look at it"))]
+pub(super) enum Call {
+    /// Puts an entry into a folder, or takes one out.
+    Entry,
+    /// Changes a file, or the rights to something.
+    Change,
+    /// Makes it last.
+    Sync,
+}
+
+/// Before each call.
+#[cfg(not(test))]
+fn pass(_: Call, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    Ok(())
+}
+
+/// Only its owner, until its rights are known.
+const PRIVATE: Mode = Mode::RWXU;
+
+/// How deep folders lie in a folder that is removed, at most.
+const DEEPEST: usize = 32;
+
+/// A folder that is open; whatever becomes of its name, it is this one.
+#[derive(Debug)]
+pub(super) struct Folder {
+    fd: OwnedFd,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn new(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path }
+    }
+
+    /// What messages call it, or an entry of it.
+    pub(super) fn path(&self, name: impl AsRef<std::path::Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Makes a folder in it.
+    pub(super) fn make(&self, name: &str, access: Access) -> Result<Self> {
+        let made = pass(Call::Entry, self.fd()).and_then(|()| mkdirat(&self.fd, name, PRIVATE)).and_then(|()| self.open(name));
+        let folder = Self { fd: made.map_err(|error| self.failed("make", name, error))?, path: self.path(name) };
+        folder.admit(access).map_err(|error| self.failed("set the rights of", name, error))?;
+        Ok(folder)
+    }
+
+    /// Gives the folder these rights. What it makes others inherit from it (the bit setgid) stays.
+    pub(super) fn admit(&self, access: Access) -> io::Result<()> {
+        let inherited = Mode::from_raw_mode(fstat(&self.fd)?.st_mode) & Mode::SGID;
+        set_rights(self.fd(), access.group, Mode::from_raw_mode(access.folder_mode()) | inherited)
+    }
+
+    /// Opens a folder in it; `None` where there is nothing.
+    pub(super) fn enter(&self, name: &str) -> Result<Option<Self>> {
+        match self.open(name) {
+            Ok(fd) => Ok(Some(Self { fd, path: self.path(name) })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => Err(ArchiveError::foreign(self.path(name), "it is no folder of reports")),
+            Err(error) => Err(self.failed("open", name, error)),
+        }
+    }
+
+    fn open(&self, name: &str) -> rustix::io::Result<OwnedFd> {
+        openat(&self.fd, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// Makes a file in it.
+    pub(super) fn create(&self, name: &str, access: Access) -> Result<NewFile> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = pass(Call::Entry, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
+        let file = NewFile(File::from(made.map_err(|error| self.failed("make", name, error))?));
+        let mode = Mode::from_raw_mode(access.file_mode());
+        set_rights(file.0.as_fd(), access.group, mode).map_err(|error| self.failed("set the rights of", name, error))?;
+        Ok(file)
+    }
+
+    /// Opens a file in it to be read; `None` where there is nothing.
+    pub(super) fn read(&self, name: &str) -> Result<Option<File>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(ArchiveError::foreign(self.path(name), "it is a symbolic link")),
+            Err(error) => return Err(self.failed("read", name, error)),
+        };
+        let stat = fstat(&file).map_err(|error| self.failed("read", name, error))?;
+        if !FileType::from_raw_mode(stat.st_mode).is_file() {
+            return Err(ArchiveError::foreign(self.path(name), "it is no regular file"));
+        }
+        Ok(Some(file.into()))
+    }
+
+    /// What is there; `None` where there is nothing.
+    pub(super) fn kind(&self, name: &str) -> Result<Option<FileType>> {
+        Ok(self.stat(name)?.map(|stat| FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    /// Whether this is still what the name leads to.
+    pub(super) fn has(&self, name: &str, fd: BorrowedFd<'_>) -> Result<bool> {
+        let known = fstat(fd).map_err(|error| self.failed("look at", name, error))?;
+        Ok(self.stat(name)?.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (known.st_dev, known.st_ino)))
+    }
+
+    fn stat(&self, name: &str) -> Result<Option<Stat>> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.failed("look at", name, error)),
+        }
+    }
+
+    /// The names of all that is in it, in no order.
+    pub(super) fn names(&self) -> Result<Vec<OsString>> {
+        let read = || -> rustix::io::Result<Vec<OsString>> {
+            let mut names = Vec::new();
+            for entry in Dir::read_from(&self.fd)? {
+                let name = entry?.file_name().to_bytes().to_vec();
+                if !matches!(name.as_slice(), b"." | b"..") {
+                    names.push(OsString::from_vec(name));
+                }
+            }
+            Ok(names)
+        };
+        read().map_err(|error| self.failed("list", "", error))
+    }
+
+    /// Moves an entry to another folder on the same file system.
+    pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
+        let done = pass(Call::Entry, self.fd()).and_then(|()| pass(Call::Entry, to.fd()));
+        done.and_then(|()| renameat(&self.fd, name, &to.fd, new)).map_err(|error| to.failed("put in its place", new, error))
+    }
+
+    /// Makes a symbolic link. Some file systems know none and say so: then there is none.
+    pub(super) fn link(&self, target: &str, name: &str) -> Result<()> {
+        match pass(Call::Entry, self.fd()).and_then(|()| symlinkat(target, &self.fd, name)) {
+            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
+            done => done.map_err(|error| self.failed("make", name, error)),
+        }
+    }
+
+    /// Where a symbolic link leads; `None` where there is none.
+    pub(super) fn target(&self, name: &str) -> Option<String> {
+        readlinkat(&self.fd, name, Vec::new()).ok()?.into_string().ok()
+    }
+
+    /// Removes an entry, and all that is in it. No fault where there is nothing.
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        self.remove_entry(name.as_ref(), 0)
+    }
+
+    fn remove_entry(&self, name: &std::ffi::OsStr, depth: usize) -> Result<()> {
+        let failed = |error| self.failed("remove", name, error);
+        let unlink = |flags| match pass(Call::Entry, self.fd()).and_then(|()| unlinkat(&self.fd, name, flags)) {
+            Err(Errno::NOENT) => Ok(()),
+            done => done.map_err(failed),
+        };
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(()),
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode).is_dir() => {}
+            done => return done.map_err(failed).and_then(|_| unlink(AtFlags::empty())),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = Self { fd: openat(&self.fd, name, flags, Mode::empty()).map_err(failed)?, path: self.path(name) };
+        let (here, there) = (fstat(&self.fd).map_err(failed)?, fstat(&folder.fd).map_err(failed)?);
+        if here.st_dev != there.st_dev || depth == DEEPEST {
+            let what = "something else lies in it: another file system, or too many folders";
+            return Err(ArchiveError::in_the_way(folder.path, what, "take that away first"));
+        }
+        for entry in folder.names()? {
+            folder.remove_entry(&entry, depth + 1)?;
+        }
+        unlink(AtFlags::REMOVEDIR)
+    }
+
+    /// Makes its entries last. Some network file systems know no such thing for folders and say so.
+    pub(super) fn sync(&self) -> Result<()> {
+        match pass(Call::Sync, self.fd()).and_then(|()| fsync(&self.fd)) {
+            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            done => done.map_err(|error| self.failed("write", "", error)),
+        }
+    }
+
+    fn failed(&self, step: &'static str, name: impl AsRef<std::path::Path>, error: impl Into<io::Error>) -> ArchiveError {
+        // Joined with nothing, a path would end with a slash.
+        let name = name.as_ref();
+        let path = if name.as_os_str().as_bytes().is_empty() { self.path.clone() } else { self.path(name) };
+        ArchiveError::failed(step, path, error)
+    }
+}
+
+/// The group first: with the rights of the one, the other must not read.
+fn set_rights(fd: BorrowedFd<'_>, group: Option<u32>, mode: Mode) -> io::Result<()> {
+    if let Some(group) = group {
+        pass(Call::Change, fd)?;
+        fchown(fd, None, Some(Gid::from_raw(group)))?;
+    }
+    pass(Call::Change, fd)?;
+    Ok(fchmod(fd, mode)?)
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub(super) struct NewFile(File);
+
+impl NewFile {
+    pub(super) fn sync(&self) -> io::Result<()> {
+        pass(Call::Sync, self.fd())?;
+        self.0.sync_all()
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        pass(Call::Change, self.fd())?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

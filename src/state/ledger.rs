@@ -1,0 +1,29 @@
+//! The state of `report`: how far each log was read, which run was the last one, and what had been seen by then.
+//!
+//! Saving it is the commit of a run: everything in it is of one instant.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Kept, State};
+use crate::archive::Run;
+use crate::news::Seen;
+
+/// What one run of `report` leaves to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ledger {
+    /// How far each log was read.
+    pub logs: State,
+    /// The last run that made folders; they may still wait for their places.
+    pub run: Option<Run>,
+    /// The label of the latest period that a line belonged to: lines of an earlier one are late.
+    pub newest_period: Option<String>,
+    /// What was seen in all runs.
+    pub seen: Seen,
+}
+
+impl Kept for Ledger {
+    const VERSION: u32 = 1;
+    const OLDEST: u32 = 1;
+    const RESET: &'static str = "--reset";
+}
