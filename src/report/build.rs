@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use super::campaigns;
 use super::context::{AnswerKey, answer_key};
 pub use super::context::{Context, Decision};
 use super::model::{CatchAll, Input, Report, Row, Totals};
@@ -48,7 +49,8 @@ pub struct Wanted {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// The first so many of each, all where `None`; what answered is always whole.
+    /// The first so many of each, all where `None`; what answered is always whole. Where all of the above are wanted, the
+    /// report holds [`answers`](Report::answers) and [`campaigns`](Report::campaigns) as well, and those are whole, too.
     pub most: Option<usize>,
 }
 
@@ -77,12 +79,18 @@ pub fn build<'a>(
     let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
         if wanted { group(material, &items, most) } else { Vec::new() }
     };
+    // Only a whole report is asked for these.
+    let whole = wanted.answered && wanted.pairs && wanted.clients && wanted.paths && wanted.rules;
+    let of_whole = || {
+        let campaigns = || if whole { campaigns::of(material, &items) } else { Vec::new() };
+        rayon::join(campaigns, || rows(whole, rows::by_answer, usize::MAX))
+    };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
-    let ((pairs, mut clients), (paths, (rules, answered))) = rayon::join(
+    let ((pairs, mut clients), ((paths, (rules, answered)), (campaigns, answers))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
         || {
             let last = || (by_rule(), rows(wanted.answered, rows::answered, usize::MAX));
-            rayon::join(|| rows(wanted.paths, rows::by_path, most), last)
+            rayon::join(|| rayon::join(|| rows(wanted.paths, rows::by_path, most), last), of_whole)
         },
     );
     for row in &mut clients {
@@ -93,7 +101,9 @@ pub fn build<'a>(
         rule_set: material.rules,
         totals: totals(&items, &inputs, without_time),
         answered,
+        answers,
         catch_all: catch_alls(material, context, &items),
+        campaigns,
         apps: ordinary::apps(material, context),
         allowed: ordinary::allowed(material),
         inputs,

@@ -8,7 +8,7 @@ pub(super) mod proposals;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use ::csv::{ErrorKind, Terminator, WriterBuilder};
+use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
 use super::By;
 use super::facts::{self, first};
@@ -89,19 +89,37 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
         By::Path => (PATH, &report.paths),
         By::Rule => (RULE, &report.rules),
     };
-    let mut csv = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out);
+    write_rows(report.rule_set, columns, first(rows, top), out)
+}
+
+/// Writes a pair a row, of those that got an answer that means something: the columns are those of pairs.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
+    write_rows(report.rule_set, PAIR, &report.answered, out)
+}
+
+fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], out: W) -> io::Result<()> {
+    let mut csv = writer(out);
     csv.write_record(columns.iter().map(|(name, _)| name)).map_err(into_io)?;
-    for row in first(rows, top) {
+    for row in rows {
         for (_, cell) in columns {
-            csv.write_field(guard(cell(report.rule_set, row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }
     csv.flush()
 }
 
+/// A writer whose lines end in a bare newline.
+pub(super) fn writer<W: Write>(out: W) -> Writer<W> {
+    WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out)
+}
+
 /// The error below the library's own: whoever opened the output knows a full disk by its number.
-fn into_io(error: ::csv::Error) -> io::Error {
+pub(super) fn into_io(error: ::csv::Error) -> io::Error {
     if !error.is_io_error() {
         return io::Error::other(error);
     }
@@ -130,11 +148,11 @@ fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
     }
 }
 
-fn count<'r>(n: u64) -> Cow<'r, str> {
+pub(super) fn count<'r>(n: u64) -> Cow<'r, str> {
     n.to_string().into()
 }
 
-fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
+pub(super) fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
     time.map(LogTime::rfc3339).unwrap_or_default().into()
 }
 

@@ -68,14 +68,14 @@ impl<'a> Key<'a> {
     pub(super) fn client(self) -> Option<Client<'a>> {
         match self {
             Self::Pair(client, ..) | Self::Client(client) => Some(client),
-            Self::Path(_) | Self::Rule(_) => None,
+            Self::Path(_) | Self::Rule(_) | Self::Answer(..) => None,
         }
     }
 
     /// The path, where the row has one.
     pub(super) fn path(self) -> Option<&'a [u8]> {
         match self {
-            Self::Pair(_, path, _) | Self::Path(path) => Some(path),
+            Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path) => Some(path),
             Self::Client(_) | Self::Rule(_) => None,
         }
     }

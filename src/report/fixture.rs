@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::model::{Allowed, AppSeen, CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, Campaign, CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -231,6 +231,30 @@ fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
     }
 }
 
+fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
+    let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
+    summed(&answered, |row| vec![Key::Answer(row.sample.host, row.key.path().unwrap())])
+}
+
+/// The routers' log-in form, as if it were a list of five.
+fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
+    let row = paths.iter().find(|row| row.key == Key::Path(b"/boaform/admin/formLogin")).unwrap();
+    let Row { severity, hits, first_time, last_time, sample, .. } = *row;
+    Campaign {
+        key: "0123456789ab".into(),
+        severity,
+        clients: 6,
+        networks: 3,
+        paths: 5,
+        hits,
+        answered: 0,
+        first_time,
+        last_time,
+        sample_paths: vec![b"/boaform/admin/formLogin", b"/boaform/admin/formPing"],
+        sample,
+    }
+}
+
 /// The report of that night.
 pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
@@ -244,6 +268,8 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         totals: totals(&pairs, &inputs, [clients.len(), paths.len(), rules.len()]),
         inputs,
         answered: pairs.iter().filter(|row| row.answered > 0).cloned().collect(),
+        answers: answers(&pairs),
+        campaigns: vec![campaign(&paths)],
         pairs,
         clients,
         paths,
@@ -277,6 +303,8 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         totals: Totals { answered: 0, catch_all: 0, ..totals(&[], &inputs, [0; 3]) },
         inputs,
         answered: vec![],
+        answers: vec![],
+        campaigns: vec![],
         pairs: vec![],
         clients: vec![],
         paths: vec![],

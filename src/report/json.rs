@@ -15,7 +15,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use self::rows::RowLines;
 use super::facts::{self, first};
 use super::mask::shown;
-use super::model::{Allowed, AppSeen, CatchAll, Input, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
 use super::sanitize::text;
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -42,6 +42,7 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         rules: list(&report.rules),
         pairs: list(&report.pairs),
         catch_all: report.catch_all.iter().map(catch_all).collect(),
+        campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
     };
@@ -61,6 +62,7 @@ struct Document<'a> {
     rules: Rows<'a>,
     pairs: Rows<'a>,
     catch_all: Vec<CatchAllObject<'a>>,
+    campaigns: Vec<CampaignObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
 }
@@ -287,6 +289,38 @@ struct CatchAllObject<'a> {
 
 fn catch_all<'a>(site: &CatchAll<'a>) -> CatchAllObject<'a> {
     CatchAllObject { site: shown(site.site), status: site.status, bytes: site.bytes, paths: site.paths, hits: site.hits }
+}
+
+#[derive(Serialize)]
+struct CampaignObject<'a> {
+    key: &'a str,
+    clients: u64,
+    networks: u64,
+    paths: u64,
+    hits: u64,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    answered: u64,
+    severity: Severity,
+    sample_paths: Vec<Cow<'a, str>>,
+    sample: SampleObject<'a>,
+}
+
+fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
+    let Campaign { ref key, severity, clients, networks, paths, hits, answered, .. } = *campaign;
+    CampaignObject {
+        key,
+        clients,
+        networks,
+        paths,
+        hits,
+        first_time: campaign.first_time.map(LogTime::rfc3339),
+        last_time: campaign.last_time.map(LogTime::rfc3339),
+        answered,
+        severity,
+        sample_paths: campaign.sample_paths.iter().map(|path| shown(path)).collect(),
+        sample: sample(&campaign.sample),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
 pub mod build;
+mod campaigns;
 pub mod context;
 mod csv;
 pub mod explain;
@@ -15,6 +16,7 @@ pub mod live;
 pub mod mask;
 pub mod model;
 pub mod ndjson;
+pub mod news;
 mod ordinary;
 pub mod proposals;
 mod rows;
@@ -25,6 +27,7 @@ mod table;
 
 use std::io::{self, Write};
 
+pub use self::csv::write_answered;
 use self::model::Report;
 
 /// Rows in each section of a table unless `--top` says otherwise.

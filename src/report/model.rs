@@ -23,6 +23,8 @@ pub struct Report<'a> {
     pub totals: Totals,
     /// Pair rows that got an answer that means something: [`Row::answered`] > 0.
     pub answered: Vec<Row<'a>>,
+    /// A row an answer that means something: a site's path, out of those of its hits that got it.
+    pub answers: Vec<Row<'a>>,
     /// A row a client, path and outcome.
     pub pairs: Vec<Row<'a>>,
     /// A row a client.
@@ -33,6 +35,8 @@ pub struct Report<'a> {
     pub rules: Vec<Row<'a>>,
     /// Sites that say the same to everything.
     pub catch_all: Vec<CatchAll<'a>>,
+    /// Lists of paths that several networks worked through.
+    pub campaigns: Vec<Campaign<'a>>,
     /// The apps that sites run, what was silenced most first.
     pub apps: Vec<AppSeen<'a>>,
     /// What allow lists took out, an item an entry.
@@ -108,6 +112,8 @@ pub enum Key<'a> {
     Path(&'a [u8]),
     /// A rule.
     Rule(RuleId),
+    /// A path that answered, and its host where one was logged, in lower case.
+    Answer(Option<&'a [u8]>, &'a [u8]),
 }
 
 /// One row of a report.
@@ -179,6 +185,33 @@ pub struct CatchAll<'a> {
     pub paths: u64,
     /// Hits marked.
     pub hits: u64,
+}
+
+/// One list of probed paths that clients of several networks worked through, give or take a few paths.
+#[derive(Debug, Clone)]
+pub struct Campaign<'a> {
+    /// Names the list, in hexadecimal digits: the same paths have the same key in every report.
+    pub key: String,
+    /// The worst of its hits, raised where one was answered.
+    pub severity: Severity,
+    /// Clients that worked through the list.
+    pub clients: u64,
+    /// Networks they are of.
+    pub networks: u64,
+    /// Distinct paths of the list.
+    pub paths: u64,
+    /// Requests of these clients for these paths that matched.
+    pub hits: u64,
+    /// Hits whose answer means something.
+    pub answered: u64,
+    /// The earliest hit.
+    pub first_time: Option<LogTime>,
+    /// The latest hit.
+    pub last_time: Option<LogTime>,
+    /// Up to three of the paths, of the worst hits first.
+    pub sample_paths: Vec<&'a [u8]>,
+    /// Of the most severe hits the earliest.
+    pub sample: Sample<'a>,
 }
 
 /// An app that a site runs, whose own pages are no news there.

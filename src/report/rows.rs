@@ -13,7 +13,7 @@ use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::record::{Outcome, Record};
-use crate::tally::{self, CellView, span};
+use crate::tally::{self, CellView, Scope, span};
 use crate::time::LogTime;
 
 /// A cell and what was decided about it.
@@ -44,6 +44,16 @@ pub(super) fn answered<'a>(material: &Material<'a>, items: &[Item<'a>], most: us
     let pairs: HashSet<_> = items.iter().filter(|i| i.answered).map(pair).collect();
     let of_them: Vec<_> = items.iter().filter(|i| i.outcome == Outcome::Answered && pairs.contains(&pair(i))).copied().collect();
     by_pair(material, &of_them, most)
+}
+
+/// The sites' paths that gave such an answer: what got another one is left out.
+pub(super) fn by_answer<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+    let host = |i: &Item<'a>| match i.view.site {
+        Scope::Host(host) => Some(host),
+        Scope::Input(_) => None,
+    };
+    let answered = items.iter().filter(|i| i.answered).collect();
+    grouped(material, answered, most, |i| (host(i), i.view.path), |i| Key::Answer(host(i), material.tally.path(i.view.path)))
 }
 
 pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
@@ -139,7 +149,7 @@ fn commonest_status(items: &[&Item<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
+pub(super) fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
     let best = items[1..].iter().fold(items[0], |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.cell.sample.order(&best.view.cell.sample));
         if order.is_lt() { item } else { best }
@@ -147,7 +157,7 @@ fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
     &best.view.cell.sample
 }
 
-fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {
+pub(super) fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {
     let (record, probe) = reread(&sample.text, sample.parsed);
     let text = &material.texts[sample.place.input as usize];
     Sample {
