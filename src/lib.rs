@@ -9,7 +9,7 @@
 //! | 5 | [`command`] |
 //! | 4 | [`learn`] · [`pipeline`] · [`tui`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
-//! | 2 | [`archive`] · [`engine`] · [`window`] |
+//! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`tally`] |
 //! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`time`] |
 //!
@@ -19,6 +19,7 @@
 pub mod action;
 pub mod alert;
 pub mod archive;
+pub mod block;
 pub mod cli;
 pub mod client;
 pub mod clients;

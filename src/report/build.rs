@@ -109,6 +109,7 @@ pub fn build<'a>(
         inputs,
         pairs,
         clients,
+        blocks: None,
         paths,
         rules,
         elapsed: Duration::ZERO,

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
 use super::By;
+use super::blocks::Block;
 use super::facts::{self, first};
 use super::mask::shown;
 use super::model::{Report, Row};
@@ -81,6 +82,14 @@ const RULE: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
 ];
 
+/// Further columns of a client, where it was asked whom one could block.
+const BLOCK: &[(&str, fn(&Block) -> String)] = &[
+    ("block_candidate", |block| block.is_candidate().to_string()),
+    ("block_reason", Block::reason),
+    ("network", Block::network_text),
+    ("network_probers", |block| block.network_probers.to_string()),
+];
+
 /// Writes the table whose rows are what `by` says, the first `top` of them.
 pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
@@ -89,7 +98,8 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
         By::Path => (PATH, &report.paths),
         By::Rule => (RULE, &report.rules),
     };
-    write_rows(report.rule_set, columns, first(rows, top), out)
+    let blocks = report.blocks.as_deref().filter(|_| by == By::Client);
+    write_rows(report.rule_set, columns, first(rows, top), blocks, out)
 }
 
 /// Writes a pair a row, of those that got an answer that means something: the columns are those of pairs.
@@ -98,15 +108,21 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
 ///
 /// Those of `out`, as they came.
 pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
-    write_rows(report.rule_set, PAIR, &report.answered, out)
+    write_rows(report.rule_set, PAIR, &report.answered, None, out)
 }
 
-fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], out: W) -> io::Result<()> {
+fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], blocks: Option<&[Block]>, out: W) -> io::Result<()> {
     let mut csv = writer(out);
-    csv.write_record(columns.iter().map(|(name, _)| name)).map_err(into_io)?;
-    for row in rows {
+    let further = if blocks.is_some() { BLOCK } else { &[] };
+    let names = columns.iter().map(|(name, _)| name).chain(further.iter().map(|(name, _)| name));
+    csv.write_record(names).map_err(into_io)?;
+    for (number, row) in rows.iter().enumerate() {
         for (_, cell) in columns {
             csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+        }
+        let block = blocks.and_then(|blocks| blocks.get(number));
+        for (_, cell) in further {
+            csv.write_field(guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }

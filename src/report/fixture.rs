@@ -272,6 +272,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         campaigns: vec![campaign(&paths)],
         pairs,
         clients,
+        blocks: None,
         paths,
         rules,
         apps: vec![
@@ -283,6 +284,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
             Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
         ],
         catch_all: vec![CatchAll { site: b"app.example", status: 200, bytes: Some(612), paths: 14, hits: 31 }],
+        campaigns: vec![],
         elapsed: Duration::from_millis(312),
     }
 }
@@ -307,11 +309,13 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         campaigns: vec![],
         pairs: vec![],
         clients: vec![],
+        blocks: None,
         paths: vec![],
         rules: vec![],
         apps: Vec::new(),
         allowed: Vec::new(),
         catch_all: vec![],
+        campaigns: vec![],
         elapsed: Duration::from_millis(3),
     }
 }

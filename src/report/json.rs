@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
 
 use self::rows::RowLines;
+use super::blocks::Block;
 use super::facts::{self, first};
 use super::mask::shown;
 use super::model::{Allowed, AppSeen, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
@@ -30,14 +31,14 @@ const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let list = |rows| Rows { rules: report.rule_set, rows: first(rows, top) };
+    let list = |rows| Rows { rules: report.rule_set, rows: first(rows, top), blocks: None };
     let document = Document {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         inputs: report.inputs.iter().map(input).collect(),
         totals: totals(&report.totals),
         answered: list(&report.answered),
-        clients: list(&report.clients),
+        clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -180,11 +181,15 @@ fn totals(totals: &Totals) -> TotalsObject {
 struct Rows<'a> {
     rules: &'a RuleSet,
     rows: &'a [Row<'a>],
+    /// What is known of each row's block.
+    blocks: Option<&'a [Block]>,
 }
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.rows.iter().map(|row| row_object(self.rules, row)))
+        let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
+        let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
+        serializer.collect_seq(self.rows.iter().enumerate().map(row))
     }
 }
 
@@ -217,6 +222,25 @@ struct RowObject<'a> {
     classes: Vec<&'a str>,
     cve: Vec<&'a str>,
     sample: SampleObject<'a>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    block: Option<BlockObject>,
+}
+
+#[derive(Serialize)]
+struct BlockObject {
+    block_candidate: bool,
+    block_reason: String,
+    network: Option<String>,
+    network_probers: u64,
+}
+
+fn block(block: &Block) -> BlockObject {
+    BlockObject {
+        block_candidate: block.is_candidate(),
+        block_reason: block.reason(),
+        network: block.network.map(|network| network.to_string()),
+        network_probers: block.network_probers,
+    }
 }
 
 fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
@@ -241,6 +265,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         classes: facts::classes(rules, &row.rules),
         cve: facts::cves(rules, &row.rules),
         sample: sample(&row.sample),
+        block: None,
         client: client.map(facts::client),
         path,
     }

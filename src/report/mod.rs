@@ -2,6 +2,7 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
+pub mod blocks;
 pub mod build;
 mod campaigns;
 pub mod context;
@@ -23,6 +24,7 @@ mod rows;
 pub mod sanitize;
 pub mod sink;
 mod style;
+pub mod summary;
 mod table;
 
 use std::io::{self, Write};

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::blocks::Block;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -29,6 +30,8 @@ pub struct Report<'a> {
     pub pairs: Vec<Row<'a>>,
     /// A row a client.
     pub clients: Vec<Row<'a>>,
+    /// Which of them one could block, row by row; `None` where nobody asked.
+    pub blocks: Option<Vec<Block>>,
     /// A row a path.
     pub paths: Vec<Row<'a>>,
     /// A row a rule.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::RuleError;
+use super::network::{Width, network, width};
 use crate::client::Client;
 
 /// Everything that is allowed.
@@ -81,6 +82,29 @@ impl AllowList {
         self.entries.iter().position(|entry| entry.allows(client, path, agent)).map(|number| number as u16)
     }
 
+    /// Whether an entry names a client, whatever paths it is for: whom somebody trusts in one thing is not to be locked out of
+    /// all. What a client calls itself counts for nothing.
+    #[must_use]
+    pub fn names(&self, client: Client<'_>) -> bool {
+        self.entries.iter().any(|entry| entry.names_client(client))
+    }
+
+    /// Whether an entry names an address of a network.
+    #[must_use]
+    pub fn touches(&self, network: &IpNet) -> bool {
+        self.entries.iter().flat_map(|entry| &entry.clients).any(|named| named.contains(network) || network.contains(named))
+    }
+
+    /// What may be a slip of the pen, an item an entry: networks wider than a /8, or than a /16 of IPv6.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let wide = |entry: &AllowEntry| {
+            let network = entry.clients.iter().find(|network| width(network) == Width::Wide)?;
+            Some(format!("{}:{}: {network} is a large part of the internet; is it meant?", entry.file, entry.line))
+        };
+        self.entries.iter().filter_map(wide).collect()
+    }
+
     /// All entries, by number.
     #[must_use]
     pub fn entries(&self) -> &[AllowEntry] {
@@ -108,6 +132,9 @@ impl AllowEntry {
         let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents };
         for client in clients {
             match network(&client) {
+                Some(network) if width(&network) == Width::Everything => {
+                    return Err(format!("clients: '{client}' is every address there is; leave clients out and name paths or agents"));
+                }
                 Some(network) => this.clients.push(network),
                 None if is_name(&client) => this.names.push(client),
                 None => {
@@ -152,18 +179,6 @@ fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
             AllowEntry::new(&file, line, entry.into_inner()).map_err(refused)
         })
         .collect()
-}
-
-/// An address is a network of one. One of IPv4 written as IPv6 is that of IPv4, as clients are.
-fn network(text: &str) -> Option<IpNet> {
-    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
-    match network {
-        IpNet::V6(six) if six.prefix_len() >= 96 => match six.addr().to_ipv4_mapped() {
-            Some(four) => IpNet::new(four.into(), six.prefix_len() - 96).ok(),
-            None => Some(network),
-        },
-        _ => Some(network),
-    }
 }
 
 fn is_name(text: &str) -> bool {
@@ -218,6 +233,28 @@ mod tests {
     }
 
     #[test]
+    fn whom_an_entry_names_is_known_whatever_it_is_for() {
+        let allowed = list(
+            "[[allow]]\nreason = 'office'\nclients = ['192.0.2.0/28', 'scan.example.net']\npaths = ['/health']\n\
+             [[allow]]\nreason = 'robots'\nagents = ['Googlebot']\n",
+        )
+        .unwrap();
+        let names = |client: &str| allowed.names(Client::parse(client.as_bytes()));
+        assert!(names("192.0.2.3") && names("::ffff:192.0.2.3") && names("scan.example.net"));
+        assert!(!names("192.0.2.16") && !names("203.0.113.1") && !names("-"));
+        let touches = |text| allowed.touches(&network(text).unwrap());
+        assert!(touches("192.0.2.0/24") && touches("192.0.2.1/32") && !touches("192.0.3.0/24"));
+    }
+
+    #[test]
+    fn a_wide_network_is_asked_about() {
+        let allowed = list("\n[[allow]]\nreason = 'x'\nclients = ['10.0.0.0/8', '64.0.0.0/2']\n").unwrap();
+        let warnings = allowed.warnings();
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].ends_with("allow.toml:2: 64.0.0.0/2 is a large part of the internet; is it meant?"), "{warnings:?}");
+    }
+
+    #[test]
     fn a_mistake_names_file_line_and_what_to_type() {
         for (text, part) in [
             ("[[allow]]\nclients = ['192.0.2.1']", "reason"),
@@ -225,6 +262,8 @@ mod tests {
             ("[[allow]]\nreason = 'x'\nclients = ['192.0.2.0/33']", "192.0.2.0/24"),
             ("[[allow]]\nreason = 'x'\npaths = ['health']", "must begin with '/'"),
             ("[[allow]]\nreason = 'x'\nagents = ['']", "every request"),
+            ("[[allow]]\nreason = 'x'\nclients = ['0.0.0.0/0']", "every address"),
+            ("[[allow]]\nreason = 'x'\nclients = ['192.0.2.1', '::/0']", "every address"),
             ("[[alow]]\nreason = 'x'", "unknown field `alow`"),
         ] {
             let error = list(text).expect_err(text);

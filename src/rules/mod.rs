@@ -17,6 +17,7 @@ pub mod import;
 pub mod lint;
 mod literals;
 mod load;
+pub mod network;
 mod pattern;
 pub mod plain;
 mod set;

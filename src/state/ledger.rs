@@ -9,7 +9,7 @@ use crate::archive::Run;
 use crate::news::Seen;
 
 /// What one run of `report` leaves to the next.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
     /// How far each log was read.
@@ -20,6 +20,14 @@ pub struct Ledger {
     pub newest_period: Option<String>,
     /// What was seen in all runs.
     pub seen: Seen,
+}
+
+impl Ledger {
+    /// The state before the first run. `seed` is any number that nobody can guess: see [`Seen::new`].
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { logs: State::default(), run: None, newest_period: None, seen: Seen::new(seed) }
+    }
 }
 
 impl Kept for Ledger {

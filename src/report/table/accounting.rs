@@ -20,7 +20,7 @@ struct Line<'r> {
 }
 
 /// Writes the section, the problems and the last line.
-pub(super) fn write<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
     let lines = lines(report, page.top);
     page.heading("WHERE EACH LINE WENT", out)?;
     if !lines.is_empty() {

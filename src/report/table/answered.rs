@@ -12,20 +12,20 @@ use crate::time::LogTime;
 
 /// A path that gave answers.
 #[derive(Debug)]
-pub(super) struct Answer<'r> {
+pub(in crate::report) struct Answer<'r> {
     /// The worst row of it, to show.
-    pub(super) row: &'r Row<'r>,
-    pub(super) severity: Severity,
-    pub(super) rules: Vec<RuleId>,
-    pub(super) statuses: Vec<u16>,
+    pub(in crate::report) row: &'r Row<'r>,
+    pub(in crate::report) severity: Severity,
+    pub(in crate::report) rules: Vec<RuleId>,
+    pub(in crate::report) statuses: Vec<u16>,
     /// Hits whose answer means something.
-    pub(super) answered: u64,
-    pub(super) clients: Vec<Client<'r>>,
-    pub(super) last_time: Option<LogTime>,
+    pub(in crate::report) answered: u64,
+    pub(in crate::report) clients: Vec<Client<'r>>,
+    pub(in crate::report) last_time: Option<LogTime>,
 }
 
 /// The answers by path, the worst first; rows come in that order.
-pub(super) fn by_path<'r>(rows: &'r [Row<'r>]) -> Vec<Answer<'r>> {
+pub(in crate::report) fn by_path<'r>(rows: &'r [Row<'r>]) -> Vec<Answer<'r>> {
     let mut answers: Vec<Answer<'r>> = Vec::new();
     let mut at = HashMap::new();
     for row in rows {

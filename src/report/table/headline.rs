@@ -6,7 +6,7 @@ use super::number::{counted, grouped};
 use crate::report::model::Report;
 
 /// The sentence, and whether it is bad news.
-pub(super) fn of(report: &Report<'_>) -> (String, bool) {
+pub(in crate::report) fn of(report: &Report<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted(totals.clients, "client", "clients");
     let news = match (totals.answered, hits) {

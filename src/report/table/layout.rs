@@ -20,24 +20,24 @@ const INDENT: &str = "  ";
 
 /// One cell. Its text is sanitised whatever it was before.
 #[derive(Debug)]
-pub(super) struct Cell {
+pub(in crate::report) struct Cell {
     text: String,
     style: Style,
 }
 
 impl Cell {
-    pub(super) fn new(content: impl AsRef<str>) -> Self {
+    pub(in crate::report) fn new(content: impl AsRef<str>) -> Self {
         Self { text: text(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
     }
 
-    pub(super) fn styled(self, style: Style) -> Self {
+    pub(in crate::report) fn styled(self, style: Style) -> Self {
         Self { style, ..self }
     }
 }
 
 /// A column: its head, and how it gives way when room is short.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(in crate::report) struct Column {
     head: &'static str,
     is_number: bool,
     /// 0 is never left out; the highest goes first.
@@ -52,27 +52,27 @@ pub(super) struct Column {
 }
 
 impl Column {
-    pub(super) fn text(head: &'static str) -> Self {
+    pub(in crate::report) fn text(head: &'static str) -> Self {
         Self { head, is_number: false, rank: 0, least: None, most: usize::MAX, keeps_end: false, cells: Vec::new() }
     }
 
-    pub(super) fn number(head: &'static str) -> Self {
+    pub(in crate::report) fn number(head: &'static str) -> Self {
         Self { is_number: true, ..Self::text(head) }
     }
 
-    pub(super) fn rank(self, rank: u8) -> Self {
+    pub(in crate::report) fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 
-    pub(super) fn flexible(self, least: usize) -> Self {
+    pub(in crate::report) fn flexible(self, least: usize) -> Self {
         Self { least: Some(least), ..self }
     }
 
-    pub(super) fn most(self, most: usize) -> Self {
+    pub(in crate::report) fn most(self, most: usize) -> Self {
         Self { most, ..self }
     }
 
-    pub(super) fn keep_end(self) -> Self {
+    pub(in crate::report) fn keep_end(self) -> Self {
         Self { keeps_end: true, ..self }
     }
 
@@ -93,18 +93,18 @@ impl Column {
 
 /// Rows of something, a column at a time.
 #[derive(Debug)]
-pub(super) struct Grid<'r, T> {
+pub(in crate::report) struct Grid<'r, T> {
     rows: &'r [T],
     columns: Vec<Column>,
 }
 
 impl<'r, T> Grid<'r, T> {
-    pub(super) fn of(rows: &'r [T]) -> Self {
+    pub(in crate::report) fn of(rows: &'r [T]) -> Self {
         Self { rows, columns: Vec::new() }
     }
 
     /// Adds a column; one without a single text is left out.
-    pub(super) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> Cell) -> Self {
+    pub(in crate::report) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> Cell) -> Self {
         column.cells = self.rows.iter().map(cell).collect();
         if !column.is_empty() {
             self.columns.push(column);
@@ -113,7 +113,7 @@ impl<'r, T> Grid<'r, T> {
     }
 
     /// Writes the heads and the rows, none wider than `page`.
-    pub(super) fn write<W: Write>(&self, page: usize, pen: Pen, out: &mut W) -> io::Result<()> {
+    pub(in crate::report) fn write<W: Write>(&self, page: usize, pen: Pen, out: &mut W) -> io::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -208,13 +208,19 @@ pub(in crate::report) fn cut(text: &str, most: usize) -> Cow<'_, str> {
 }
 
 /// The text, or as much of its end as leaves room for `…`.
-fn cut_start(text: &str, most: usize) -> Cow<'_, str> {
+pub(in crate::report) fn cut_start(text: &str, most: usize) -> Cow<'_, str> {
     let reversed = |text: &str| text.chars().rev().collect::<String>();
     Cow::Owned(reversed(&cut(&reversed(text), most)))
 }
 
 /// Writes a text as indented lines that break between words; a word longer than a line is cut.
-pub(super) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, pen: (Pen, Style), out: &mut W) -> io::Result<()> {
+pub(in crate::report) fn write_wrapped<W: Write>(
+    content: &str,
+    indent: usize,
+    page: usize,
+    pen: (Pen, Style),
+    out: &mut W,
+) -> io::Result<()> {
     let room = page.saturating_sub(indent).max(1);
     let (pen, style) = pen;
     let mut line = String::new();

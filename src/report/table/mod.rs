@@ -4,8 +4,8 @@
 //! layout promises them nothing.
 
 mod accounting;
-mod answered;
-mod headline;
+pub(super) mod answered;
+pub(super) mod headline;
 pub(super) mod layout;
 pub(super) mod number;
 mod ordinary;
@@ -88,7 +88,7 @@ impl Page {
 }
 
 /// `2026-11-02 08:01`, by the log's own clock.
-fn minute(time: LogTime) -> String {
+pub(super) fn minute(time: LogTime) -> String {
     let full = time.rfc3339();
     full.get(..16).unwrap_or(&full).replace('T', " ")
 }

@@ -24,7 +24,7 @@ pub(in crate::report) fn counted(n: u64, one: &str, many: &str) -> String {
 
 /// Bytes in decimal units, as disks and networks count them.
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
-pub(super) fn size(bytes: u64) -> String {
+pub(in crate::report) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {
         return format!("{bytes} B");
@@ -40,7 +40,7 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// How long something took.
-pub(super) fn seconds(elapsed: Duration) -> String {
+pub(in crate::report) fn seconds(elapsed: Duration) -> String {
     match elapsed.as_secs() {
         0 if elapsed.as_millis() < 100 => format!("{} ms", elapsed.as_millis()),
         0..10 => format!("{:.2} s", elapsed.as_secs_f64()),

@@ -1,0 +1,84 @@
+//! Whom one could block, a line an address, or a network where several of its addresses are candidates.
+//!
+//! Judges nobody: that was done before.
+
+use std::collections::HashMap;
+
+use ipnet::IpNet;
+
+use crate::report::blocks::{self, Verdict};
+use crate::report::facts;
+use crate::report::model::Report;
+use crate::report::table::number::counted;
+
+/// One address or network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Its text.
+    pub(super) who: String,
+    /// Candidates it stands for.
+    pub(super) addresses: u64,
+    pub(super) hits: u64,
+    /// Distinct paths, at least.
+    pub(super) paths: u64,
+    /// Ordinary requests.
+    pub(super) cost: u64,
+}
+
+/// All of them, and what they come to.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    /// The worst first.
+    pub(super) lines: Vec<Line>,
+    pub(super) addresses: u64,
+    pub(super) cost: u64,
+    /// Candidates beyond `--max-block`.
+    pub(super) left_out: u64,
+}
+
+impl Candidates {
+    /// What blocking them would have cost.
+    pub(super) fn cost(&self) -> String {
+        match self.cost {
+            0 => "at the cost of no ordinary request".to_owned(),
+            n => format!("at the cost of {}", counted(n, "ordinary request", "ordinary requests")),
+        }
+    }
+}
+
+/// So many candidates of a /24 are told as one; a /64 is one party in any case.
+const MANY: u64 = 3;
+
+/// Gathers the candidates of a report.
+pub(super) fn of(report: &Report<'_>) -> Candidates {
+    let mut found = Candidates::default();
+    let Some(judged) = &report.blocks else { return found };
+    let candidates = || report.clients.iter().zip(judged).filter(|(_, block)| block.verdict == Verdict::Candidate);
+    let mut of_network: HashMap<IpNet, u64> = HashMap::new();
+    for network in candidates().filter_map(|(_, block)| block.network) {
+        *of_network.entry(network).or_default() += 1;
+    }
+    let is_told = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MANY } else { 2 };
+    let mut told: HashMap<IpNet, usize> = HashMap::new();
+    for (row, block) in candidates() {
+        let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
+        let (at, who) = if is_told(&network) {
+            (*told.entry(network).or_insert(found.lines.len()), network.to_string())
+        } else {
+            (found.lines.len(), facts::client(client).into_owned())
+        };
+        if at == found.lines.len() {
+            found.lines.push(Line { who, addresses: 0, hits: 0, paths: 0, cost: 0 });
+        }
+        let line = &mut found.lines[at];
+        line.addresses += 1;
+        line.hits += row.hits;
+        line.paths = line.paths.max(block.party.paths);
+        // What was judged as one network costs what that costs, once.
+        line.cost = if block.party.clients > 1 { block.party.ordinary } else { line.cost + block.party.ordinary };
+    }
+    found.addresses = found.lines.iter().map(|line| line.addresses).sum();
+    found.cost = found.lines.iter().map(|line| line.cost).sum();
+    found.left_out = blocks::left_out(judged) as u64;
+    found
+}
