@@ -27,6 +27,12 @@ pub(super) fn is_pattern(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
 }
 
+/// Whether `pattern` means `path`, there or not.
+pub(super) fn leads_to(pattern: &Path, path: &Path) -> bool {
+    is_pattern(pattern)
+        && Pattern::new(&pattern.to_string_lossy()).is_ok_and(|pattern| pattern.matches_with(&path.to_string_lossy(), LIKE_A_SHELL))
+}
+
 /// Everything that `pattern` means.
 pub(super) fn expand(pattern: &Path) -> Matches {
     let mut matches = Matches { paths: vec![PathBuf::new()], failures: Vec::new() };

@@ -22,7 +22,7 @@ use self::signals::Signals;
 use self::voice::Voice;
 use super::{Exit, FollowSettings, message};
 use crate::action::{Actions, Service, Wanted};
-use crate::input::tail::{Options, Tail};
+use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::follow::Carried;
 use crate::window::{self, Alarms};
 
@@ -42,7 +42,8 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         message::warnings(brief.rules.warnings());
     }
     let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
-    let options = Options { from_start: settings.from_start, max_line: settings.max_line, block: BLOCK };
+    let begin = if settings.from_start { First::Start } else { First::End };
+    let options = Options { begin, max_line: settings.max_line, block: BLOCK };
     let window = window::Options { cooldown: settings.cooldown.as_secs().max(1), ..window::Options::default() };
     let wanted = Wanted {
         exec: settings.exec.clone(),

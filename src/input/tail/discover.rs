@@ -27,6 +27,10 @@ pub(super) struct Candidate {
     pub(super) named: bool,
     /// The argument that led to it.
     pub(super) argument: PathBuf,
+    /// The argument may lead to others.
+    pub(super) is_open: bool,
+    /// Only files that it was rotated to were given.
+    pub(super) is_absent: bool,
 }
 
 /// The arguments, and what was said about them.
@@ -53,6 +57,16 @@ impl Discovery {
     /// Whether anything may appear that was not named.
     pub(super) fn is_open(&self) -> bool {
         self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
+    }
+
+    /// The arguments.
+    pub(super) fn arguments(&self) -> &[PathBuf] {
+        &self.arguments
+    }
+
+    /// Paths that a state says were followed.
+    pub(super) fn followed(&self) -> &[PathBuf] {
+        &self.followed
     }
 
     /// Folders in which something new may appear, as of the last time that [`candidates`](Self::candidates) were asked for.
@@ -90,7 +104,7 @@ impl Discovery {
             if exists.as_ref().is_ok_and(fs::Metadata::is_dir) || exists.is_err() && is_pattern(&argument) {
                 self.within(&argument, &mut candidates, notices);
             } else {
-                candidates.push(Candidate { path: argument.clone(), named: true, argument });
+                candidates.push(Candidate { path: argument.clone(), named: true, argument, is_open: false, is_absent: false });
             }
         }
         candidates
@@ -108,7 +122,8 @@ impl Discovery {
         let files: Vec<PathBuf> = files.collect();
         let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         let followed: HashSet<&Path> = self.followed.iter().map(PathBuf::as_path).collect();
-        let candidate = |path| Candidate { path, named: false, argument: argument.to_owned() };
+        let argument = argument.to_owned();
+        let candidate = |path| Candidate { path, named: false, argument: argument.clone(), is_open: true, is_absent: false };
         for path in files.iter().filter(|path| base_among(path, &names).is_none()) {
             // The log itself may be away just now, or gone for good and packed.
             candidates.push(candidate(base_among(path, &followed).unwrap_or_else(|| unpacked(path))));
@@ -123,7 +138,7 @@ impl Discovery {
 
     fn say(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
         if self.said.insert(format!("{}: {what}", path.display())) {
-            notices.push(Notice { path: path.to_owned(), what });
+            notices.push(Notice { path: path.to_owned(), what, problem: true });
         }
     }
 }

@@ -75,7 +75,8 @@ impl Place {
     pub(super) fn close_old(&mut self, around: &mut Surroundings<'_>) {
         let logs = mem::take(&mut self.logs);
         for mut log in logs {
-            if is_over(&mut log, around) && !tell_last(&mut log, around) {
+            let is_over = if around.once { Self::is_finished(&mut log) } else { is_over(&mut log, around) };
+            if is_over && !tell_last(&mut log, around) {
                 self.moved = true;
                 self.bury(log, around);
             } else {
@@ -93,8 +94,8 @@ impl Place {
 
     /// Keeps of a log only what its text is known by.
     fn bury(&mut self, log: Log, around: &mut Surroundings<'_>) {
-        if let Some(damage) = log.damage() {
-            around.notice(&log.path, format!("is damaged: {damage}"));
+        if let Some(damage) = log.damage().filter(|_| !log.is_told_again()) {
+            around.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
         if let Some(text) = log.text {
@@ -108,7 +109,7 @@ impl Place {
         for log in &mut self.logs {
             let waited = Self::is_blocking(log);
             if log.has_more() {
-                more |= read_log(log, self.named, options, buffer, each);
+                more |= read_log(log, (self.named, self.is_fresh), options, buffer, each);
             }
             if Self::is_blocking(log) {
                 break;
@@ -131,10 +132,16 @@ fn tell_last(log: &mut Log, around: &mut Surroundings<'_>) -> bool {
 }
 
 /// Gives one block of a log; whether there is more at once.
-fn read_log(log: &mut Log, named: bool, options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
+fn read_log(
+    log: &mut Log,
+    (named, fresh): (bool, bool),
+    options: &Options,
+    buffer: &mut Vec<u8>,
+    each: &mut dyn FnMut(Piece<'_>),
+) -> bool {
     let path = mem::take(&mut log.path);
     let (number, generation) = (log.number, log.text.as_ref().map_or(0, |text| text.generation));
-    let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, lines_before, chunk });
+    let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, fresh, lines_before, chunk });
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
     // What cannot be read now is tried again when something happens to it, and nothing waits for that.

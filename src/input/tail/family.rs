@@ -17,6 +17,21 @@ pub(super) enum Rank {
     Index(Reverse<u32>),
 }
 
+impl Rank {
+    /// The number in the name, where it has one that grows with every rotation.
+    pub(super) fn index(&self) -> Option<u32> {
+        match self {
+            Self::Index(Reverse(index)) => Some(*index),
+            Self::Date(_) => None,
+        }
+    }
+
+    /// Whether both have a number, and this one is the older.
+    pub(super) fn is_older(&self, other: &Self) -> bool {
+        self.index().zip(other.index()).is_some_and(|(mine, other)| mine > other)
+    }
+}
+
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
 pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);

@@ -21,7 +21,9 @@ impl Place {
     pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
         let mut probe = Probe::new(file)?;
         if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
-            if self.named {
+            if around.once {
+                self.is_packed = true;
+            } else if self.named {
                 self.trouble(around, "is packed; only plain logs are followed");
             }
             return Ok(None);
@@ -32,7 +34,21 @@ impl Place {
         if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
             return Ok(Some(known));
         }
+        if around.once && self.is_older_copy(&mut probe)? {
+            around.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
+        }
         begin(file, self.begin, around.numbers)
+    }
+
+    /// Whether a file begins like what was read before, and ends sooner.
+    fn is_older_copy(&mut self, probe: &mut Probe) -> io::Result<bool> {
+        for past in &mut self.past {
+            if past.text.likeness(probe)? == Likeness::Shorter {
+                past.id = (0, 0);
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Claims the text of a file that was followed by a name of another family before a restart.

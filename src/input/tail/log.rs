@@ -68,6 +68,8 @@ pub(super) struct Log {
     want: usize,
     /// Bytes of an oversized line that were streamed past.
     skimmed: u64,
+    /// Where it was gone on with, by a state.
+    resumed: u64,
 }
 
 /// What one turn of reading came to.
@@ -98,6 +100,7 @@ impl Log {
             padded: false,
             want: 0,
             skimmed: 0,
+            resumed: checked,
         }
     }
 
@@ -157,6 +160,11 @@ impl Log {
     /// What is wrong with its packed file.
     pub(super) fn damage(&self) -> Option<&str> {
         self.reader.as_ref().and_then(Reader::damage)
+    }
+
+    /// Whether nothing came to it since it was read before, so that all that was to be said of it was said then.
+    pub(super) fn is_told_again(&self) -> bool {
+        self.resumed > 0 && self.offset() == self.resumed
     }
 
     /// Whether the beginning of a line is all that is left to read.

@@ -5,9 +5,11 @@
 //! [`Tail::read`] gives the new lines. What the lines say is none of its business.
 
 mod begin;
+mod catch_up;
 mod discover;
 mod drain;
 mod family;
+mod given;
 mod known;
 mod listing;
 mod log;
@@ -18,6 +20,7 @@ mod place;
 mod probe;
 mod reader;
 mod scan;
+mod sibling;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -52,12 +55,23 @@ const MOST: usize = 10_000;
 /// How to follow.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Begin with what is there, packed and rotated logs too, instead of at the end.
-    pub from_start: bool,
+    /// What is done with what is there when a log is met for the first time.
+    pub begin: First,
     /// The longest line that is held, in bytes without the newline.
     pub max_line: usize,
     /// Bytes of one log that are read in a turn.
     pub block: usize,
+}
+
+/// What is read of what is there already when a log is met that no state knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum First {
+    /// Nothing: its lines from now on.
+    End,
+    /// Everything, packed and rotated files too.
+    Start,
+    /// The files that were given, from their start. What they were rotated to and was not given is noted as old.
+    Given,
 }
 
 /// Lines of one log, in their order.
@@ -71,6 +85,8 @@ pub struct Piece<'a> {
     pub path: &'a Path,
     /// Asked for by its name, as against found in a folder or by a glob.
     pub named: bool,
+    /// No state knows this log or one that it was rotated to.
+    pub fresh: bool,
     /// Lines of the generation before these.
     pub lines_before: u64,
     /// The lines; its offset is the second part of every `id`.
@@ -86,8 +102,12 @@ pub struct LogView<'a> {
     pub generation: u64,
     /// Bytes that are done.
     pub offset: u64,
+    /// Lines that are done.
+    pub lines: u64,
     /// Bytes of its file that are not.
     pub lag: u64,
+    /// An unfinished line stands at its end, as far as it was read.
+    pub pending: bool,
     /// Whether its path leads to it still.
     pub live: bool,
 }
@@ -115,6 +135,10 @@ pub struct Tail {
     looks: usize,
     /// No log may rest through the next of them.
     woken: bool,
+    /// All is read once, and no more.
+    once: bool,
+    /// The files that were given for that.
+    given: HashSet<Id>,
 }
 
 impl Tail {
@@ -143,6 +167,8 @@ impl Tail {
             turn: 0,
             looks: 0,
             woken: true,
+            once: false,
+            given: HashSet::new(),
         }
     }
 
@@ -151,7 +177,7 @@ impl Tail {
     pub fn look(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
         if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
             if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
-                self.discover();
+                if self.once { self.discover_all() } else { self.discover() }
             }
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
@@ -189,8 +215,8 @@ impl Tail {
 
     fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {
         let Some(place) = self.places.get_mut(index) else { return };
-        let Self { numbers, notices, held, strays, .. } = self;
-        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index });
+        let Self { numbers, notices, held, strays, once, given, .. } = self;
+        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index, once: *once, given });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
         }
@@ -260,7 +286,7 @@ impl Tail {
 
     /// The logs that are being followed.
     pub fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
-        self.places.iter().flat_map(|place| &place.logs).filter_map(view)
+        self.places.iter().flat_map(|place| &place.logs).filter_map(|log| view(log, self.once))
     }
 
     /// Whether one of these paths may be a log that is not followed yet.
@@ -293,23 +319,32 @@ impl Tail {
             candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
         };
         for candidate in new {
-            if self.places.len() == MOST {
-                self.discovery.say_full(&candidate.path, MOST, &mut self.notices);
+            if self.is_full(&candidate) {
                 return;
             }
             self.add(candidate);
         }
     }
 
+    /// Whether there is no room for another log; says so.
+    fn is_full(&mut self, candidate: &Candidate) -> bool {
+        let is_full = self.places.len() == MOST;
+        if is_full {
+            self.discovery.say_full(&candidate.path, MOST, &mut self.notices);
+        }
+        is_full
+    }
+
     fn add(&mut self, candidate: Candidate) {
-        let Candidate { path, named, argument } = candidate;
+        let Candidate { path, named, argument, is_open, is_absent } = candidate;
         if self.index.contains_key(&path) {
             return;
         }
-        let in_state = self.is_in_state(&path, named, &argument);
-        let started = self.discover_at.is_some();
-        let begin = if self.options.from_start || in_state || started { Begin::Start } else { Begin::End };
+        let is_known = self.is_in_state(&path, !is_open, &argument) || self.discover_at.is_some();
+        let begin = if is_known || self.options.begin != First::End { Begin::Start } else { Begin::End };
         let mut place = Place::new(path.clone(), named, begin);
+        (place.is_fresh, place.is_absent) = (!is_known, is_absent);
+        place.only_given = !is_known && self.options.begin == First::Given;
         let (mine, others) = std::mem::take(&mut self.strays).into_iter().partition(|stray| place.is_family(&stray.path));
         (place.past, self.strays) = (mine, others);
         // Whoever tells of changes may name it from the root on.
@@ -326,10 +361,16 @@ impl Tail {
     }
 }
 
-fn view(log: &Log) -> Option<LogView<'_>> {
-    let text = log.text.as_ref()?;
+/// How a log stands. One without a line has nothing to say of itself but to who reads once and must account for it.
+fn view(log: &Log, once: bool) -> Option<LogView<'_>> {
+    let (path, live) = (log.path.as_path(), log.role == Role::Live);
+    let Some(text) = &log.text else {
+        let size = log.stamp.size;
+        return (once && size > 0).then_some(LogView { path, generation: 0, offset: 0, lines: 0, lag: size, pending: true, live });
+    };
     let lag = if log.is_packed() { 0 } else { log.stamp.size.saturating_sub(text.offset) };
-    Some(LogView { path: &log.path, generation: text.generation, offset: text.offset, lag, live: log.role == Role::Live })
+    let pending = log.is_unfinished() && log.role != Role::Done;
+    Some(LogView { path, generation: text.generation, offset: text.offset, lines: text.lines, lag, pending, live })
 }
 
 /// The text that a checkpoint speaks of.

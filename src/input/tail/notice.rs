@@ -11,4 +11,6 @@ pub struct Notice {
     pub path: PathBuf,
     /// What, to be put behind the path and a blank: `was truncated`.
     pub what: String,
+    /// Something could not be read, or not all of it.
+    pub problem: bool,
 }

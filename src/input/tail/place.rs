@@ -3,7 +3,7 @@
 //! Looks and never reads lines. The path may lead anywhere at any time; what counts is the file that was opened, and its
 //! text.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::begin::Begin;
-use super::family::rank;
+use super::family::{Rank, rank};
 use super::known::is_cut;
 use super::listing::Listings;
 use super::log::{Log, Role};
@@ -42,6 +42,10 @@ pub(super) struct Surroundings<'a> {
     pub(super) strays: &'a mut Vec<Past>,
     /// The number of the place that looks.
     pub(super) place: usize,
+    /// All is read once, and no more.
+    pub(super) once: bool,
+    /// The files that were given.
+    pub(super) given: &'a HashSet<Id>,
 }
 
 impl Surroundings<'_> {
@@ -51,7 +55,11 @@ impl Surroundings<'_> {
     }
 
     pub(super) fn notice(&mut self, path: &Path, what: impl Into<String>) {
-        self.notices.push(Notice { path: path.to_owned(), what: what.into() });
+        self.notices.push(Notice { path: path.to_owned(), what: what.into(), problem: false });
+    }
+
+    pub(super) fn problem(&mut self, path: &Path, what: impl Into<String>) {
+        self.notices.push(Notice { path: path.to_owned(), what: what.into(), problem: true });
     }
 }
 
@@ -95,8 +103,18 @@ pub(super) struct Place {
     pub(super) alias: Option<Id>,
     /// Siblings that another place holds.
     pub(super) wanted: Vec<(Id, PathBuf)>,
+    /// No state knows it.
+    pub(super) is_fresh: bool,
+    /// At the first look only those siblings are read that were given.
+    pub(super) only_given: bool,
+    /// The path itself was not given, but files it was rotated to.
+    pub(super) is_absent: bool,
+    /// The path leads to a packed file, which is read as siblings are.
+    pub(super) is_packed: bool,
+    /// Siblings whose texts the present scan knew.
+    pub(super) met_ranks: Vec<Rank>,
     /// Since when the path leads nowhere, and whether that was said.
-    missing: Option<(Instant, bool)>,
+    pub(super) missing: Option<(Instant, bool)>,
     /// Whether it was looked at whether the file is mounted by itself.
     told_mount: bool,
     /// What was last said to be wrong with the path.
@@ -124,6 +142,11 @@ impl Place {
             moved: false,
             alias: None,
             wanted: Vec::new(),
+            is_fresh: true,
+            only_given: false,
+            is_absent: false,
+            is_packed: false,
+            met_ranks: Vec::new(),
             missing: None,
             told_mount: false,
             trouble: None,
@@ -157,7 +180,7 @@ impl Place {
             let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
             checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
         }
-        if !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
+        if !self.is_absent && !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
             checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
         }
@@ -179,6 +202,7 @@ impl Place {
     /// Looks at the path and at the logs it led to before. Reads nothing but heads.
     pub(super) fn look(&mut self, around: &mut Surroundings<'_>) {
         match fs::metadata(&self.path) {
+            _ if self.is_absent || self.is_packed => {}
             Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
             Ok(_) => self.not_a_log(around, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.missing(around),
@@ -303,6 +327,10 @@ impl Place {
             }
             Err(error) => self.trouble(around, &format!("cannot be read: {error}")),
         }
+        if self.is_packed {
+            self.logs.pop();
+            self.moved = true;
+        }
     }
 
     /// The path leads elsewhere from now on: what it led to is read until nothing comes any more.
@@ -322,7 +350,7 @@ impl Place {
         }
         let (since, told) = self.missing.get_or_insert((around.now, false));
         let never = self.logs.is_empty() && self.past.is_empty();
-        if self.named && !*told && (never || around.now.duration_since(*since) >= MISSING) {
+        if self.named && !around.once && !*told && (never || around.now.duration_since(*since) >= MISSING) {
             *told = true;
             let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
             around.notice(&self.path, what);
@@ -345,7 +373,7 @@ impl Place {
     pub(super) fn trouble(&mut self, around: &mut Surroundings<'_>, what: &str) {
         if self.trouble.as_deref() != Some(what) {
             self.trouble = Some(what.to_owned());
-            around.notice(&self.path, what);
+            around.problem(&self.path, what);
         }
     }
 }

@@ -5,26 +5,23 @@
 //! that were there at the first one were noted.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::{Begin, before, begin};
+use super::begin::before;
 use super::family::Rank;
-use super::listing::Listings;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings, open};
 use super::probe::Probe;
 use super::reader::Reader;
-use super::stamp::{Id, Stamp};
+use super::sibling::{Sibling, is_copy, resembles};
+use super::stamp::Id;
 use super::text::{Likeness, Text};
-use crate::input::hole::read_full_at;
 use crate::input::magic::{self, Packing};
-use crate::source::{HEAD, TAIL};
+use crate::source::HEAD;
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
 const EVERY: Duration = Duration::from_secs(15);
@@ -37,21 +34,14 @@ const TRIES: u32 = 3;
 /// Texts that are kept in mind though no file of them was met lately.
 const GONE: usize = 64;
 
-/// A file that may be a sibling.
-struct Sibling {
-    rank: Rank,
-    path: PathBuf,
-    stamp: Stamp,
-    /// In a subfolder, which may be another log's.
-    below: bool,
-}
-
 /// What is to be done with a sibling.
 enum Verdict {
     /// Nothing, as long as it stays as it is.
     Settled,
     /// It is still being written; to be looked at again.
     Later,
+    /// Nobody knows it; to be looked at again when all that are known are.
+    New,
     /// It is to be read.
     Read(Box<Log>),
 }
@@ -67,6 +57,7 @@ impl Place {
     /// Looks through the siblings.
     pub(super) fn scan(&mut self, around: &mut Surroundings<'_>) {
         self.scans += 1;
+        self.met_ranks.clear();
         self.scan_at = Some(around.now + if self.rescans > 0 { SOON } else { EVERY });
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
@@ -120,6 +111,7 @@ impl Place {
         let siblings = self.siblings(around.listings);
         let met: HashSet<Id> = siblings.iter().map(|sibling| sibling.stamp.id).collect();
         self.settled.retain(|id, _| met.contains(id));
+        let mut new = Vec::new();
         for sibling in siblings {
             let id = sibling.stamp.id;
             if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == id && !matches!(log.role, Role::Lost { .. })) {
@@ -138,35 +130,34 @@ impl Place {
                 continue;
             }
             match self.judge(&sibling, around) {
-                Ok(Verdict::Settled) => {
-                    self.settled.insert(id, sibling.stamp.content());
-                }
-                Ok(Verdict::Later) => self.scan_at = None,
-                Ok(Verdict::Read(log)) => found.push((sibling.rank, *log)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => complete = false,
-                Err(error) => self.trouble(around, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display())),
+                Ok(Verdict::New) => new.push(sibling),
+                verdict => complete &= self.go_by(verdict, sibling, found, around),
             }
+        }
+        for sibling in new {
+            let verdict = self.judge_new(&sibling, found, around);
+            complete &= self.go_by(verdict, sibling, found, around);
         }
         // Others in a folder that turned out to be ours may be ours too.
         complete && self.old_folders.len() == folders
     }
 
-    /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
-    fn siblings(&self, listings: &mut Listings) -> Vec<Sibling> {
-        let mut siblings = Vec::new();
-        let here = listings.get(&self.folder);
-        for (rank, name) in here.rotated(&self.base) {
-            add(rank, self.folder.join(OsStr::from_bytes(name)), false, &mut siblings);
+    /// Does what was found to be right with a sibling; `false` if it was gone before it could be opened.
+    fn go_by(
+        &mut self,
+        verdict: io::Result<Verdict>,
+        sibling: Sibling,
+        found: &mut Vec<(Rank, Log)>,
+        around: &mut Surroundings<'_>,
+    ) -> bool {
+        match verdict {
+            Ok(Verdict::Settled | Verdict::New) => drop(self.settled.insert(sibling.stamp.id, sibling.stamp.content())),
+            Ok(Verdict::Later) => self.scan_at = None,
+            Ok(Verdict::Read(log)) => found.push((sibling.rank, *log)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            Err(error) => self.trouble(around, &format!("has a sibling that cannot be read: {}: {error}", sibling.path.display())),
         }
-        for folder in &here.below {
-            // Those that `olddir` took there, unless a log of its own of that name lies there.
-            let below = listings.get(folder);
-            for (rank, name) in below.rotated(&self.base).filter(|_| !below.has(&self.base)) {
-                add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
-            }
-        }
-        siblings.sort_by_key(|sibling| (is_packed_by_name(&sibling.path), u64::MAX - sibling.stamp.size));
-        siblings
+        true
     }
 
     /// Sees what a sibling is.
@@ -181,11 +172,35 @@ impl Place {
         }
         let readable = probe.packed() || matches!(magic::packing(probe.head()), Ok(Packing::Plain));
         if !readable || probe.head().is_empty() {
+            if around.once {
+                self.refuse(&probe, &file, sibling, around)?;
+            }
             return Ok(Verdict::Settled);
         }
         if let Some(verdict) = self.known(&mut probe, &file, sibling, around)? {
             self.note_folder(sibling);
+            self.met_ranks.push(sibling.rank.clone());
             return Ok(verdict);
+        }
+        if around.once { Ok(Verdict::New) } else { self.unknown(&probe, &file, sibling, around) }
+    }
+
+    /// Sees what to do with a sibling whose text nobody knows, when it is clear which are known.
+    fn judge_new(&mut self, sibling: &Sibling, found: &mut [(Rank, Log)], around: &mut Surroundings<'_>) -> io::Result<Verdict> {
+        let (file, stamp) = open(&sibling.path)?;
+        if stamp.id != sibling.stamp.id {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut probe = Probe::new(&file)?;
+        for (_, log) in found {
+            // A file that is being packed lies there twice.
+            if is_copy(log, &mut probe)? {
+                return Ok(Verdict::Settled);
+            }
+        }
+        if self.is_put_there(sibling, around) {
+            around.notice(&sibling.path, "is older than what was read before; not read");
+            return self.note_old(&probe, &file, sibling, around);
         }
         self.unknown(&probe, &file, sibling, around)
     }
@@ -287,10 +302,10 @@ impl Place {
 
     /// What to do with a sibling whose text nobody knows.
     fn unknown(&mut self, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
-        if self.scans == 1 && self.begin == Begin::End {
+        if self.is_to_be_noted(sibling, around) {
             return self.note_old(probe, file, sibling, around);
         }
-        if sibling.below && !self.is_ours(&sibling.path) {
+        if self.is_foreign(sibling, around) {
             return Ok(Verdict::Settled);
         }
         if !probe.is_whole() {
@@ -299,7 +314,7 @@ impl Place {
         let text = if probe.packed() {
             Some(Text::new(around.numbers.generation(probe.head()), probe.head(), 0, 0, &[]))
         } else {
-            begin(file, Begin::Start, around.numbers)?
+            Self::begin_rested(sibling, file, around)?
         };
         let Some(text) = text else { return Ok(Verdict::Settled) };
         Ok(Verdict::Read(Box::new(reopened(text, probe, file, sibling, around))))
@@ -319,7 +334,7 @@ impl Place {
     }
 
     /// Whether a text of this family was met in the folder that this file lies in.
-    fn is_ours(&self, path: &Path) -> bool {
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
         path.parent().is_some_and(|folder| self.old_folders.contains(folder))
     }
 
@@ -345,41 +360,4 @@ fn reopened(text: Text, probe: &Probe, file: &Arc<File>, sibling: &Sibling, arou
     log.number = around.numbers.next();
     log.role = Role::Draining;
     log
-}
-
-/// Whether a file begins with the text of a log, as far as it was read.
-fn resembles(log: &Log, probe: &mut Probe) -> io::Result<bool> {
-    log.text.as_ref().map_or(Ok(false), |text| Ok(text.likeness(probe)? != Likeness::Other))
-}
-
-/// Whether a file is a copy of what a log's own file holds.
-fn is_copy(log: &Log, probe: &mut Probe) -> io::Result<bool> {
-    let Some(file) = log.file() else {
-        return resembles(log, probe);
-    };
-    let mut head = vec![0; probe.head().len()];
-    let read = read_full_at(file, &mut head, 0)?;
-    if read < head.len() || head != probe.head() || head.is_empty() {
-        return Ok(false);
-    }
-    if probe.packed() {
-        return Ok(true);
-    }
-    let len = probe.likely_len();
-    let count = TAIL.min(usize::try_from(len).unwrap_or(TAIL));
-    let mut here = vec![0; count];
-    let read = read_full_at(file, &mut here, len - count as u64)?;
-    Ok(read == count && probe.before(len, count)?.as_deref() == Some(&here))
-}
-
-fn add(rank: Rank, path: PathBuf, below: bool, siblings: &mut Vec<Sibling>) {
-    if let Ok(metadata) = fs::metadata(&path)
-        && metadata.is_file()
-    {
-        siblings.push(Sibling { rank, path, stamp: Stamp::of(&metadata), below });
-    }
-}
-
-fn is_packed_by_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["gz", "bz2", "xz", "zst", "Z"].iter().any(|packed| extension == *packed))
 }

@@ -42,11 +42,18 @@ impl Stamp {
         (self.size, self.modified)
     }
 
+    /// Whether nothing was written to the file for so long. A time that is yet to come says nothing.
+    pub(super) fn has_rested(&self, time: Duration) -> bool {
+        SystemTime::now().duration_since(time_of(self.modified)).is_ok_and(|since| since >= time)
+    }
+
     /// Whether the file was changed so lately that the next change might show the same stamp.
     pub(super) fn is_young(&self) -> bool {
-        let (seconds, nanoseconds) = self.changed;
-        let seconds = u64::try_from(seconds).unwrap_or(0);
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0));
-        SystemTime::now().duration_since(changed).map_or(true, |since| since < COARSE)
+        SystemTime::now().duration_since(time_of(self.changed)).map_or(true, |since| since < COARSE)
     }
+}
+
+fn time_of((seconds, nanoseconds): (i64, i64)) -> SystemTime {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }

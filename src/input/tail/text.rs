@@ -87,6 +87,11 @@ impl Text {
         self.begins(head) && Fingerprint::of(before) == self.tail.print
     }
 
+    /// Whether it is known by these first bytes and no others.
+    pub(super) fn is_begun_by(&self, head: &[u8]) -> bool {
+        self.head.print == Fingerprint::of(head)
+    }
+
     fn begins(&self, head: &[u8]) -> bool {
         head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
     }

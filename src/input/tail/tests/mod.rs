@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{Options, Piece, Tail};
+use super::{First, Options, Piece, Tail};
 use crate::input::chunk::Body;
 use crate::source::Checkpoint;
 
@@ -45,7 +45,7 @@ impl Rig {
         let folder = TempDir::new().unwrap();
         prepare(folder.path());
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
-        let options = Options { from_start, max_line: 4096, block: 512 };
+        let options = Options { begin: if from_start { First::Start } else { First::End }, max_line: 4096, block: 512 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut rig = Self { folder, paths, options, tail, now: Instant::now(), told: Vec::new(), notices: Vec::new() };
         rig.go();

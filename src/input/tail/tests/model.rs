@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{Told, line, lines, note, number_of};
-use crate::input::tail::{Options, Tail};
+use crate::input::tail::{First, Options, Tail};
 use crate::source::Checkpoint;
 
 /// Rotated files that are kept.
@@ -110,7 +110,7 @@ impl World {
             fs::write(folder.path().join("access.log.1"), lines(800_000..800_020)).unwrap();
         }
         let paths = vec![if folder_given { folder.path().to_owned() } else { log.clone() }];
-        let options = Options { from_start: false, max_line: 4096, block: 700 };
+        let options = Options { begin: First::End, max_line: 4096, block: 700 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
         let mut world = Self {
             writer: writer(&log),

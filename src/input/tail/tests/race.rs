@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::{line, note, number_of};
-use crate::input::tail::{Options, Tail};
+use crate::input::tail::{First, Options, Tail};
 
 const LINES: usize = 20_000;
 
@@ -19,7 +19,7 @@ const LINES: usize = 20_000;
 fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("access.log");
-    let options = Options { from_start: true, max_line: 4096, block: 64 << 10 };
+    let options = Options { begin: First::Start, max_line: 4096, block: 64 << 10 };
     let mut tail = Tail::new(vec![log.clone()], options, None);
     let open = OpenOptions::new().append(true).create(true).open(&log).unwrap();
     let writer = Arc::new(Mutex::new(open));

@@ -1,6 +1,10 @@
 //! The time of a log line: read fast, compared exactly, printed as RFC 3339.
 //!
-//! Time is the log's time, never the machine's: nothing here asks a clock or knows a time zone's name.
+//! Time is the log's time, never the machine's: nothing here asks a clock, and only `period` knows a time zone's name.
+
+mod period;
+
+pub use self::period::{Cut, Period, Unit};
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
