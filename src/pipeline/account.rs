@@ -24,6 +24,14 @@ impl Account {
         self.times = span(self.times, findings.times);
     }
 
+    /// Adds what another account holds.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.lines.add(&other.lines);
+        self.requests += other.requests;
+        self.without_time += other.without_time;
+        self.times = span(self.times, other.times);
+    }
+
     /// The format that most lines have, the first of equals.
     fn format(&self) -> Option<LogFormat> {
         let most = self.lines.parsed.into_iter().max().filter(|&n| n > 0)?;

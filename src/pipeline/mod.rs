@@ -4,7 +4,9 @@
 //! and their sums do not depend on who counted what. It prints nothing and knows no command line.
 
 mod account;
+mod doubt;
 pub mod follow;
+pub mod increment;
 mod one_input;
 mod spool;
 mod worker;

@@ -5,11 +5,12 @@ use std::sync::Mutex;
 
 use super::Job;
 use super::account::Account;
+use super::doubt::{FIRST_LINE, holes, is_foreign, passed_over, unexplained};
 use super::spool::Spool;
 use super::worker::{Workers, own};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
-use crate::format::{LogFormat, is_error_log, recognise};
+use crate::format::LogFormat;
 use crate::input::chunk::{Body, Chunk, Reading};
 use crate::input::find::Source;
 use crate::input::read::{self, Unread};
@@ -56,9 +57,6 @@ struct Judged {
     findings: Findings,
     first_line: Vec<u8>,
 }
-
-/// Bytes of the first line that are kept for a message.
-const FIRST_LINE: usize = 200;
 
 impl<'a> OneInput<'a> {
     pub(super) fn new(
@@ -128,20 +126,13 @@ impl<'a> OneInput<'a> {
         let (stopped, without_time) = (reading.stopped, state.account.without_time);
         let foreign = unread.is_none()
             && !state.is_log
-            && (state.account.lines.lines == 0 || !has_log_name(&path) || is_error_log(&state.first_line));
+            && (state.account.lines.lines == 0 || is_foreign(&path, &state.first_line));
         if foreign && state.account.lines.lines > 0 {
-            let what = recognise(&state.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
-            notices.push(format!("passed over: {what}; name it to have it read"));
+            notices.push(passed_over(&state.first_line));
         }
         let input = (!foreign || state.account.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job.scope.format));
         Done { text, input, notices, without_time, stopped }
     }
-}
-
-/// Whether a file of a folder is meant to be a log, going by its name.
-fn has_log_name(path: &[u8]) -> bool {
-    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-    [&b"log"[..], b"access"].iter().any(|word| memchr::memmem::find(&name, word).is_some())
 }
 
 impl State {
@@ -169,23 +160,8 @@ impl State {
             return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
         }
         if lines > 0 && self.account.lines.parsed() == 0 {
-            return Some(self.unexplained(only));
+            return Some(unexplained(lines, &self.first_line, only));
         }
-        (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
-    }
-    /// Of an input without one line that parses: what was expected, and what it looks like instead.
-    fn unexplained(&self, only: Option<LogFormat>) -> String {
-        if let Some(format) = only {
-            // Any other format was ruled out, so what it looks like says nothing.
-            return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
-        }
-        let lines = self.account.lines.lines;
-        let what = recognise(&self.first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
-        // A line over the limit was not held.
-        let first = match String::from_utf8_lossy(&self.first_line) {
-            line if line.is_empty() => String::new(),
-            line => format!(". First line: {line}"),
-        };
-        format!("none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}")
+        holes(nul_bytes)
     }
 }

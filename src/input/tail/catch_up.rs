@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::begin::{Begin, begin};
@@ -28,9 +29,14 @@ impl Tail {
     /// Reads everything that is there now, and waits for nothing. Unfinished last lines stay, unless nothing more can come:
     /// to a packed file, or to a rotated one that was not written to for a minute.
     pub fn catch_up(&mut self, now: Instant, each: &mut dyn FnMut(Piece<'_>)) {
+        self.catch_up_until(now, &AtomicBool::new(false), each);
+    }
+
+    /// The same, but ends when `stop` is set: how far it came then says nothing that is to be kept.
+    pub fn catch_up_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(Piece<'_>)) {
         for _ in 0..ROUNDS {
             self.survey(now);
-            while self.read(now, each) {}
+            while !stop.load(Ordering::Relaxed) && self.read(now, each) {}
         }
         let Self { places, notices, .. } = self;
         for place in places {

@@ -1,0 +1,66 @@
+//! Whether an input is an access log at all, and what to say of one that does not look like it.
+//!
+//! Sentences only; what is done with such an input is for others to decide.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::format::{Frame, LogFormat, is_error_log, recognise};
+
+/// Bytes of the first line that are kept for a message.
+pub(super) const FIRST_LINE: usize = 200;
+
+/// Bytes of a log's beginning that are looked at for a line that parses.
+const BEGINNING: u64 = 64 << 10;
+
+/// Whether a file of a folder, of which no line parses, is no access log: going by its name and its first line.
+pub(super) fn is_foreign(path: &[u8], first_line: &[u8]) -> bool {
+    !has_log_name(path) || is_error_log(first_line)
+}
+
+/// Whether a file of a folder is meant to be a log, going by its name.
+fn has_log_name(path: &[u8]) -> bool {
+    let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
+    [&b"log"[..], b"access"].iter().any(|word| memchr::memmem::find(&name, word).is_some())
+}
+
+/// Whether a line parses.
+pub(super) fn parses(lines: &[u8], only: Option<LogFormat>) -> bool {
+    lines.split(|&b| b == b'\n').any(|line| Frame::locate(line.strip_suffix(b"\r").unwrap_or(line), only).is_some())
+}
+
+/// Whether a log that was read before begins with lines of which one parses; so does a packed one, as it was read then.
+pub(super) fn begins_as_log(path: &Path, only: Option<LogFormat>) -> bool {
+    let mut head = Vec::new();
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    let read = opened.and_then(|file| file.take(BEGINNING).read_to_end(&mut head));
+    read.is_ok() && (head.starts_with(b"\x1f\x8b") || parses(&head, only))
+}
+
+/// Of a file that is passed over: what it looks like.
+pub(super) fn passed_over(first_line: &[u8]) -> String {
+    let what = recognise(first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
+    format!("passed over: {what}; name it to have it read")
+}
+
+/// Of an input whose lines hold NULs: how many.
+pub(super) fn holes(nul_bytes: u64) -> Option<String> {
+    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
+}
+
+/// Of an input of which none of so many lines parses: what was expected, and what it looks like instead.
+pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>) -> String {
+    if let Some(format) = only {
+        // Any other format was ruled out, so what it looks like says nothing.
+        return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
+    }
+    let what = recognise(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+    // A line over the limit was not held.
+    let first = match String::from_utf8_lossy(first_line) {
+        line if line.is_empty() => String::new(),
+        line => format!(". First line: {line}"),
+    };
+    format!("none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}")
+}

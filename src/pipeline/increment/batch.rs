@@ -1,0 +1,345 @@
+//! Gathers lines into batches, has them judged on all threads, and counts what came of it.
+//!
+//! Two steps go over all lines side by side, to read their times and to judge them; between the two, one thread goes over
+//! the pieces in their order and says which of them count, and when.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::cutting::{Cutter, Run};
+use super::log::Log;
+use super::parts::{OPEN, Parts, When};
+use super::{Increment, Reading};
+use crate::engine::Judge;
+use crate::input::chunk::{Body, Chunk};
+use crate::input::tail::{Notice, Piece, Tail};
+use crate::pipeline::account::Account;
+use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained};
+use crate::pipeline::worker::Workers;
+use crate::source::SourceText;
+use crate::tally::Place;
+use crate::time::Cut;
+
+/// Bytes that are judged side by side.
+pub(super) const BYTES: usize = 4 << 20;
+/// Pieces that are, where they are small.
+const PIECES: usize = 1024;
+/// Bytes of one log that wait.
+const WAITING: usize = 1 << 20;
+
+/// Lines of one log, copied.
+#[derive(Debug)]
+pub(super) struct Item {
+    log: u32,
+    offset: u64,
+    lines_before: u64,
+    pub(super) lines: Lines,
+}
+
+/// The inside of an item.
+#[derive(Debug)]
+pub(super) enum Lines {
+    Text(Vec<u8>),
+    Oversized(u64),
+}
+
+impl Lines {
+    /// Bytes of the log.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Oversized(bytes) => *bytes,
+        }
+    }
+
+    /// Bytes of memory.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Oversized(_) => 0,
+        }
+    }
+}
+
+/// What was seen in an item before it is judged.
+struct Seen {
+    runs: Vec<Run>,
+    parses: bool,
+}
+
+/// A run of lines that counts.
+struct Counted<'i> {
+    period: When,
+    text: u32,
+    log: u32,
+    item: &'i Item,
+    run: Run,
+}
+
+/// Everything that is being counted.
+#[derive(Debug)]
+pub(super) struct Collector<'a> {
+    job: &'a Reading<'a>,
+    cut: Option<&'a Cut>,
+    judge: Judge<'a>,
+    /// Bytes of a batch.
+    most: usize,
+    batch: Vec<Item>,
+    bytes: usize,
+    logs: HashMap<u32, Log>,
+    texts: Vec<SourceText>,
+    by_path: HashMap<Vec<u8>, u32>,
+    parts: Parts,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(job: &'a Reading<'a>, cut: Option<&'a Cut>, most: usize) -> Self {
+        Self {
+            job,
+            cut,
+            judge: Judge::new(job.rules, job.scope),
+            most,
+            batch: Vec::new(),
+            bytes: 0,
+            logs: HashMap::new(),
+            texts: Vec::new(),
+            by_path: HashMap::new(),
+            parts: Parts::default(),
+        }
+    }
+
+    /// Takes a piece; judges the batch if that is full.
+    pub(super) fn take(&mut self, piece: &Piece<'_>) {
+        if self.job.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let log = self.logs.entry(piece.log).or_insert_with(|| Log::new(piece));
+        let Chunk { offset, body } = piece.chunk;
+        let lines = match body {
+            Body::Lines(lines) => {
+                if log.first_line.is_empty() {
+                    log.see_first(lines);
+                }
+                Lines::Text(lines.to_vec())
+            }
+            Body::Oversized { bytes } => Lines::Oversized(bytes),
+        };
+        self.bytes += lines.held();
+        self.batch.push(Item { log: piece.log, offset, lines_before: piece.lines_before, lines });
+        if self.bytes >= self.most || self.batch.len() >= PIECES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        self.bytes = 0;
+        let seen: Vec<Seen> = batch.par_iter().with_max_len(1).map(|item| self.see(item)).collect();
+        let mut ready = Vec::new();
+        for (item, seen) in batch.into_iter().zip(seen) {
+            self.sort_out(item, seen, &mut ready);
+        }
+        self.count(&ready);
+    }
+
+    /// Looks at an item, beside others.
+    fn see(&self, item: &Item) -> Seen {
+        let Lines::Text(text) = &item.lines else { return Seen { runs: Vec::new(), parses: false } };
+        let runs = match self.cut {
+            Some(cut) => Cutter::new(cut, self.job.scope).runs(text),
+            None => vec![Run { period: None, start: 0, end: text.len(), lines_before: 0 }],
+        };
+        let is_known = self.logs.get(&item.log).is_none_or(|log| log.is_known);
+        Seen { runs, parses: is_known || parses(text, self.job.scope.format) }
+    }
+
+    /// Sees whether an item counts, and when; one that waits is held back, and those that waited for it are let go on.
+    fn sort_out(&mut self, item: Item, seen: Seen, ready: &mut Vec<(Item, Vec<Run>)>) {
+        let Some(log) = self.logs.get_mut(&item.log) else { return };
+        log.is_known |= seen.parses;
+        let first = seen.runs.iter().find_map(|run| run.period);
+        let is_waiting = !log.is_known || self.cut.is_some() && log.period.or(first).is_none();
+        if is_waiting {
+            let number = item.log;
+            log.wait(item);
+            if log.waiting_bytes > WAITING {
+                self.end_waiting(number, ready);
+            }
+            return;
+        }
+        let before = log.period.or(first);
+        for item in log.release() {
+            let runs = whole(&item, before);
+            ready.push((item, runs));
+        }
+        let mut runs = seen.runs;
+        if runs.is_empty() {
+            runs = whole(&item, before);
+        }
+        for run in &mut runs {
+            run.period = run.period.or(before);
+        }
+        log.period = runs.last().and_then(|run| run.period);
+        ready.push((item, runs));
+    }
+
+    /// A log waited for too long: it is taken for what it seems to be.
+    fn end_waiting(&mut self, number: u32, ready: &mut Vec<(Item, Vec<Run>)>) {
+        let Some(log) = self.logs.get_mut(&number) else { return };
+        log.is_known |= !is_foreign(log.path.as_os_str().as_bytes(), &log.first_line);
+        if !log.is_known {
+            log.let_go();
+            return;
+        }
+        let period = self.cut.map(|cut| cut.of(self.job.now));
+        log.period = period;
+        for item in log.release() {
+            let runs = whole(&item, period);
+            ready.push((item, runs));
+        }
+    }
+
+    /// Judges what counts.
+    fn count(&mut self, ready: &[(Item, Vec<Run>)]) {
+        let mut counted = Vec::new();
+        for (item, runs) in ready {
+            let Some(text) = self.text_of(item.log) else { continue };
+            for run in runs {
+                counted.push(Counted { period: run.period, text, log: item.log, item, run: *run });
+            }
+        }
+        counted.sort_by_key(|run| run.period);
+        let mut rest = counted.as_slice();
+        while !rest.is_empty() {
+            let periods: BTreeSet<When> = rest.chunk_by(|one, other| one.period == other.period).take(OPEN).map(|runs| runs[0].period).collect();
+            let end = rest.partition_point(|run| periods.last().is_some_and(|last| run.period <= *last));
+            let group;
+            (group, rest) = rest.split_at(end);
+            self.count_group(group, &periods);
+        }
+    }
+
+    fn count_group(&mut self, group: &[Counted<'_>], periods: &BTreeSet<When>) {
+        let Self { judge, parts, .. } = self;
+        let workers = parts.open(periods, rayon::current_num_threads());
+        let done: Vec<Option<Account>> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, run, &workers)).collect();
+        for (run, account) in group.iter().zip(done) {
+            let counts = self.logs.get_mut(&run.log).map(|log| &mut log.counts);
+            match account {
+                Some(account) => {
+                    parts.count(run.period, run.text, (run.run.end - run.run.start) as u64, &account);
+                    counts.into_iter().for_each(|counts| counts.add(&account.lines));
+                }
+                None => {
+                    parts.count_oversized(run.period, run.text, run.item.lines.bytes());
+                    counts.into_iter().for_each(|counts| counts.lines += 1);
+                }
+            }
+        }
+    }
+
+    /// The number of the text that a log's lines count to.
+    fn text_of(&mut self, number: u32) -> Option<u32> {
+        let log = self.logs.get_mut(&number)?;
+        if let Some(text) = log.text {
+            return Some(text);
+        }
+        let path = log.path.as_os_str().as_bytes().to_vec();
+        let new = self.texts.len() as u32;
+        let text = *self.by_path.entry(path.clone()).or_insert(new);
+        if text == new {
+            self.texts.push(SourceText::new(path, log.generation, Vec::new()));
+        }
+        log.text = Some(text);
+        if log.skipped.0 > 0 {
+            self.parts.count_skipped(log.period, text, log.skipped);
+        }
+        Some(text)
+    }
+
+    /// Judges what is left, and says what came of it all.
+    pub(super) fn finish(mut self, tail: &mut Tail) -> Increment {
+        self.flush();
+        let mut notices = tail.notices();
+        let mut ready = Vec::new();
+        let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
+        numbers.sort_unstable();
+        for number in &numbers {
+            self.decide(*number, &mut notices);
+            self.end_waiting(*number, &mut ready);
+        }
+        self.count(&ready);
+        for number in numbers {
+            self.doubt(number, &mut notices);
+        }
+        self.note(&mut notices);
+        for log in tail.logs().filter(|log| log.pending) {
+            if let Some(text) = self.by_path.get(log.path.as_os_str().as_bytes()) {
+                self.parts.count_pending(*text);
+            }
+        }
+        let without_time = self.parts.without_time();
+        Increment { parts: self.parts.into_parts(&self.texts), texts: self.texts, without_time, stopped: false, notices }
+    }
+
+    /// Sees whether a log counts of which no line parsed.
+    fn decide(&mut self, number: u32, notices: &mut Vec<Notice>) {
+        let format = self.job.scope.format;
+        let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
+        log.is_known = log.goes_on && begins_as_log(&log.path, format);
+        if !log.is_known && is_foreign(log.path.as_os_str().as_bytes(), &log.first_line) && log.fresh {
+            notices.push(Notice { path: log.path.clone(), what: passed_over(&log.first_line), problem: false });
+        }
+    }
+
+    /// Says of a log that counts that no line of it parses.
+    fn doubt(&mut self, number: u32, notices: &mut Vec<Notice>) {
+        let Some(log) = self.logs.get(&number) else { return };
+        let format = self.job.scope.format;
+        let is_doubtful = log.is_known && log.counts.lines > 0 && log.counts.parsed() == 0;
+        if is_doubtful && !(log.goes_on && begins_as_log(&log.path, format)) {
+            let what = unexplained(log.lines(), &log.first_line, format);
+            notices.push(Notice { path: log.path.clone(), what, problem: true });
+        }
+    }
+
+    /// Puts what is wrong with a log to its lines, and says what is wrong with lines.
+    fn note(&mut self, notices: &mut Vec<Notice>) {
+        for notice in notices.iter().filter(|notice| notice.problem) {
+            if let Some(text) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
+                self.parts.note(*text, &notice.what);
+            }
+        }
+        for (text, nuls) in self.parts.holes() {
+            let path = self.texts.get(text as usize).map(|text| Path::new(std::ffi::OsStr::from_bytes(&text.path)).to_owned());
+            if let (Some(path), Some(what)) = (path, holes(nuls)) {
+                notices.push(Notice { path, what, problem: true });
+            }
+        }
+    }
+}
+
+/// Judges a run of lines by the workers of its period; `None` of a line that was too long to be held.
+fn judge_run(judge: Judge<'_>, run: &Counted<'_>, workers: &BTreeMap<When, &Workers>) -> Option<Account> {
+    let Lines::Text(text) = &run.item.lines else { return None };
+    let workers = workers.get(&run.period)?;
+    let worker = Workers::mine();
+    let mut scratch = workers.scratch(worker);
+    let findings = judge.judge(&text[run.run.start..run.run.end], &mut scratch);
+    let chunk = run.item.offset + run.run.start as u64;
+    let place = Place { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
+    workers.tally(worker).absorb(&findings, place);
+    let mut account = Account::default();
+    account.add(&findings);
+    scratch.recycle(findings);
+    Some(account)
+}
+
+/// All of an item as one run.
+fn whole(item: &Item, period: When) -> Vec<Run> {
+    vec![Run { period, start: 0, end: item.lines.held(), lines_before: 0 }]
+}

@@ -1,0 +1,90 @@
+//! One generation of a log, as far as an increment knows it.
+//!
+//! Lines of a file that was found in a folder wait until one parses: it may be no log at all. So do lines whose period
+//! is not known yet. They wait as they are, up to a limit.
+
+use std::path::PathBuf;
+
+use super::batch::{Item, Lines};
+use crate::finding::LineCounts;
+use crate::input::tail::Piece;
+use crate::pipeline::doubt::FIRST_LINE;
+use crate::time::Period;
+
+/// A log that lines came from.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    pub(super) generation: u64,
+    pub(super) named: bool,
+    pub(super) fresh: bool,
+    /// Lines of it were read in an earlier run.
+    pub(super) goes_on: bool,
+    pub(super) first_line: Vec<u8>,
+    /// It counts: it was asked for by name, or a line of it parses.
+    pub(super) is_known: bool,
+    /// The period of its last line.
+    pub(super) period: Option<Period>,
+    pub(super) waiting: Vec<Item>,
+    pub(super) waiting_bytes: usize,
+    /// Lines that were let go before one parsed, and their bytes.
+    pub(super) skipped: (u64, u64),
+    /// Where its lines went.
+    pub(super) counts: LineCounts,
+    /// The number of its text, once a line of it counts.
+    pub(super) text: Option<u32>,
+}
+
+impl Log {
+    pub(super) fn new(piece: &Piece<'_>) -> Self {
+        Self {
+            path: piece.path.to_owned(),
+            generation: piece.generation,
+            named: piece.named,
+            fresh: piece.fresh,
+            goes_on: piece.lines_before > 0,
+            first_line: Vec::new(),
+            is_known: piece.named,
+            period: None,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            skipped: (0, 0),
+            counts: LineCounts::default(),
+            text: None,
+        }
+    }
+
+    /// Remembers the line it begins with.
+    pub(super) fn see_first(&mut self, lines: &[u8]) {
+        let first = lines.split(|&b| b == b'\n').next().unwrap_or_default();
+        self.first_line = first[..first.len().min(FIRST_LINE)].to_vec();
+    }
+
+    pub(super) fn wait(&mut self, item: Item) {
+        self.waiting_bytes += item.lines.held();
+        self.waiting.push(item);
+    }
+
+    /// What waited, in its order.
+    pub(super) fn release(&mut self) -> Vec<Item> {
+        self.waiting_bytes = 0;
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Lets go of what waits, and counts it.
+    pub(super) fn let_go(&mut self) {
+        for item in self.release() {
+            let lines = match &item.lines {
+                Lines::Text(text) => memchr::memchr_iter(b'\n', text).count() as u64 + u64::from(text.last() != Some(&b'\n')),
+                Lines::Oversized(_) => 1,
+            };
+            self.skipped.0 += lines;
+            self.skipped.1 += item.lines.bytes();
+        }
+    }
+
+    /// Lines that were read of it.
+    pub(super) fn lines(&self) -> u64 {
+        self.counts.lines + self.skipped.0
+    }
+}
