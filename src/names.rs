@@ -45,11 +45,33 @@ pub struct Renumbering {
     pub rules: Vec<u32>,
 }
 
+impl Renumbering {
+    /// The new number of a client, or of [`Names::REST`].
+    #[must_use]
+    pub fn client(&self, number: u32) -> u32 {
+        self.clients.get(number as usize).copied().unwrap_or(Names::REST)
+    }
+
+    /// The new number of a path, or of [`Names::REST`].
+    #[must_use]
+    pub fn path(&self, number: u32) -> u32 {
+        self.paths.get(number as usize).copied().unwrap_or(Names::REST)
+    }
+}
+
 impl Names {
     /// The number of the list without rules.
     pub const NO_RULES: u32 = 0;
     /// The number of the host of a line that names none.
     pub const NO_HOST: u32 = 0;
+    /// No client's and no path's number: stands for those that were let go.
+    pub const REST: u32 = u32::MAX;
+
+    /// Whether nothing has a number yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.clients.is_empty() && self.paths.keys().is_empty() && self.hosts.keys().len() <= 1 && self.rules.keys().len() <= 1
+    }
 
     /// The number of a virtual host as logged.
     pub fn host(&mut self, host: Option<&[u8]>) -> u32 {

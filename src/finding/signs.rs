@@ -41,6 +41,12 @@ impl Few {
         usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH
     }
 
+    /// The clients that are kept.
+    #[must_use]
+    pub fn clients(&self) -> &[u32] {
+        &self.clients[..usize::from(self.client_count)]
+    }
+
     #[inline]
     fn add(&mut self, client: u32, size: u64) {
         put(&mut self.clients, &mut self.client_count, client);

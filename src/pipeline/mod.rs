@@ -21,7 +21,7 @@ use crate::input::find::Source;
 use crate::report::model::Input;
 use crate::rules::RuleSet;
 use crate::source::SourceText;
-use crate::tally::Tally;
+use crate::tally::{Budget, Tally};
 use one_input::OneInput;
 pub use spool::Spool;
 use worker::Workers;
@@ -69,7 +69,9 @@ pub struct Scan {
 /// The spool of kept lines could not be written. Trouble with an input is told in its [`Input::problem`].
 pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let judge = Judge::new(job.rules, job.scope);
-    let workers = Workers::new(rayon::current_num_threads());
+    // What no rule names is learnt from all of it, or from nothing.
+    let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
+    let workers = Workers::new(rayon::current_num_threads(), budget);
     let spool = job.keep_lines.then(Spool::default);
     let read = |(number, source)| OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read();
     let done: Vec<_> = sources.par_iter().enumerate().with_max_len(1).map(read).collect();

@@ -7,7 +7,7 @@ use super::Job;
 use super::account::Account;
 use super::doubt::{FIRST_LINE, holes, is_foreign, passed_over, unexplained};
 use super::spool::Spool;
-use super::worker::{Workers, own};
+use super::worker::{Underway, Workers, own};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
 use crate::format::LogFormat;
@@ -26,7 +26,7 @@ pub(super) struct OneInput<'a> {
     judge: Judge<'a>,
     workers: &'a Workers,
     spool: Option<&'a Spool>,
-    state: Mutex<State>,
+    state: Mutex<State<'a>>,
 }
 
 /// What came of one input.
@@ -40,22 +40,23 @@ pub(super) struct Done {
 
 /// What is known of an input so far.
 #[derive(Default)]
-struct State {
+struct State<'w> {
     account: Account,
     /// Where each run of lines begins, and how many lines it has.
     runs: Vec<(u64, u64)>,
     first_line: Vec<u8>,
     /// Findings of a file that was not asked for by name, until a line of it parses: it may be no log at all.
-    held: Vec<Judged>,
+    held: Vec<Judged<'w>>,
     is_log: bool,
 }
 
 /// What was found in one chunk.
-struct Judged {
+struct Judged<'w> {
     worker: usize,
     offset: u64,
     findings: Findings,
     first_line: Vec<u8>,
+    underway: Option<Underway<'w>>,
 }
 
 impl<'a> OneInput<'a> {
@@ -79,19 +80,21 @@ impl<'a> OneInput<'a> {
         self.done(reading)
     }
 
-    fn judge(&self, chunk: Chunk<'_>) -> Judged {
+    fn judge(&self, chunk: Chunk<'_>) -> Judged<'a> {
         let worker = Workers::mine();
-        let (findings, first) = match chunk.body {
+        let (findings, first, underway) = match chunk.body {
             Body::Lines(lines) => {
                 let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
-                (self.judge.judge(lines, &mut self.workers.scratch(worker)), first)
+                let mut scratch = self.workers.scratch(worker);
+                let findings = self.judge.judge(lines, &mut scratch);
+                (findings, first, Some(self.workers.underway(worker, &scratch)))
             }
-            Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..]),
+            Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..], None),
         };
-        Judged { worker, offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec() }
+        Judged { worker, offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec(), underway }
     }
 
-    fn keep(&self, judged: Judged) {
+    fn keep(&self, judged: Judged<'a>) {
         let mut ready = Vec::new();
         {
             let mut state = own(&self.state);
@@ -103,7 +106,7 @@ impl<'a> OneInput<'a> {
                 state.held.push(judged);
             }
         }
-        for Judged { worker, offset, findings, .. } in ready {
+        for Judged { worker, offset, findings, underway, .. } in ready {
             let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
             self.workers.tally(worker).absorb(&findings, place);
             let mut scratch = self.workers.scratch(worker);
@@ -111,6 +114,9 @@ impl<'a> OneInput<'a> {
                 spool.push(&findings, &scratch.names, place);
             }
             scratch.recycle(findings);
+            drop(scratch);
+            drop(underway);
+            self.workers.make_room(worker);
         }
     }
 
@@ -135,8 +141,8 @@ impl<'a> OneInput<'a> {
     }
 }
 
-impl State {
-    fn account(&mut self, judged: &Judged) {
+impl<'w> State<'w> {
+    fn account(&mut self, judged: &Judged<'w>) {
         let findings = &judged.findings;
         self.account.add(findings);
         self.runs.push((judged.offset, findings.lines.lines));

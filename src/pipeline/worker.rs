@@ -1,28 +1,61 @@
-//! What each thread keeps for itself while it works.
+//! What each thread keeps for itself while it works, and what they put together when it becomes much.
+//!
+//! A worker's tally is exact. A full one goes into the tally of all between two runs of lines, which alone lets go of
+//! anything: so whether a report is exact does not depend on how many threads there were.
 
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rayon::prelude::*;
-
 use crate::engine::Scratch;
-use crate::tally::Tally;
+use crate::tally::{Budget, Tally};
+
+/// What the workers of a pool hold together, in cells, clients or paths, before they put it to the whole.
+const ROOM: usize = 1 << 17;
+/// What one of them may hold at most, and at least.
+const MOST: usize = 1 << 16;
+const LEAST: usize = 1 << 12;
 
 /// The workers of a pool, by thread. A lock is held for a run of lines at a time, and hardly ever waited for: each thread
 /// takes its own.
 #[derive(Debug)]
 pub(super) struct Workers {
     each: Vec<Worker>,
+    /// What full workers handed in.
+    whole: Mutex<Tally>,
+    /// What one may hold; all where `None`.
+    room: Option<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Worker {
     scratch: Mutex<Scratch>,
     tally: Mutex<Tally>,
+    /// Findings that are in the numbers of the scratch and not in the tally yet.
+    underway: AtomicUsize,
+}
+
+/// Findings that are on their way from a scratch to its tally: until they are there, their numbers must stay what they
+/// are. Dropped when they have arrived, or when nobody wants them any more.
+#[derive(Debug)]
+pub(super) struct Underway<'w>(&'w AtomicUsize);
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Workers {
-    pub(super) fn new(threads: usize) -> Self {
-        Self { each: (0..threads).map(|_| Worker::default()).collect() }
+    /// So many, who keep to a budget, or to none.
+    pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
+        let room = budget.map(|_| (ROOM / threads.max(1)).clamp(LEAST, MOST));
+        Self::with_room(threads, budget, room)
+    }
+
+    fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
+        let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
+        Self { each: (0..threads).map(|_| Worker::default()).collect(), whole, room }
     }
 
     /// The number of the worker of the thread that asks.
@@ -40,17 +73,40 @@ impl Workers {
         own(&self.each[worker].tally)
     }
 
-    /// All tallies in one.
+    /// Says that findings of a worker are not tallied yet; to be called while its scratch is held.
+    pub(super) fn underway(&self, worker: usize, _held: &Scratch) -> Underway<'_> {
+        let underway = &self.each[worker].underway;
+        underway.fetch_add(1, Ordering::Relaxed);
+        Underway(underway)
+    }
+
+    /// Puts what a worker holds to the whole, if it is much and nothing is underway.
+    pub(super) fn make_room(&self, worker: usize) {
+        let Some(room) = self.room else { return };
+        if let Some(full) = self.each[worker].take_full(room) {
+            own(&self.whole).merge(full);
+        }
+    }
+
+    /// All tallies in one. One after the other, each gone before the next: there may be little room.
     pub(super) fn into_tally(self) -> Tally {
-        let merge = |mut all: Tally, other| {
-            all.merge(other);
-            all
-        };
-        self.each.into_par_iter().map(Worker::into_tally).reduce_with(merge).unwrap_or_default()
+        let mut whole = self.whole.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.each.into_iter().for_each(|worker| whole.merge(worker.into_tally()));
+        whole
     }
 }
 
 impl Worker {
+    fn take_full(&self, room: usize) -> Option<Tally> {
+        let mut scratch = own(&self.scratch);
+        let mut tally = own(&self.tally);
+        let names = &scratch.names;
+        let is_full = [tally.len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
+        // Findings are underway only from when the scratch was held.
+        let is_idle = self.underway.load(Ordering::Acquire) == 0;
+        (is_full && is_idle).then(|| mem::take(&mut *tally).named(mem::take(&mut *scratch).names))
+    }
+
     fn into_tally(self) -> Tally {
         let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).named(scratch.names)

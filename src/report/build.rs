@@ -7,14 +7,15 @@ use std::time::Duration;
 use super::campaigns;
 use super::context::{AnswerKey, answer_key};
 pub use super::context::{Context, Decision};
-use super::model::{CatchAll, Input, Report, Row, Totals};
+use super::model::{Approximate, CatchAll, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};
 use crate::finding::{RuleId, Severity};
+use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::source::SourceText;
-use crate::tally::{CellView, Scope, Tally};
+use crate::tally::{Bound, CellView, Scope, Tally};
 
 /// What a report is made of.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +66,8 @@ pub fn build<'a>(
 ) -> Report<'a> {
     count_hits(material, context, &mut inputs);
     let mut items = Vec::new();
-    let mut others: Vec<u64> = material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed)).collect();
+    let mut others: Vec<u64> = 
+        material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
         // Lines that no format explains belong to a client without a name, and are no requests.
         if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
@@ -75,6 +77,8 @@ pub fn build<'a>(
             items.push(item(context, view, decision));
         }
     }
+    let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
+    let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
         if wanted { group(material, &items, most) } else { Vec::new() }
@@ -85,12 +89,13 @@ pub fn build<'a>(
         let campaigns = || if whole { campaigns::of(material, &items) } else { Vec::new() };
         rayon::join(campaigns, || rows(whole, rows::by_answer, usize::MAX))
     };
+    let by_path = || if wanted.paths { rows::by_path(material, &items, &of_paths, most) } else { Vec::new() };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
     let ((pairs, mut clients), ((paths, (rules, answered)), (campaigns, answers))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
         || {
             let last = || (by_rule(), rows(wanted.answered, rows::answered, usize::MAX));
-            rayon::join(|| rayon::join(|| rows(wanted.paths, rows::by_path, most), last), of_whole)
+            rayon::join(|| rayon::join(by_path, last), of_whole)
         },
     );
     for row in &mut clients {
@@ -99,7 +104,8 @@ pub fn build<'a>(
     }
     Report {
         rule_set: material.rules,
-        totals: totals(&items, &inputs, without_time),
+        totals: totals(&items, &of_paths, &inputs, without_time),
+        approximate: approximate(material.tally, &items),
         answered,
         answers,
         catch_all: catch_alls(material, context, &items),
@@ -135,7 +141,14 @@ fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -
     Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, catch_all }
 }
 
-fn totals(items: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {
+/// What the tally says of itself, and the reported hits that no pair holds.
+fn approximate(tally: &Tally, items: &[Item<'_>]) -> Option<Approximate> {
+    let Bound { pairs, clients, requests, paths, .. } = tally.bound()?;
+    let rest_hits = items.iter().filter(|item| item.view.is_rest()).map(|item| item.view.cell.hits).sum();
+    Some(Approximate { pairs, clients, requests, paths, rest_hits })
+}
+
+fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {
     let mut totals = Totals { sum: sum(inputs), without_time, ..Totals::default() };
     for item in items {
         let hits = item.view.cell.hits;
@@ -144,8 +157,9 @@ fn totals(items: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {
         totals.catch_all += if item.catch_all { hits } else { 0 };
         totals.severity = totals.severity.max(Some(item.severity));
     }
-    totals.clients = rows::distinct(items.iter().map(|i| i.view.client)).len() as u64;
-    totals.paths = rows::distinct(items.iter().map(|i| i.view.path)).len() as u64;
+    totals.clients = rows::distinct(items.iter().map(|i| i.view.client).filter(|&client| client != Names::REST)).len() as u64;
+    totals.paths = 
+        rows::distinct(items.iter().chain(of_paths).map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64;
     let lists = rows::distinct(items.iter().map(|i| i.rules));
     totals.rules = rows::distinct(lists.into_iter().flatten()).len() as u64;
     totals

@@ -36,6 +36,8 @@ pub struct Context<'a> {
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
     decisions: Vec<Decision>,
+    /// The same for the cells of paths that let go of their clients.
+    path_decisions: Vec<Decision>,
 }
 
 /// What the hits of a cell come to.
@@ -85,6 +87,7 @@ impl<'a> Context<'a> {
             catch_alls: CatchAlls::weigh(std::iter::empty::<Evidence<'_, _, u8>>()),
             lists: Interner::default(),
             decisions: Vec::new(),
+            path_decisions: Vec::new(),
         };
         context.probers = context.probers(material);
         context.catch_alls = context.catch_alls(material);
@@ -106,6 +109,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn decisions(&self) -> &[Decision] {
         &self.decisions
+    }
+
+    /// Decisions by cell of [`path_cells`](crate::tally::Tally::path_cells), in that order.
+    #[must_use]
+    pub(super) fn path_decisions(&self) -> &[Decision] {
+        &self.path_decisions
     }
 
     /// The rules that a decision leaves.
@@ -198,18 +207,20 @@ impl<'a> Context<'a> {
         let depends = by_list(material, depends);
         let mut known: Vec<[Option<Decision>; 3]> = vec![[None; 3]; depends.len()];
         let mut kept = Vec::new();
-        for view in material.tally.cells() {
+        let mut decide = |context: &mut Self, view: CellView<'a>| {
             let seen = Seen::of(&view);
             let at = view.rules as usize;
-            let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(self.catch_alls.contains(&key)));
+            let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(context.catch_alls.contains(&key)));
             let decision = known[at][answer].filter(|_| !depends[at]).unwrap_or_else(|| {
-                let mut decision = self.decide(material.tally.rules(view.rules), &seen, &mut kept);
-                decision.list = self.lists.number(&*kept, Box::from);
+                let mut decision = context.decide(material.tally.rules(view.rules), &seen, &mut kept);
+                decision.list = context.lists.number(&*kept, Box::from);
                 known[at][answer] = Some(decision);
                 decision
             });
-            self.decisions.push(self.within_outcomes(decision, Outcome::of(view.status)));
-        }
+            context.within_outcomes(decision, Outcome::of(view.status))
+        };
+        self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
+        self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
     }
 }
 

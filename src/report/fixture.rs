@@ -266,6 +266,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
     Report {
         rule_set,
         totals: totals(&pairs, &inputs, [clients.len(), paths.len(), rules.len()]),
+        approximate: None,
         inputs,
         answered: pairs.iter().filter(|row| row.answered > 0).cloned().collect(),
         answers: answers(&pairs),
@@ -303,6 +304,7 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
     Report {
         rule_set,
         totals: Totals { answered: 0, catch_all: 0, ..totals(&[], &inputs, [0; 3]) },
+        approximate: None,
         inputs,
         answered: vec![],
         answers: vec![],

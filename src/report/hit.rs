@@ -10,6 +10,7 @@ use super::rows::reread;
 use crate::client::Client;
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
+use crate::names::Names;
 use crate::normalize::{Normalizer, Views};
 use crate::record::{Outcome, Record};
 use crate::tally::{Place, Scope};
@@ -38,7 +39,8 @@ pub struct Desk {
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
 pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
-    let client = material.tally.number_of(Client::parse(record.client))?;
+    // One that was let go is nobody the context knows.
+    let client = material.tally.number_of(Client::parse(record.client)).unwrap_or(Names::REST);
     let Desk { normalizer, rules, host } = desk;
     let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
     let seen = Seen { client, site, status: record.status, bytes: record.bytes };

@@ -16,7 +16,7 @@ use self::rows::RowLines;
 use super::blocks::Block;
 use super::facts::{self, first};
 use super::mask::shown;
-use super::model::{Allowed, AppSeen, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
 use super::sanitize::text;
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -37,6 +37,7 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         generated_by: GENERATED_BY,
         inputs: report.inputs.iter().map(input).collect(),
         totals: totals(&report.totals),
+        approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
         clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
@@ -57,6 +58,7 @@ struct Document<'a> {
     generated_by: &'static str,
     inputs: Vec<InputObject<'a>>,
     totals: TotalsObject,
+    approximate: Option<ApproximateObject>,
     answered: Rows<'a>,
     clients: Rows<'a>,
     paths: Rows<'a>,
@@ -175,6 +177,20 @@ fn totals(totals: &Totals) -> TotalsObject {
         outcomes: Outcomes(totals.outcomes),
         severity: totals.severity,
     }
+}
+
+#[derive(Serialize)]
+struct ApproximateObject {
+    pairs: u64,
+    clients: u64,
+    requests: u64,
+    paths: u64,
+    rest_hits: u64,
+}
+
+fn approximate(bound: Approximate) -> ApproximateObject {
+    let Approximate { pairs, clients, requests, paths, rest_hits } = bound;
+    ApproximateObject { pairs, clients, requests, paths, rest_hits }
 }
 
 /// Rows that become objects one by one, while they are written.

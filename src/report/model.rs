@@ -22,6 +22,8 @@ pub struct Report<'a> {
     pub inputs: Vec<Input>,
     /// Sums over all inputs.
     pub totals: Totals,
+    /// By how much rows may be too low; `None` where they are exact.
+    pub approximate: Option<Approximate>,
     /// Pair rows that got an answer that means something: [`Row::answered`] > 0.
     pub answered: Vec<Row<'a>>,
     /// A row an answer that means something: a site's path, out of those of its hits that got it.
@@ -102,6 +104,23 @@ pub struct Totals {
     pub without_time: u64,
     /// The worst severity of all.
     pub severity: Option<Severity>,
+}
+
+/// By how much rows may be too low, where there was more to count than memory was allowed for. The truth lies between what
+/// a row says and so much more; what has no row has no more than that. What is summed over all hits is exact: `totals`,
+/// but for how many clients and paths there are, and rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Approximate {
+    /// Hits of a client and a path.
+    pub pairs: u64,
+    /// Hits of a client.
+    pub clients: u64,
+    /// Requests of a client.
+    pub requests: u64,
+    /// Hits of a path.
+    pub paths: u64,
+    /// Hits that no pair row counts.
+    pub rest_hits: u64,
 }
 
 /// What a row is about.

@@ -12,6 +12,7 @@ use super::model::{Key, Row, Sample};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
+use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::tally::{self, CellView, Scope, span};
 use crate::time::LogTime;
@@ -31,7 +32,7 @@ pub(super) struct Item<'a> {
 pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     grouped(
         material,
-        items.iter().collect(),
+        items.iter().filter(|i| !i.view.is_rest()).collect(),
         most,
         |i| (i.view.client, i.view.path, i.outcome),
         |i| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome),
@@ -41,7 +42,7 @@ pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usi
 /// The pairs that got an answer that means something, whole.
 pub(super) fn answered<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
     let pair = |i: &Item<'_>| (i.view.client, i.view.path);
-    let pairs: HashSet<_> = items.iter().filter(|i| i.answered).map(pair).collect();
+    let pairs: HashSet<_> = items.iter().filter(|i| i.answered && !i.view.is_rest()).map(pair).collect();
     let of_them: Vec<_> = items.iter().filter(|i| i.outcome == Outcome::Answered && pairs.contains(&pair(i))).copied().collect();
     by_pair(material, &of_them, most)
 }
@@ -57,11 +58,14 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, items: &[Item<'a>], most: u
 }
 
 pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    grouped(material, items.iter().collect(), most, |i| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
+    let items = items.iter().filter(|i| i.view.client != Names::REST).collect();
+    grouped(material, items, most, |i: &Item<'_>| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
 }
 
-pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    grouped(material, items.iter().collect(), most, |i| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
+/// `folded` is what was let go of the pairs of each path.
+pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], folded: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+    let items = items.iter().chain(folded).filter(|i| i.view.path != Names::REST).collect();
+    grouped(material, items, most, |i: &Item<'_>| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
@@ -111,8 +115,8 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         outcomes: [0; 8],
         answered,
         catch_all: 0,
-        clients: distinct(items.iter().map(|i| i.view.client)).len() as u64,
-        paths: distinct(items.iter().map(|i| i.view.path)).len() as u64,
+        clients: distinct(items.iter().map(|i| i.view.client).filter(|&client| client != Names::REST)).len() as u64,
+        paths: distinct(items.iter().map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64,
         requests: 0,
         other_requests: 0,
         status: commonest_status(&items),

@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use crate::finding::{Findings, Hit};
+use crate::names::Names;
 use crate::time::LogTime;
 
 /// What tells cells apart. Numbers are those of the tally.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CellKey {
     pub(super) client: u32,
     pub(super) path: u32,
@@ -19,6 +20,18 @@ pub(super) struct CellKey {
     pub(super) answered: bool,
     /// The size of such an answer.
     pub(super) bytes: Option<u64>,
+}
+
+impl CellKey {
+    /// Whether it names a client and a path.
+    pub(super) fn is_pair(&self) -> bool {
+        self.client != Names::REST && self.path != Names::REST
+    }
+
+    /// The client and the path, in one number.
+    pub(super) fn pair(&self) -> u64 {
+        u64::from(self.client) << 32 | u64::from(self.path)
+    }
 }
 
 impl Hash for CellKey {
@@ -60,6 +73,9 @@ pub struct Place {
 pub struct Cell {
     /// How many.
     pub hits: u64,
+    /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
+    /// of a client and a path have the same.
+    pub error: u64,
     /// The earliest and the latest, of those with a time.
     pub times: Option<(LogTime, LogTime)>,
     /// The earliest of all.
@@ -101,7 +117,7 @@ fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
 impl Cell {
     pub(super) fn new(findings: &Findings, hit: &Hit, place: Place) -> Self {
         let sample = Sample { time: hit.time, place, text: findings.text(hit).into(), parsed: hit.parsed };
-        Self { hits: 0, times: None, sample }
+        Self { hits: 0, error: 0, times: None, sample }
     }
 
     pub(super) fn count(&mut self, findings: &Findings, hit: &Hit, place: Place) {

@@ -3,10 +3,19 @@
 //! The finest cell is what one client got for one path by one set of rules; every row of every report is a sum of cells.
 //! Nothing is decided here: whether an answer means something depends on all cells together, and is asked when a report
 //! is built.
+//!
+//! A tally with a [`Budget`] is exact up to it, and above it says by how much it may be too low.
 
+mod budget;
 mod cell;
+mod merge;
+mod prune;
+mod table;
+#[cfg(test)]
+mod tests;
 mod unlisted;
 
+pub use budget::{Bound, Budget, Floor};
 pub use cell::{Cell, Place, Sample, Scope, span};
 pub use unlisted::{Asked, Unlisted};
 
@@ -16,6 +25,7 @@ use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::Outcome;
 use cell::CellKey;
+use table::Table;
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +40,13 @@ pub struct Tally {
     /// What was answered that shows an app, by input and host.
     signs: Signs<(u32, u32)>,
     unlisted: Unlisted,
+    /// What it may hold; all where `None`.
+    budget: Option<Budget>,
+    floor: Floor,
+    /// By path: what was let go of its pairs.
+    by_path: Table,
+    /// Hits that a path may have had besides those counted, by its number; those that had none may be missing.
+    path_errors: Vec<u64>,
 }
 
 /// Counts of one client.
@@ -39,14 +56,18 @@ pub struct ClientCount {
     pub requests: u64,
     /// Those of them that matched a rule and are allowed.
     pub allowed: u64,
+    /// Hits it may have had besides those of its cells.
+    pub error: u64,
+    /// Requests it may have had besides those counted.
+    pub missed: u64,
 }
 
 /// A cell with its key spelled out.
 #[derive(Debug, Clone, Copy)]
 pub struct CellView<'t> {
-    /// The client's number in [`Tally::client`].
+    /// The client's number in [`Tally::client`], or [`Names::REST`].
     pub client: u32,
-    /// The path's number in [`Tally::path`].
+    /// The path's number in [`Tally::path`], or [`Names::REST`].
     pub path: u32,
     /// The number of the list of rules in [`Tally::rules`].
     pub rules: u32,
@@ -62,6 +83,14 @@ pub struct CellView<'t> {
     pub bytes: Option<u64>,
     /// The counts.
     pub cell: &'t Cell,
+}
+
+impl CellView<'_> {
+    /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
+    #[must_use]
+    pub fn is_rest(&self) -> bool {
+        self.client == Names::REST || self.path == Names::REST
+    }
 }
 
 impl Tally {
@@ -115,35 +144,6 @@ impl Tally {
         Self { names, ..self }
     }
 
-    /// Adds another tally; both have their names.
-    pub fn merge(&mut self, other: Self) {
-        let new = self.names.merge(&other.names);
-        for (client, count) in new.clients.iter().zip(&other.clients) {
-            let sum = self.count_mut(*client);
-            sum.requests += count.requests;
-            sum.allowed += count.allowed;
-        }
-        for (entry, requests) in (0..).zip(&other.allowed) {
-            self.count_allowed(entry, *requests);
-        }
-        let host = |host: u32| new.hosts[host as usize];
-        self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.clients[client as usize]);
-        for (key, cell) in other.keys.keys().iter().zip(other.cells) {
-            let key = CellKey {
-                client: new.clients[key.client as usize],
-                path: new.paths[key.path as usize],
-                rules: new.rules[key.rules as usize],
-                host: host(key.host),
-                ..*key
-            };
-            match self.cells.get_mut(self.keys.number(&key, |key| *key) as usize) {
-                Some(mine) => mine.merge(cell),
-                None => self.cells.push(cell),
-            }
-        }
-        self.unlisted.merge(other.unlisted, &new);
-    }
-
     /// How many cells there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -156,9 +156,20 @@ impl Tally {
         self.cells.is_empty()
     }
 
-    /// All cells, in no order.
+    /// All cells, in no order. Each hit is in one of them: what was let go of a pair is in a cell of its client without a
+    /// path, and what was let go of a client in one of nobody.
     pub fn cells(&self) -> impl Iterator<Item = CellView<'_>> {
-        self.keys.keys().iter().zip(&self.cells).map(|(key, cell)| CellView {
+        self.views(&self.keys, &self.cells)
+    }
+
+    /// What was let go of the pairs of each path, in no order, in cells without a client. Their hits are in other
+    /// [`cells`](Self::cells) as well.
+    pub fn path_cells(&self) -> impl Iterator<Item = CellView<'_>> {
+        self.views(&self.by_path.keys, &self.by_path.cells)
+    }
+
+    fn views<'t>(&'t self, keys: &'t Interner<CellKey>, cells: &'t [Cell]) -> impl Iterator<Item = CellView<'t>> {
+        keys.keys().iter().zip(cells).map(|(key, cell)| CellView {
             client: key.client,
             path: key.path,
             rules: key.rules,

@@ -77,6 +77,12 @@ impl Pair {
 }
 
 impl Unlisted {
+    /// Whether none was noted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// Adds what was noted in a run of lines.
     pub(super) fn absorb(&mut self, findings: &Findings, place: Place) {
         for request in &findings.unlisted {

@@ -12,7 +12,7 @@ use crate::pipeline::doubt::holes;
 use crate::pipeline::worker::Workers;
 use crate::report::model::Input;
 use crate::source::SourceText;
-use crate::tally::Tally;
+use crate::tally::{Budget, Tally};
 use crate::time::Period;
 
 /// Periods that have workers at a time.
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 }
 
 /// A part that is being counted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Building {
     workers: Option<Workers>,
     /// When they were last asked for.
@@ -56,7 +56,7 @@ impl Parts {
         for period in periods {
             let part = self.parts.entry(*period).or_default();
             part.used = turn;
-            part.workers.get_or_insert_with(|| Workers::new(threads));
+            part.workers.get_or_insert_with(|| Workers::new(threads, Some(Budget::STANDARD)));
         }
         let mut open: Vec<_> = self.parts.values_mut().filter(|part| part.workers.is_some()).collect();
         open.sort_by_key(|part| part.used);
@@ -129,6 +129,12 @@ impl Parts {
     /// All parts, the earliest first.
     pub(super) fn into_parts(self, texts: &[SourceText]) -> Vec<Part> {
         self.parts.into_iter().map(|(period, part)| part.finish(period, texts)).collect()
+    }
+}
+
+impl Default for Building {
+    fn default() -> Self {
+        Self { workers: None, used: 0, tally: Tally::bounded(Budget::STANDARD), sums: BTreeMap::new() }
     }
 }
 

@@ -1,0 +1,154 @@
+//! How much a tally may hold, and what it still promises when there was more.
+//!
+//! Up to its budget a tally is exact. Above, it keeps the largest and says how much may be missing of any other, as
+//! space-saving does (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements, 2005), but by
+//! batches. Three things are kept apart, each with a floor of its own: pairs of a client and a path, clients, and paths.
+//!
+//! A key that is met again after it was let go starts with an *error*: the floor, which is the most that any key let go
+//! may have had. So of every key the truth lies between what was counted and that plus its error; of a key that is not
+//! there, between nothing and the floor. A prune keeps the keys of most weight (hits and error), M or more, and the floor
+//! becomes the greatest weight that was let go. **The floor is at most N / M for N hits**: let each key hold
+//! max(0, weight - floor). A hit adds at most 1 to the sum of it all, a new key begins with nothing but its hit, and
+//! a prune that lifts the floor by d takes d from each of the M keys that stay, as all of them weigh at least as much as
+//! what went. The sum is never negative, so M times all lifts is at most N. Tallies that merge add their floors, and a key
+//! that one of them lacks takes that one's floor as error: N1 / M + N2 / M is N / M again.
+//!
+//! What is let go of a pair stays with its client and with its path, and of a client with nobody: the hits of all cells
+//! together are always all hits, by rules, status, input and host.
+
+use super::Tally;
+
+/// How much a tally may hold before it lets go of anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Cells: what one client got for one path by one set of rules.
+    pub cells: usize,
+    /// Clients, those that hit and those that did not.
+    pub clients: usize,
+}
+
+/// Cells of one pair, one client or one path that a prune keeps apart; those of fewest hits are let go first.
+pub(super) const KINDS: usize = 16;
+
+impl Budget {
+    /// What a run may hold unless it is told otherwise. A report in JSON takes some 2 KB a cell when it is built: with
+    /// all it is made of, a run stays below 256 MiB.
+    pub const STANDARD: Self = Self { cells: 100_000, clients: 200_000 };
+
+    /// Cells of pairs that are kept for their weight.
+    pub(super) fn pairs(self) -> usize {
+        self.cells * 2 / 5
+    }
+
+    /// Cells of pairs that are kept besides because they were answered.
+    pub(super) fn answered(self) -> usize {
+        self.cells / 10
+    }
+
+    /// Cells of clients, of what was let go of their pairs; and as many of paths.
+    pub(super) fn folded(self) -> usize {
+        self.cells / 5
+    }
+
+    /// Cells of nobody.
+    pub(super) fn nobodys(self) -> usize {
+        self.cells / 20
+    }
+
+    /// Clients that are kept for their hits, and as many for their requests.
+    pub(super) fn heavy_clients(self) -> usize {
+        self.clients / 8
+    }
+
+    /// Paths: those of all cells and of what was let go, and some that only have a name.
+    pub(super) fn paths(self) -> usize {
+        self.cells * 3 / 2
+    }
+
+    /// Whether a tally holds more.
+    pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
+        tally.cells.len() > self.cells || tally.names.paths.keys().len() > self.paths() || tally.names.clients.len() > self.clients
+    }
+}
+
+/// The most that any key may have had that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Floor {
+    /// Hits of a pair of a client and a path.
+    pub pairs: u64,
+    /// Hits of a client.
+    pub clients: u64,
+    /// Requests of a client.
+    pub requests: u64,
+    /// Hits of a path.
+    pub paths: u64,
+}
+
+impl Floor {
+    pub(super) fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            pairs: self.pairs + other.pairs,
+            clients: self.clients + other.clients,
+            requests: self.requests + other.requests,
+            paths: self.paths + other.paths,
+        }
+    }
+}
+
+/// By how much a tally that is not exact may be too low: of any key, there or not, the truth is at most so much above what
+/// is counted, and a key with more than that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// Hits of a pair of a client and a path.
+    pub pairs: u64,
+    /// Hits of a client.
+    pub clients: u64,
+    /// Requests of a client.
+    pub requests: u64,
+    /// Hits of a path.
+    pub paths: u64,
+    /// Hits that no pair holds any more.
+    pub rest_hits: u64,
+}
+
+impl Tally {
+    /// An empty one that holds no more than its budget, once it has names and is merged. One without a budget, as by
+    /// default, is always exact.
+    #[must_use]
+    pub fn bounded(budget: Budget) -> Self {
+        Self { budget: Some(budget), ..Self::default() }
+    }
+
+    /// How far it is from exact; `None` where it is exact.
+    #[must_use]
+    pub fn bound(&self) -> Option<Bound> {
+        let rest_hits = self.cells().filter(|view| view.is_rest()).map(|view| view.cell.hits).sum();
+        if rest_hits == 0 && self.floor.is_zero() {
+            return None;
+        }
+        let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
+        Some(Bound {
+            pairs: most(self.floor.pairs, &mut self.cells.iter().map(|cell| cell.error)),
+            clients: most(self.floor.clients, &mut self.clients.iter().map(|count| count.error)),
+            requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
+            paths: most(self.floor.paths, &mut self.path_errors.iter().copied()),
+            rest_hits,
+        })
+    }
+
+    /// The most that any key may have had that is not there.
+    #[must_use]
+    pub fn floor(&self) -> Floor {
+        self.floor
+    }
+
+    /// Hits that a path may have had besides those of its cells and [`path_cells`](Self::path_cells).
+    #[must_use]
+    pub fn path_error(&self, path: u32) -> u64 {
+        self.path_errors.get(path as usize).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,156 @@
+//! Two tallies become one, and so does what each of them may have missed.
+//!
+//! Errors and floors only change where one of the two is not exact.
+
+use foldhash::HashMap;
+
+use super::cell::{Cell, CellKey};
+use super::{ClientCount, Floor, Tally, prune};
+use crate::names::Renumbering;
+
+/// What two tallies may have missed, before they became one.
+struct Errors {
+    floors: [Floor; 2],
+    /// Of clients and paths of the first.
+    known: (usize, usize),
+    /// By pair, in the numbers of the first; those that are missing there have the floor.
+    pairs: [HashMap<u64, u64>; 2],
+}
+
+impl Tally {
+    /// Adds another tally; both have their names. One with a budget is cut back to it.
+    pub fn merge(&mut self, other: Self) {
+        if self.is_untouched() {
+            *self = Self { budget: self.budget, ..other };
+        } else {
+            self.merge_all(other);
+        }
+        self.keep_to_budget();
+    }
+
+    /// Lets go of what is above the budget.
+    fn keep_to_budget(&mut self) {
+        // To learn from a log, all is needed that it does not name.
+        if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unlisted.is_empty()) {
+            prune::prune(self, budget);
+        }
+    }
+
+    fn is_untouched(&self) -> bool {
+        let Self { names, clients, cells, allowed, signs, unlisted, floor, by_path, .. } = self;
+        names.is_empty()
+            && clients.is_empty()
+            && cells.is_empty()
+            && allowed.is_empty()
+            && signs.is_empty()
+            && unlisted.is_empty()
+            && floor.is_zero()
+            && by_path.cells.is_empty()
+    }
+
+    fn is_exact(&self) -> bool {
+        self.floor.is_zero() && self.by_path.cells.is_empty() && self.keys.keys().iter().all(CellKey::is_pair)
+    }
+
+    fn merge_all(&mut self, other: Self) {
+        let known = (self.names.clients.len(), self.names.paths.keys().len());
+        let new = self.names.merge(&other.names);
+        let errors = (!self.is_exact() || !other.is_exact()).then(|| Errors::of(self, &other, known, &new));
+        if let Some(errors) = &errors {
+            errors.merge_clients(self, &other, &new);
+            errors.merge_paths(self, &other, &new);
+        }
+        for (client, count) in new.clients.iter().zip(&other.clients) {
+            let sum = self.count_mut(*client);
+            sum.requests += count.requests;
+            sum.allowed += count.allowed;
+        }
+        for (entry, requests) in (0..).zip(&other.allowed) {
+            self.count_allowed(entry, *requests);
+        }
+        let host = |host: u32| new.hosts[host as usize];
+        self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
+        for (key, cell) in other.keys.keys().iter().zip(other.cells) {
+            self.put(renumbered(key, &new), cell);
+        }
+        for (key, cell) in other.by_path.keys.keys().iter().zip(other.by_path.cells) {
+            self.by_path.put(renumbered(key, &new), cell);
+        }
+        self.unlisted.merge(other.unlisted, &new);
+        if let Some(errors) = errors {
+            errors.merge_pairs(self);
+            self.floor = errors.floors[0].plus(errors.floors[1]);
+        }
+    }
+
+    pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
+        match self.cells.get_mut(self.keys.number(&key, |key| *key) as usize) {
+            Some(mine) => mine.merge(cell),
+            None => self.cells.push(cell),
+        }
+    }
+}
+
+pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
+    CellKey {
+        client: new.client(key.client),
+        path: new.path(key.path),
+        rules: new.rules[key.rules as usize],
+        host: new.hosts[key.host as usize],
+        ..*key
+    }
+}
+
+impl Errors {
+    fn of(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
+        let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
+            if tally.is_exact() {
+                return HashMap::default();
+            }
+            tally.keys.keys().iter().zip(&tally.cells).map(|(own, cell)| (key(own).pair(), cell.error)).collect()
+        };
+        let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| renumbered(key, new))];
+        Self { floors: [mine.floor, other.floor], known, pairs }
+    }
+
+    /// A client that only one of the two knows may have had as much in the other as that one let go.
+    fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+        let [floor, others_floor] = self.floors;
+        mine.clients.resize(mine.names.clients.len(), ClientCount::default());
+        let mut shared = vec![false; mine.clients.len()];
+        let counts = other.clients.iter().chain(std::iter::repeat(&ClientCount { requests: 0, allowed: 0, error: 0, missed: 0 }));
+        for (&number, count) in new.clients.iter().zip(counts) {
+            let is_new = number as usize >= self.known.0;
+            let sum = &mut mine.clients[number as usize];
+            sum.error += count.error + if is_new { floor.clients } else { 0 };
+            sum.missed += count.missed + if is_new { floor.requests } else { 0 };
+            shared[number as usize] = true;
+        }
+        for (sum, _) in mine.clients.iter_mut().zip(shared).filter(|(_, shared)| !shared) {
+            sum.error += others_floor.clients;
+            sum.missed += others_floor.requests;
+        }
+    }
+
+    /// The same of a path.
+    fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+        let [floor, others_floor] = self.floors;
+        mine.path_errors.resize(mine.names.paths.keys().len(), 0);
+        let mut shared = vec![false; mine.path_errors.len()];
+        for (&number, error) in new.paths.iter().zip(other.path_errors.iter().copied().chain(std::iter::repeat(0))) {
+            mine.path_errors[number as usize] += error + if number as usize >= self.known.1 { floor.paths } else { 0 };
+            shared[number as usize] = true;
+        }
+        for (error, _) in mine.path_errors.iter_mut().zip(shared).filter(|(_, shared)| !shared) {
+            *error += others_floor.paths;
+        }
+    }
+
+    /// The same of a pair. The cells are merged already.
+    fn merge_pairs(&self, merged: &mut Tally) {
+        let error = |of: usize, pair: u64| self.pairs[of].get(&pair).copied().unwrap_or(self.floors[of].pairs);
+        for (key, cell) in merged.keys.keys().iter().zip(&mut merged.cells).filter(|(key, _)| key.is_pair()) {
+            cell.error = error(0, key.pair()) + error(1, key.pair());
+        }
+    }
+}

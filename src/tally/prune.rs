@@ -1,0 +1,294 @@
+//! Lets go of what weighs least, and takes the tally down to its names, so that memory really shrinks.
+//!
+//! Loses no hit: those of a pair go to its client and to its path, those of a client to nobody. What else they lose, a
+//! floor or an error says. Ties are settled by the text of the keys, never by who came first.
+
+use std::cmp::Reverse;
+
+use foldhash::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::budget::KINDS;
+use super::cell::{Cell, CellKey};
+use super::merge::renumbered;
+use super::table::Table;
+use super::{Budget, ClientCount, Tally};
+use crate::client::Client;
+use crate::names::{Names, Renumbering};
+
+type Cells = Vec<(CellKey, Cell)>;
+
+/// What to weigh keys by: hits and error by number, and what settles ties.
+struct Scales {
+    clients: Vec<(u64, u64)>,
+    paths: Vec<(u64, u64)>,
+}
+
+/// Cells of one key, side by side.
+struct Group {
+    start: usize,
+    len: usize,
+    weight: u64,
+    tie: u64,
+    answered: bool,
+}
+
+/// What became of cells.
+struct Choice {
+    kept: Cells,
+    loose: Cells,
+    /// The greatest weight of a key that has no cell any more.
+    floor: u64,
+}
+
+/// Cuts a tally back, where it is above its budget.
+pub(super) fn prune(tally: &mut Tally, budget: Budget) {
+    tally.clients.resize(tally.names.clients.len(), ClientCount::default());
+    tally.path_errors.resize(tally.names.paths.keys().len(), 0);
+    let scales = Scales::of(tally);
+    let (pairs, loose) = choose_pairs(tally, budget, &scales);
+    let by_path = choose_paths(tally, budget, &scales, &loose);
+    let by_client = choose_clients(tally, budget, &scales, loose);
+    let present = Present::of(tally, budget, &scales, [&pairs, &by_client], &by_path);
+    present.lift_floors(tally, &scales);
+    rebuild(tally, &present, [pairs, by_client], by_path);
+}
+
+/// The pairs that stay, and the cells of those that go.
+fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, Cells) {
+    let table = Table { keys: std::mem::take(&mut tally.keys), cells: std::mem::take(&mut tally.cells) };
+    let is_over = table.cells.len() > budget.cells;
+    let (pairs, mut folded): (Cells, Cells) = table.into_cells().into_iter().partition(|(key, _)| key.is_pair());
+    if !is_over {
+        return (pairs, folded);
+    }
+    let weigh = |cells: &[(CellKey, Cell)]| {
+        let tie = |of: &[(u64, u64)], number: u32| of[number as usize].1;
+        let (key, cell) = &cells[0];
+        let hits = cells.iter().map(|(_, cell)| cell.hits).sum::<u64>();
+        (hits + cell.error, tie(&scales.clients, key.client).rotate_left(1) ^ tie(&scales.paths, key.path))
+    };
+    let mut chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), budget.answered());
+    tally.floor.pairs = tally.floor.pairs.max(chosen.floor);
+    let mut of_kept: HashMap<u64, u64> = HashMap::default();
+    for (key, cell) in &chosen.loose {
+        *of_kept.entry(key.pair()).or_default() += cell.hits;
+    }
+    for (key, cell) in &mut chosen.kept {
+        cell.error += of_kept.get(&key.pair()).copied().unwrap_or(0);
+    }
+    let loose = chosen.loose.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
+    folded.extend(loose);
+    (chosen.kept, folded)
+}
+
+/// What stays of what was let go of the pairs of each path.
+fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells) -> Cells {
+    let mut table = std::mem::take(&mut tally.by_path);
+    for (key, cell) in loose.iter().filter(|(key, _)| key.is_pair()) {
+        table.put(CellKey { client: Names::REST, ..*key }, cell.clone());
+    }
+    let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
+    let chosen = choose(table.into_cells(), |key| key.path.into(), weigh, budget.folded(), 0);
+    for (key, cell) in chosen.loose {
+        tally.path_errors[key.path as usize] += cell.hits;
+    }
+    chosen.kept
+}
+
+/// What stays of what was let go of the pairs of each client; the rest is nobody's.
+fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells) -> Cells {
+    let (nobodys, clients): (Cells, Cells) = loose.into_iter().partition(|(key, _)| key.client == Names::REST);
+    let table: Table = clients.into_iter().map(|(key, cell)| (CellKey { path: Names::REST, ..key }, cell)).collect();
+    let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
+    let chosen = choose(table.into_cells(), |key| key.client.into(), weigh, budget.folded(), 0);
+    for (key, cell) in &chosen.loose {
+        tally.clients[key.client as usize].error += cell.hits;
+    }
+    let loose = chosen.loose.into_iter().map(|(key, cell)| (CellKey { client: Names::REST, ..key }, cell));
+    let mut kept = chosen.kept;
+    kept.extend(of_nobody(nobodys.into_iter().chain(loose).collect(), budget));
+    kept
+}
+
+/// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
+fn of_nobody(table: Table, budget: Budget) -> Cells {
+    let mut cells = table.into_cells();
+    if cells.len() <= budget.nobodys() {
+        return cells;
+    }
+    cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
+    let few = cells.split_off(budget.nobodys());
+    let bare: Table = few.into_iter().map(|(key, cell)| (CellKey { host: Names::NO_HOST, bytes: None, ..key }, cell)).collect();
+    // Some may have been known by neither before.
+    cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells()
+}
+
+/// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room
+/// for these; of each group the cells of most hits.
+fn choose(
+    mut cells: Cells,
+    owner: impl Fn(&CellKey) -> u64,
+    weigh: impl Fn(&[(CellKey, Cell)]) -> (u64, u64),
+    mut room: usize,
+    mut room_for_answered: usize,
+) -> Choice {
+    cells.sort_unstable_by_key(|(key, cell)| (owner(key), Reverse((key.answered, cell.hits)), *key));
+    let mut start = 0;
+    let group = |cells: &[(CellKey, Cell)]| {
+        let (weight, tie) = weigh(cells);
+        start += cells.len();
+        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells[0].0.answered }
+    };
+    let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
+    groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
+    let (mut stays, mut floor, mut is_full) = (vec![false; cells.len()], 0, false);
+    for Group { start, len, weight, answered, .. } in groups {
+        let kinds = len.min(KINDS);
+        // Whatever comes behind the first that finds no room weighs no more than all that stay.
+        is_full |= kinds > room;
+        if !is_full {
+            room -= kinds;
+        } else if answered && kinds <= room_for_answered {
+            room_for_answered -= kinds;
+        } else {
+            floor = floor.max(weight);
+            continue;
+        }
+        stays[start..start + kinds].fill(true);
+    }
+    let mut stays = stays.into_iter();
+    let (kept, loose) = cells.into_iter().partition(|_| stays.next().unwrap_or(false));
+    Choice { kept, loose, floor }
+}
+
+impl Scales {
+    fn of(tally: &Tally) -> Self {
+        let client = |number: u32| tally.names.clients.client(number);
+        let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
+        let texts = tally.names.paths.keys();
+        let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
+        let of_paths = tally.by_path.keys.keys().iter().zip(&tally.by_path.cells);
+        for (key, cell) in tally.keys.keys().iter().zip(&tally.cells).chain(of_paths) {
+            for (weights, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
+                if let Some((weight, _)) = weights.get_mut(number as usize) {
+                    *weight += cell.hits;
+                }
+            }
+        }
+        Self { clients, paths }
+    }
+}
+
+fn tie_of(client: Client<'_>) -> u64 {
+    match client {
+        Client::V4(bits) => xxh3_64(&bits.to_be_bytes()),
+        Client::V6(bits) => xxh3_64(&bits.to_be_bytes()),
+        Client::Text(text) => xxh3_64(text),
+    }
+}
+
+/// Who stays, by number.
+struct Present {
+    clients: Vec<bool>,
+    paths: Vec<bool>,
+    hosts: HashSet<u32>,
+}
+
+impl Present {
+    fn of(tally: &Tally, budget: Budget, scales: &Scales, cells: [&Cells; 2], by_path: &Cells) -> Self {
+        let all = tally.clients.len() <= budget.clients;
+        let mut clients = vec![all; tally.clients.len()];
+        let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
+        let mut hosts = HashSet::default();
+        for (key, _) in cells.into_iter().flatten().chain(by_path) {
+            hosts.insert(key.host);
+            for (present, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
+                if let Some(present) = present.get_mut(number as usize) {
+                    *present = true;
+                }
+            }
+        }
+        for (_, (_, host), few) in tally.signs.iter() {
+            hosts.insert(host);
+            few.clients().iter().for_each(|&client| clients[client as usize] = true);
+        }
+        if !all {
+            let heavy = budget.heavy_clients();
+            let by_hits = |number: u32| scales.clients[number as usize];
+            let requests = |count: &ClientCount| count.requests + count.missed;
+            let by_requests = |number: u32| (requests(&tally.clients[number as usize]), by_hits(number).1);
+            heaviest(clients.len(), heavy, by_hits).into_iter().for_each(|number| clients[number as usize] = true);
+            heaviest(clients.len(), heavy, by_requests).into_iter().for_each(|number| clients[number as usize] = true);
+        }
+        Self { clients, paths, hosts }
+    }
+
+    /// What the absent weigh, later ones may weigh that are taken for new.
+    fn lift_floors(&self, tally: &mut Tally, scales: &Scales) {
+        let floor = &mut tally.floor;
+        let absent = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| !present[number]).collect() };
+        for number in absent(&self.clients) {
+            let count = &tally.clients[number];
+            floor.clients = floor.clients.max(scales.clients[number].0);
+            floor.requests = floor.requests.max(count.requests + count.missed);
+        }
+        for number in absent(&self.paths) {
+            floor.paths = floor.paths.max(scales.paths[number].0);
+        }
+    }
+}
+
+/// The numbers below `count` of most weight.
+fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec<u32> {
+    let mut numbers: Vec<u32> = (0..count as u32).collect();
+    if most < numbers.len() {
+        numbers.select_nth_unstable_by_key(most, |&number| {
+            let (weight, tie) = weigh(number);
+            (Reverse(weight), tie)
+        });
+        numbers.truncate(most);
+    }
+    numbers
+}
+
+/// Gives those that stay new numbers, and puts all together again.
+fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cells) {
+    let Tally { names: old, clients, allowed, signs, budget, floor, path_errors, .. } = std::mem::take(tally);
+    let mut names = Names::default();
+    let number = |names: &mut Names, number: u32| match present.clients[number as usize] {
+        true => names.clients.number_of(old.clients.client(number)),
+        false => Names::REST,
+    };
+    let new = Renumbering {
+        clients: (0..present.clients.len() as u32).map(|client| number(&mut names, client)).collect(),
+        paths: old
+            .paths
+            .keys()
+            .iter()
+            .zip(&present.paths)
+            .map(|(path, &stays)| if stays { names.paths.number(&**path, Box::from) } else { Names::REST })
+            .collect(),
+        hosts: (0..)
+            .zip(old.hosts.keys())
+            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.number(&**text, Box::from) } else { Names::NO_HOST })
+            .collect(),
+        rules: (0..old.rules.keys().len() as u32).collect(),
+    };
+    names.rules = old.rules;
+    let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
+    *tally = Tally {
+        names,
+        clients: stay(&present.clients).into_iter().map(|number| clients[number]).collect(),
+        path_errors: stay(&present.paths).into_iter().map(|number| path_errors[number]).collect(),
+        allowed,
+        budget,
+        floor,
+        by_path: by_path.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect(),
+        ..Tally::default()
+    };
+    tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
+    for (key, cell) in cells.into_iter().flatten() {
+        tally.put(renumbered(&key, &new), cell);
+    }
+}
