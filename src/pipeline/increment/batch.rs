@@ -336,6 +336,8 @@ fn judge_run(judge: Judge<'_>, run: &Counted<'_>, workers: &BTreeMap<When, &Work
     let mut account = Account::default();
     account.add(&findings);
     scratch.recycle(findings);
+    drop(scratch);
+    workers.make_room(worker);
     Some(account)
 }
 
