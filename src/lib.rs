@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
 //! | 5 | [`command`] |
-//! | 4 | [`learn`] · [`pipeline`] · [`tui`] |
+//! | 4 | [`learn`] · [`merge`] · [`pipeline`] · [`tui`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`tally`] |
@@ -32,6 +32,7 @@ pub mod format;
 pub mod input;
 pub mod intern;
 pub mod learn;
+pub mod merge;
 pub mod names;
 pub mod news;
 pub mod normalize;

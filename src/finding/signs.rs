@@ -43,8 +43,36 @@ impl Few {
 
     /// The clients that are kept.
     #[must_use]
-    pub fn clients(&self) -> &[u32] {
+    pub fn kept_clients(&self) -> &[u32] {
         &self.clients[..usize::from(self.client_count)]
+    }
+
+    /// A few that were told: those that are listed, enough where `None`. Which clients they were does not matter any more once they
+    /// are enough; `any` are clients that there are.
+    #[must_use]
+    pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, any: [u32; Self::ENOUGH]) -> Self {
+        let mut few = Self::default();
+        for &client in clients.unwrap_or(&any) {
+            put(&mut few.clients, &mut few.client_count, client);
+        }
+        for &size in sizes.unwrap_or(&[0, 1, 2]) {
+            put(&mut few.sizes, &mut few.size_count, size);
+        }
+        few
+    }
+
+    /// The clients while they are not enough. Of more than enough it is chance which are known, so none is told.
+    #[must_use]
+    pub fn clients(&self) -> Option<&[u32]> {
+        let known = usize::from(self.client_count);
+        (known < Self::ENOUGH).then_some(&self.clients[..known])
+    }
+
+    /// The sizes while they are not enough.
+    #[must_use]
+    pub fn sizes(&self) -> Option<&[u64]> {
+        let known = usize::from(self.size_count);
+        (known < Self::ENOUGH).then_some(&self.sizes[..known])
     }
 
     #[inline]

@@ -29,6 +29,13 @@ impl LogFormat {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
 
+    /// The format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL).
+    #[must_use]
+    pub fn most_of(lines: &[u64; 3]) -> Option<Self> {
+        let most = lines.iter().copied().max().filter(|&n| n > 0)?;
+        Self::ALL.into_iter().zip(lines).find(|(_, n)| **n == most).map(|(format, _)| format)
+    }
+
     /// The name people and configurations use.
     #[must_use]
     pub fn as_str(self) -> &'static str {

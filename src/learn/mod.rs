@@ -14,7 +14,7 @@ use crate::report::build::{Context, Material};
 use crate::report::mask;
 use crate::report::proposals::{Example, Proposal, Proposals};
 use crate::source::SourceText;
-use crate::tally::{Asked, Tally};
+use crate::tally::{Asked, Proof, Tally};
 use kind::Kind;
 use ordinary::Ordinary;
 use prober::Probers;
@@ -121,7 +121,10 @@ fn facts<'a>(asked: &'a Asked, path: &'a str, texts: &'a [SourceText]) -> Propos
         source: &text.path,
         line: text.line_number(sample.place.chunk, sample.place.line),
         // It is kept where it was written in another way.
-        target: if sample.text.is_empty() { path.as_bytes() } else { &sample.text },
+        target: match &sample.proof {
+            Proof::Line { text, .. } if !text.is_empty() => text,
+            _ => path.as_bytes(),
+        },
         status: asked.status,
     };
     Proposal { requests: asked.requests, statuses, first_time, last_time, example, ..Proposal::default() }

@@ -32,21 +32,16 @@ impl Account {
         self.times = span(self.times, other.times);
     }
 
-    /// The format that most lines have, the first of equals.
-    fn format(&self) -> Option<LogFormat> {
-        let most = self.lines.parsed.into_iter().max().filter(|&n| n > 0)?;
-        LogFormat::ALL.into_iter().zip(self.lines.parsed).find(|(_, n)| *n == most).map(|(format, _)| format)
-    }
-
     /// The same as a report lists it.
     pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> Input {
         let (first_time, last_time) = self.times.unzip();
         Input {
             path,
-            format: self.format().map(LogFormat::as_str),
+            format: LogFormat::most_of(&self.lines.parsed).map(LogFormat::as_str),
             bytes,
             lines: self.lines.lines,
             parsed: self.lines.parsed(),
+            formats: self.lines.parsed,
             unparsed: self.lines.unparsed,
             oversized: self.lines.oversized,
             requests: self.requests,

@@ -130,9 +130,7 @@ impl<'a> OneInput<'a> {
         let text = SourceText::new(path.clone(), reading.generation, state.runs.clone());
         let mut notices = reading.notes.clone();
         let (stopped, without_time) = (reading.stopped, state.account.without_time);
-        let foreign = unread.is_none()
-            && !state.is_log
-            && (state.account.lines.lines == 0 || is_foreign(&path, &state.first_line));
+        let foreign = unread.is_none() && !state.is_log && (state.account.lines.lines == 0 || is_foreign(&path, &state.first_line));
         if foreign && state.account.lines.lines > 0 {
             notices.push(passed_over(&state.first_line));
         }

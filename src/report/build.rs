@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::campaigns;
 use super::context::{AnswerKey, answer_key};
 pub use super::context::{Context, Decision};
+use super::evidence::Basis;
 use super::model::{Approximate, CatchAll, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};
@@ -66,7 +67,7 @@ pub fn build<'a>(
 ) -> Report<'a> {
     count_hits(material, context, &mut inputs);
     let mut items = Vec::new();
-    let mut others: Vec<u64> = 
+    let mut others: Vec<u64> =
         material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
         // Lines that no format explains belong to a client without a name, and are no requests.
@@ -104,6 +105,8 @@ pub fn build<'a>(
     }
     Report {
         rule_set: material.rules,
+        machine: None,
+        period: None,
         totals: totals(&items, &of_paths, &inputs, without_time),
         approximate: approximate(material.tally, &items),
         answered,
@@ -119,6 +122,7 @@ pub fn build<'a>(
         paths,
         rules,
         elapsed: Duration::ZERO,
+        evidence: Some(Basis { tally: material.tally, texts: material.texts }),
     }
 }
 
@@ -158,8 +162,7 @@ fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_t
         totals.severity = totals.severity.max(Some(item.severity));
     }
     totals.clients = rows::distinct(items.iter().map(|i| i.view.client).filter(|&client| client != Names::REST)).len() as u64;
-    totals.paths = 
-        rows::distinct(items.iter().chain(of_paths).map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64;
+    totals.paths = rows::distinct(items.iter().chain(of_paths).map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64;
     let lists = rows::distinct(items.iter().map(|i| i.rules));
     totals.rules = rows::distinct(lists.into_iter().flatten()).len() as u64;
     totals

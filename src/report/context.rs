@@ -233,7 +233,7 @@ fn home<'a>(families: &[u32], site: Scope<'a>) -> Scope<'a> {
 
 fn families(material: &Material<'_>) -> Vec<u32> {
     let mut first = HashMap::new();
-    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.family()).or_insert(number)).collect()
+    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold one that meets a condition, by number.

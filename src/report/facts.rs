@@ -25,6 +25,11 @@ pub(super) fn id(generation: u64, offset: u64) -> String {
     format!("{generation:016x}:{offset}")
 }
 
+/// What names a log's generation in the identity of a request.
+pub(super) fn generation(generation: u64) -> String {
+    format!("{generation:016x}")
+}
+
 /// The ids of rules, in the order they came in: sorted.
 pub(super) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()

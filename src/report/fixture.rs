@@ -129,6 +129,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         sample: Sample {
             generation: 0x00c0_ffee,
             offset: 211 * line as u64,
+            machine: None,
             source: b"/var/log/nginx/access.log",
             line: line as u64 + 1,
             target: target.as_bytes(),
@@ -265,6 +266,8 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
     let inputs = inputs();
     Report {
         rule_set,
+        machine: None,
+        period: None,
         totals: totals(&pairs, &inputs, [clients.len(), paths.len(), rules.len()]),
         approximate: None,
         inputs,
@@ -287,6 +290,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         catch_all: vec![CatchAll { site: b"app.example", status: 200, bytes: Some(612), paths: 14, hits: 31 }],
         campaigns: vec![],
         elapsed: Duration::from_millis(312),
+        evidence: None,
     }
 }
 
@@ -303,6 +307,8 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
     }];
     Report {
         rule_set,
+        machine: None,
+        period: None,
         totals: Totals { answered: 0, catch_all: 0, ..totals(&[], &inputs, [0; 3]) },
         approximate: None,
         inputs,
@@ -319,6 +325,7 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         catch_all: vec![],
         campaigns: vec![],
         elapsed: Duration::from_millis(3),
+        evidence: None,
     }
 }
 

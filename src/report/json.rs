@@ -14,6 +14,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 
 use self::rows::RowLines;
 use super::blocks::Block;
+use super::evidence::Told;
 use super::facts::{self, first};
 use super::mask::shown;
 use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
@@ -24,7 +25,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// Who wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -47,6 +48,9 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
+        machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
+        period: report.period.as_deref(),
+        evidence: Told::of(report, top.is_none()),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
     out.write_all(b"\n")
@@ -68,10 +72,15 @@ struct Document<'a> {
     campaigns: Vec<CampaignObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
+    machine: Option<Cow<'a, str>>,
+    period: Option<&'a str>,
+    evidence: Told<'a>,
 }
 
 #[derive(Serialize)]
 struct InputObject<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
     format: Option<&'static str>,
     bytes: u64,
@@ -90,6 +99,7 @@ struct InputObject<'a> {
 
 fn input(input: &Input) -> InputObject<'_> {
     InputObject {
+        machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
         path: text(&input.path),
         format: input.format,
         bytes: input.bytes,
@@ -299,6 +309,8 @@ impl Serialize for Outcomes {
 #[derive(Serialize)]
 struct SampleObject<'a> {
     id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<Cow<'a, str>>,
     source: Cow<'a, str>,
     line: u64,
     target: Cow<'a, str>,
@@ -310,6 +322,7 @@ struct SampleObject<'a> {
 fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
     SampleObject {
         id: facts::id(sample.generation, sample.offset),
+        machine: sample.machine.map(|machine| text(machine.as_bytes())),
         source: text(sample.source),
         line: sample.line,
         target: shown(sample.target),

@@ -7,6 +7,8 @@ pub mod build;
 mod campaigns;
 pub mod context;
 mod csv;
+pub mod diff;
+pub mod evidence;
 pub mod explain;
 mod facts;
 #[cfg(test)]

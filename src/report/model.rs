@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::blocks::Block;
+use super::evidence::Basis;
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -18,6 +19,10 @@ use crate::time::LogTime;
 pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
+    /// The machine it speaks of, where that was said.
+    pub machine: Option<String>,
+    /// The day or hour it speaks of, where it was cut into such.
+    pub period: Option<String>,
     /// Every input, in the order it was named or found.
     pub inputs: Vec<Input>,
     /// Sums over all inputs.
@@ -48,6 +53,8 @@ pub struct Report<'a> {
     pub allowed: Vec<Allowed<'a>>,
     /// How long it took, for the table only: programs get the same bytes for the same input.
     pub elapsed: Duration,
+    /// What it was made of, to be told along with it; `None` where it tells only a part.
+    pub evidence: Option<Basis<'a>>,
 }
 
 /// One input and where each of its lines went: `lines = parsed + unparsed + oversized + skipped + pending`.
@@ -55,6 +62,8 @@ pub struct Report<'a> {
 pub struct Input {
     /// The path as named or found; `-` is standard input. May hold any byte.
     pub path: Vec<u8>,
+    /// The machine it lies on, where that was said.
+    pub machine: Option<String>,
     /// The format most of its lines have, `combined`; `None` where no line parses.
     pub format: Option<&'static str>,
     /// Bytes of log text, after decompression.
@@ -63,6 +72,8 @@ pub struct Input {
     pub lines: u64,
     /// Lines that a format explains.
     pub parsed: u64,
+    /// The same by format, in the order of [`LogFormat::ALL`](crate::format::LogFormat::ALL).
+    pub formats: [u64; 3],
     /// Lines that none does; matched as raw text all the same.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -180,6 +191,8 @@ pub struct Sample<'a> {
     pub generation: u64,
     /// Bytes from the start of the input's text.
     pub offset: u64,
+    /// The machine the input lies on, where that was said.
+    pub machine: Option<&'a str>,
     /// The input's path.
     pub source: &'a [u8],
     /// The line's number, from 1.

@@ -14,7 +14,8 @@ use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
-use crate::tally::{self, CellView, Scope, span};
+use crate::source::SourceText;
+use crate::tally::{self, CellView, Proof, Scope, span};
 use crate::time::LogTime;
 
 /// A cell and what was decided about it.
@@ -162,17 +163,39 @@ pub(super) fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
 }
 
 pub(super) fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {
-    let (record, probe) = reread(&sample.text, sample.parsed);
-    let text = &material.texts[sample.place.input as usize];
-    Sample {
-        generation: text.generation,
-        offset: sample.place.chunk + sample.place.offset,
-        source: &text.path,
-        line: text.line_number(sample.place.chunk, sample.place.line),
-        target: probe.line.target,
-        status: record.status,
-        host: record.host,
-        user_agent: record.user_agent,
+    told(&material.texts[sample.place.input as usize], sample)
+}
+
+/// A sample as a report tells it, be it a line or told before.
+pub(super) fn told<'a>(text: &'a SourceText, sample: &'a tally::Sample) -> Sample<'a> {
+    let (place, machine, source) = (sample.place, text.machine.as_deref(), &*text.path);
+    let offset = place.chunk + place.offset;
+    match &sample.proof {
+        Proof::Line { text: line, parsed } => {
+            let (record, probe) = reread(line, *parsed);
+            Sample {
+                generation: text.generation,
+                offset,
+                machine,
+                source,
+                line: text.line_number(place.chunk, place.line),
+                target: probe.line.target,
+                status: record.status,
+                host: record.host,
+                user_agent: record.user_agent,
+            }
+        }
+        Proof::Told(told) => Sample {
+            generation: told.generation,
+            offset,
+            machine,
+            source,
+            line: told.line,
+            target: &told.target,
+            status: told.status,
+            host: told.host.as_deref(),
+            user_agent: told.user_agent.as_deref(),
+        },
     }
 }
 

@@ -4,10 +4,14 @@
 //! character); everything else stays as it is. Nothing here decodes: a text that already reads `\x1b` was harmless when
 //! it came and stays so.
 
+mod exact;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
+
+pub use self::exact::exact;
 
 /// Combining marks kept in a row. Vietnamese needs two and pointed Hebrew three; a flood paints over the lines around it.
 const MAX_MARKS: usize = 4;

@@ -34,6 +34,8 @@ pub struct AllowEntry {
     names: Vec<String>,
     paths: Vec<String>,
     agents: Vec<String>,
+    /// What it named is not known any more.
+    is_told: bool,
 }
 
 #[derive(Deserialize)]
@@ -74,6 +76,22 @@ impl AllowList {
             return Err(RuleError::Syntax { file: files[0].display().to_string(), message });
         }
         Ok(Self { entries })
+    }
+
+    /// Entries that an earlier report told of, by file, line and reason: they are listed, and allow nothing more.
+    #[must_use]
+    pub fn told(entries: impl IntoIterator<Item = (String, usize, String)>) -> Self {
+        let entry = |(file, line, reason)| AllowEntry {
+            reason,
+            file,
+            line,
+            clients: Vec::new(),
+            names: Vec::new(),
+            paths: Vec::new(),
+            agents: Vec::new(),
+            is_told: true,
+        };
+        Self { entries: entries.into_iter().map(entry).collect() }
     }
 
     /// The number of the first entry that allows a request: `path` is the normalised one, `agent` as logged.
@@ -129,7 +147,7 @@ impl AllowEntry {
         if let Some(path) = paths.iter().find(|path| !path.starts_with('/')) {
             return Err(format!("paths: '{path}' must begin with '/'"));
         }
-        let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents };
+        let mut this = Self { reason, file: file.to_owned(), line, clients: Vec::new(), names: Vec::new(), paths, agents, is_told: false };
         for client in clients {
             match network(&client) {
                 Some(network) if width(&network) == Width::Everything => {
@@ -148,6 +166,9 @@ impl AllowEntry {
     }
 
     fn allows(&self, client: Client<'_>, path: &[u8], agent: Option<&[u8]>) -> bool {
+        if self.is_told {
+            return false;
+        }
         let any_client = self.clients.is_empty() && self.names.is_empty();
         (any_client || self.names_client(client))
             && (self.paths.is_empty() || self.paths.iter().any(|allowed| is_at(path, allowed.as_bytes())))

@@ -11,7 +11,7 @@ use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
-const MOST_RULES: usize = u16::MAX as usize;
+pub const MOST_RULES: usize = u16::MAX as usize;
 
 /// Compiles located definitions, which come sorted by id and without duplicates.
 pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
@@ -29,6 +29,11 @@ pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
         1 => Err(errors.remove(0)),
         _ => Err(RuleError::Several(errors)),
     }
+}
+
+/// A set that only says what its rules are; they come sorted by id.
+pub(super) fn without_patterns(rules: Vec<Rule>) -> Result<RuleSet, RuleError> {
+    Compiler { rules, ..Compiler::default() }.finish()
 }
 
 #[derive(Default)]

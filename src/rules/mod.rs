@@ -21,12 +21,14 @@ pub mod network;
 mod pattern;
 pub mod plain;
 mod set;
+mod told;
 mod window;
 mod written;
 
 pub use allow::{AllowEntry, AllowList};
 pub use case::Case;
 pub use check::{Asks, Check, Span, View};
+pub use compile::MOST_RULES;
 pub use condition::{Condition, Request, Shape};
 pub use definition::{Answer, CLASSES, Field, WithClient};
 pub use error::RuleError;

@@ -47,7 +47,9 @@ fn written(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn read(text: &str) -> Option<Vec<u8>> {
+/// The bytes of such a string; `None` where a backslash begins no `\xNN`.
+#[must_use]
+pub fn read(text: &str) -> Option<Vec<u8>> {
     let mut pieces = text.split('\\');
     let mut bytes = Vec::with_capacity(text.len());
     bytes.extend_from_slice(pieces.next()?.as_bytes());

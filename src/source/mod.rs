@@ -4,6 +4,7 @@ mod checkpoint;
 mod escaped;
 
 pub use checkpoint::{Checkpoint, Fingerprint, HEAD, TAIL};
+pub use escaped::read as unescaped;
 
 /// The text of one input, as far as places in it need to know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct SourceText {
     pub path: Vec<u8>,
     /// Names the generation of the log: a hash of its first bytes.
     pub generation: u64,
+    /// The machine it lies on, where that was said: two machines have logs of the same name.
+    pub machine: Option<Box<str>>,
     /// For each run of lines, in order: where it begins in bytes, and how many lines stand before it.
     runs: Vec<(u64, u64)>,
 }
@@ -25,7 +28,13 @@ impl SourceText {
         for (_, lines) in &mut runs {
             before += std::mem::replace(lines, before);
         }
-        Self { path, generation, runs }
+        Self { path, generation, machine: None, runs }
+    }
+
+    /// The same text, on a machine.
+    #[must_use]
+    pub fn on(self, machine: Option<&str>) -> Self {
+        Self { machine: machine.map(Box::from), ..self }
     }
 
     /// The number, from 1, of a line: the `line`th, from 0, of the run that begins at `run`.
@@ -33,6 +42,12 @@ impl SourceText {
     pub fn line_number(&self, run: u64, line: u64) -> u64 {
         let at = self.runs.partition_point(|(start, _)| *start < run);
         self.runs.get(at).map_or(0, |(_, before)| *before) + line + 1
+    }
+
+    /// The log of a site whatever its rotated siblings are called: the machine, and the [family](Self::family) of its name.
+    #[must_use]
+    pub fn home(&self) -> (Option<&str>, &[u8]) {
+        (self.machine.as_deref(), self.family())
     }
 
     /// What the names of a log and of its rotated siblings have in common: `access.log` of `access.log.2.gz` and of

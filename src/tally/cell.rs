@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use crate::finding::{Findings, Hit};
 use crate::names::Names;
@@ -82,30 +83,73 @@ pub struct Cell {
     pub sample: Sample,
 }
 
-/// A line, to prove a cell.
+/// A request, to prove a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// When.
     pub time: Option<LogTime>,
-    /// Where.
+    /// Where. Of a told one `chunk` counts from the start of the text and `offset` is 0.
     pub place: Place,
-    /// The line.
-    pub text: Box<[u8]>,
-    /// Whether a format explains it.
-    pub parsed: bool,
+    /// What there is of it.
+    pub proof: Proof,
+}
+
+/// What there is of a request that proves something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Proof {
+    /// Its line.
+    Line {
+        /// The line.
+        text: Box<[u8]>,
+        /// Whether a format explains it.
+        parsed: bool,
+    },
+    /// What an earlier report told of it; the line may be gone.
+    Told(Box<Told>),
+}
+
+/// A request as an earlier report told it. Texts are fit for an output, or sealed so that they are shown as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// With the offset the identity of the request.
+    pub generation: u64,
+    /// The line's number in its log, from 1.
+    pub line: u64,
+    /// The request target.
+    pub target: Box<[u8]>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The virtual host, where one was logged.
+    pub host: Option<Box<[u8]>>,
+    /// The `User-Agent` header: few of them stand for many requests.
+    pub user_agent: Option<Arc<[u8]>>,
 }
 
 impl Sample {
+    /// A line as proof.
+    #[must_use]
+    pub fn of_line(time: Option<LogTime>, place: Place, text: &[u8], parsed: bool) -> Self {
+        Self { time, place, proof: Proof::Line { text: text.into(), parsed } }
+    }
+
     /// Earlier by time, then by place; a line without a time is later than any with one. A total order, so that which
     /// sample stays does not depend on who came first.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        order((self.time, self.place), (other.time, other.place))
+        order((self.time, self.place), (other.time, other.place)).then_with(|| self.generation().cmp(&other.generation()))
     }
 
     /// Whether it comes after a line of that time and place.
     pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
         order((time, place), (self.time, self.place)) == Ordering::Less
+    }
+
+    /// One log may have been told of in several generations; in one tally of lines each input has one.
+    fn generation(&self) -> u64 {
+        match &self.proof {
+            Proof::Line { .. } => 0,
+            Proof::Told(told) => told.generation,
+        }
     }
 }
 
@@ -116,7 +160,7 @@ fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
 
 impl Cell {
     pub(super) fn new(findings: &Findings, hit: &Hit, place: Place) -> Self {
-        let sample = Sample { time: hit.time, place, text: findings.text(hit).into(), parsed: hit.parsed };
+        let sample = Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
         Self { hits: 0, error: 0, times: None, sample }
     }
 
@@ -124,7 +168,7 @@ impl Cell {
         self.hits += 1;
         self.times = span(self.times, hit.time.map(|t| (t, t)));
         if order((hit.time, place), (self.sample.time, self.sample.place)) == Ordering::Less {
-            self.sample = Sample { time: hit.time, place, text: findings.text(hit).into(), parsed: hit.parsed };
+            self.sample = Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
         }
     }
 

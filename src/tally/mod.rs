@@ -13,10 +13,12 @@ mod prune;
 mod table;
 #[cfg(test)]
 mod tests;
+mod told;
 mod unlisted;
 
 pub use budget::{Bound, Budget, Floor};
-pub use cell::{Cell, Place, Sample, Scope, span};
+pub use cell::{Cell, Place, Proof, Sample, Scope, Told, span};
+pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;

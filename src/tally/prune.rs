@@ -211,7 +211,7 @@ impl Present {
         }
         for (_, (_, host), few) in tally.signs.iter() {
             hosts.insert(host);
-            few.clients().iter().for_each(|&client| clients[client as usize] = true);
+            few.kept_clients().iter().for_each(|&client| clients[client as usize] = true);
         }
         if !all {
             let heavy = budget.heavy_clients();

@@ -177,7 +177,7 @@ impl Unlisted {
 
 impl Asked {
     fn new(request: &Request, target: &[u8], place: Place) -> Self {
-        let sample = Sample { time: request.time, place, text: target.into(), parsed: true };
+        let sample = Sample::of_line(request.time, place, target, true);
         let statuses = vec![(request.status, 1)];
         Self { requests: 1, statuses, times: request.time.map(|t| (t, t)), sample, status: request.status, given: 0 }
     }
@@ -187,7 +187,7 @@ impl Asked {
         self.count_status(request.status, 1);
         self.times = span(self.times, request.time.map(|t| (t, t)));
         if self.sample.is_later(request.time, place) {
-            self.sample = Sample { time: request.time, place, text: target.into(), parsed: true };
+            self.sample = Sample::of_line(request.time, place, target, true);
             self.status = request.status;
         }
     }

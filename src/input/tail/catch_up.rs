@@ -150,7 +150,13 @@ impl Place {
             let was_live = past.path == self.path && past.id != (0, 0) && past.text.offset > 0;
             if was_live && past.met < self.scans && !self.is_absent {
                 past.id = (0, 0);
-                say(format!("was replaced, and the log that was read up to byte {} is not to be found: what came behind that is lost", past.text.offset), false);
+                say(
+                    format!(
+                        "was replaced, and the log that was read up to byte {} is not to be found: what came behind that is lost",
+                        past.text.offset
+                    ),
+                    false,
+                );
             }
         }
     }

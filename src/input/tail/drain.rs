@@ -132,16 +132,11 @@ fn tell_last(log: &mut Log, around: &mut Surroundings<'_>) -> bool {
 }
 
 /// Gives one block of a log; whether there is more at once.
-fn read_log(
-    log: &mut Log,
-    (named, fresh): (bool, bool),
-    options: &Options,
-    buffer: &mut Vec<u8>,
-    each: &mut dyn FnMut(Piece<'_>),
-) -> bool {
+fn read_log(log: &mut Log, (named, fresh): (bool, bool), options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
     let path = mem::take(&mut log.path);
     let (number, generation) = (log.number, log.text.as_ref().map_or(0, |text| text.generation));
-    let mut take = |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, fresh, lines_before, chunk });
+    let mut take =
+        |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, fresh, lines_before, chunk });
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
     // What cannot be read now is tried again when something happens to it, and nothing waits for that.

@@ -86,7 +86,8 @@ impl Discovery {
         // Logs of the state that are away just now: what came to them last lies beside them.
         let is_met = |path: &Path, files: &[File]| files.iter().any(|file| file.path == *path);
         for path in self.followed() {
-            let is_asked_for = self.arguments().iter().any(|argument| argument.is_dir() && path.starts_with(argument) || leads_to(argument, path));
+            let is_asked_for =
+                self.arguments().iter().any(|argument| argument.is_dir() && path.starts_with(argument) || leads_to(argument, path));
             if is_asked_for && !is_met(path, &files) {
                 files.push(File::new(path.clone(), false));
             }
@@ -99,9 +100,7 @@ impl Discovery {
         let keys: HashSet<&Path> = HashSet::from([path]);
         let root = root_of(path, &keys).path;
         let base = base_of(&root);
-        let is_family = |known: &PathBuf| {
-            *known == root || folder_of(known) == folder_of(&root) && rank(&base, &base_of(known)).is_some()
-        };
+        let is_family = |known: &PathBuf| *known == root || folder_of(known) == folder_of(&root) && rank(&base, &base_of(known)).is_some();
         self.followed().iter().any(is_family)
     }
 

@@ -215,7 +215,8 @@ impl<'a> Collector<'a> {
         counted.sort_by_key(|run| run.period);
         let mut rest = counted.as_slice();
         while !rest.is_empty() {
-            let periods: BTreeSet<When> = rest.chunk_by(|one, other| one.period == other.period).take(OPEN).map(|runs| runs[0].period).collect();
+            let periods: BTreeSet<When> =
+                rest.chunk_by(|one, other| one.period == other.period).take(OPEN).map(|runs| runs[0].period).collect();
             let end = rest.partition_point(|run| periods.last().is_some_and(|last| run.period <= *last));
             let group;
             (group, rest) = rest.split_at(end);

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde_json::ser::Formatter;
 
-/// Breaks lines at the outer two levels and nowhere else.
+/// Breaks lines at the outer two levels, in the lists of the evidence, and nowhere else.
 #[derive(Default)]
 pub(super) struct RowLines {
     depth: usize,
@@ -14,9 +14,10 @@ pub(super) struct RowLines {
     has_rows: bool,
 }
 
-/// The depth inside the document's own braces, and inside a list of it.
+/// The depth inside the document's own braces, inside a list of it, and inside a list of its evidence.
 const DOCUMENT: usize = 1;
 const LIST: usize = 2;
+const EVIDENCE_LIST: usize = 3;
 
 impl Formatter for RowLines {
     fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
@@ -44,7 +45,7 @@ impl Formatter for RowLines {
 
     fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth += 1;
-        if self.depth == LIST {
+        if matches!(self.depth, LIST | EVIDENCE_LIST) {
             self.has_rows = false;
         }
         out.write_all(b"[")
@@ -52,14 +53,15 @@ impl Formatter for RowLines {
 
     fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
-        out.write_all(if self.depth == DOCUMENT && self.has_rows { b"\n  ]" } else { b"]" })
+        // Rows of the document hold lists no higher than a level deeper.
+        out.write_all(if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows { b"\n  ]" } else { b"]" })
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
         if !first {
             out.write_all(b",")?;
         }
-        if self.depth == LIST {
+        if matches!(self.depth, LIST | EVIDENCE_LIST) {
             self.has_rows = true;
             out.write_all(b"\n    ")?;
         }

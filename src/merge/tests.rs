@@ -1,0 +1,1 @@
+//! Any split comes to the same.

@@ -1,0 +1,31 @@
+//! Why a file gave no evidence, and what to do about it. Whoever knows the file's name puts it in front.
+
+use std::io;
+
+use thiserror::Error;
+
+/// The version of the document this reads; the one before it had no evidence.
+pub(super) const READS: u32 = 2;
+
+/// Why a report cannot be read back.
+#[derive(Debug, Error)]
+pub enum EvidenceError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("is no report: {0}; name files that `probewatch scan -f json` or `probewatch report` wrote")]
+    Foreign(String),
+    /// A later version wrote it.
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS}; use the one that wrote it, or a newer one")]
+    Newer(u32),
+    /// An earlier version wrote it.
+    #[error("is a report of schema_version {0}, which holds no evidence; scan the logs again with this probewatch")]
+    Older(u32),
+    /// It was cut.
+    #[error("holds no evidence, as it was cut by --top; write it again without --top")]
+    Cut,
+    /// It is not whole, or not as it was written.
+    #[error("is damaged: {0}; write it again, or leave it out")]
+    Damaged(String),
+}

@@ -1,0 +1,272 @@
+//! Puts a tally together from rows that may come from anywhere: every number must be one that was told before, every time one
+//! that a log can have, and no sum may overflow.
+
+use std::sync::Arc;
+
+use super::rows::{AllowedRow, CellRow, ClientRow, InputRow, Mention, RuleRow, SampleRow, SignRow, span};
+use super::told_rule::{self, check_id};
+use super::{AllowedBy, Evidence, bounds};
+use crate::client::Client;
+use crate::finding::{Few, RuleId};
+use crate::format::LogFormat;
+use crate::report::mask::as_shown;
+use crate::report::model::Input;
+use crate::report::sanitize::text;
+use crate::rules::{MOST_RULES, RuleSet};
+use crate::source::{SourceText, unescaped};
+use crate::tally::{Cell, ClientCount, Place, Proof, Sample, Told, ToldKey};
+
+/// The most that one report may count of anything: thousands of such reports can be added up.
+const MOST: u64 = 1 << 50;
+
+/// A tally that comes to be.
+pub(super) struct Rebuild<'r> {
+    known: &'r RuleSet,
+    evidence: Evidence,
+    /// By place; `None` for one that counts nothing here.
+    rules: Vec<Option<RuleId>>,
+    hosts: Vec<HostName>,
+    clients: Vec<u32>,
+    paths: Vec<PathName>,
+    lists: Vec<u32>,
+    generations: Vec<u64>,
+    agents: Vec<Arc<[u8]>>,
+    /// Hits, requests and lines so far.
+    sum: u64,
+}
+
+struct HostName {
+    number: u32,
+    shown: Box<[u8]>,
+}
+
+struct PathName {
+    number: u32,
+    bytes: Box<[u8]>,
+}
+
+impl<'r> Rebuild<'r> {
+    pub(super) fn new(known: &'r RuleSet) -> Self {
+        Self {
+            known,
+            evidence: Evidence::default(),
+            rules: Vec::new(),
+            hosts: Vec::new(),
+            clients: Vec::new(),
+            paths: Vec::new(),
+            lists: Vec::new(),
+            generations: Vec::new(),
+            agents: Vec::new(),
+            sum: 0,
+        }
+    }
+
+    pub(super) fn done(self) -> Evidence {
+        self.evidence
+    }
+
+    pub(super) fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
+        check_id(&row.id)?;
+        let number = match self.known.number_of(&row.id) {
+            Some(number) => Some(number),
+            // What a window asks for is no finding by itself.
+            None if row.window => None,
+            None => {
+                let unknown = &mut self.evidence.unknown_rules;
+                let number = self.known.rules().len() + unknown.len();
+                if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
+                    return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
+                }
+                unknown.push(told_rule::rule(row)?);
+                Some(RuleId(number as u16))
+            }
+        };
+        self.rules.push(number);
+        Ok(())
+    }
+
+    pub(super) fn input(&mut self, row: &InputRow<'_>) -> Result<(), String> {
+        let counts = [row.bytes, row.lines, row.unparsed, row.oversized, row.skipped, row.pending, row.requests];
+        counts.into_iter().chain(row.formats).try_for_each(|count| self.add(count))?;
+        self.add(row.parsed)?;
+        let path = bytes(&row.path)?;
+        let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
+        let (first_time, last_time) = span(row.times)?.unzip();
+        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(machine.as_deref()));
+        self.evidence.inputs.push(Input {
+            path,
+            machine,
+            format: LogFormat::most_of(&row.formats).map(LogFormat::as_str),
+            bytes: row.bytes,
+            lines: row.lines,
+            parsed: row.parsed,
+            formats: row.formats,
+            unparsed: row.unparsed,
+            oversized: row.oversized,
+            skipped: row.skipped,
+            pending: row.pending,
+            requests: row.requests,
+            hits: 0,
+            first_time,
+            last_time,
+            problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+        });
+        Ok(())
+    }
+
+    pub(super) fn host(&mut self, row: &str) -> Result<(), String> {
+        let host = bytes(row)?;
+        if self.hosts.is_empty() != host.is_empty() {
+            return Err("the first host, and no other, is none".into());
+        }
+        let number = self.evidence.tally.insert_host(&host);
+        self.hosts.push(HostName { number, shown: host.into() });
+        Ok(())
+    }
+
+    pub(super) fn client(&mut self, row: &ClientRow<'_>) -> Result<(), String> {
+        let ClientRow(name, requests, allowed) = row;
+        self.add(*requests)?;
+        self.add(*allowed)?;
+        let count = ClientCount { requests: *requests, allowed: *allowed, ..ClientCount::default() };
+        self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(name)?), count));
+        Ok(())
+    }
+
+    pub(super) fn path(&mut self, row: &str) -> Result<(), String> {
+        let bytes = bytes(row)?;
+        let number = self.evidence.tally.insert_path(&bytes);
+        self.paths.push(PathName { number, bytes: bytes.into() });
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, row: &[u32]) -> Result<(), String> {
+        let rules: Vec<Option<RuleId>> = row.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
+        rules.sort_unstable();
+        rules.dedup();
+        self.lists.push(self.evidence.tally.insert_list(&rules));
+        Ok(())
+    }
+
+    pub(super) fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
+        self.add(row.hits)?;
+        self.add(row.error)?;
+        at(&self.evidence.inputs, row.input, "input")?;
+        let path = at(&self.paths, row.path, "path")?.number;
+        let key = ToldKey {
+            client: *at(&self.clients, row.client, "client")?,
+            path,
+            rules: *at(&self.lists, row.list, "list of rules")?,
+            status: row.status,
+            input: row.input,
+            host: at(&self.hosts, row.host, "host")?.number,
+            answered: row.answered,
+            bytes: row.bytes,
+        };
+        let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
+        let cell = Cell { hits: row.hits, error: 0, times: span(row.times)?, sample };
+        self.evidence.tally.insert_cell(key, bounds::with_error(cell, row.error));
+        Ok(())
+    }
+
+    /// The sample of a cell with this input, path, host and status.
+    fn sample(&mut self, row: SampleRow<'_>, of: (u32, u32, u32, Option<u16>)) -> Result<Sample, String> {
+        let (input, path, host, status) = of;
+        if row.offset >= 1 << 62 || row.line >= 1 << 62 {
+            return Err("a line stands beyond the end of any log".into());
+        }
+        let generation = self.generation(row.generation)?;
+        let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
+        let usual = || at(&self.hosts, host, "host").map(|host| Some(host.shown.clone()).filter(|host| !host.is_empty()));
+        let told = Told {
+            generation,
+            line: row.line,
+            target: match row.target {
+                Some(target) => told_text(&target),
+                None => at(&self.paths, path, "path")?.bytes.clone(),
+            },
+            status,
+            host: row.host.map_or_else(usual, |host| Ok(Some(told_text(&host))))?,
+            user_agent,
+        };
+        let place = Place { input, chunk: row.offset, offset: 0, line: row.line };
+        Ok(Sample { time: row.time.map(super::rows::TimeRow::time).transpose()?, place, proof: Proof::Told(Box::new(told)) })
+    }
+
+    fn generation(&mut self, mention: Mention<'_>) -> Result<u64, String> {
+        match mention {
+            Mention::Again(number) => at(&self.generations, number, "generation").copied(),
+            Mention::First(digits) => {
+                let wrong = |_| format!("'{}' names no generation of a log", text(digits.as_bytes()));
+                let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
+                self.generations.push(generation);
+                Ok(generation)
+            }
+        }
+    }
+
+    fn agent(&mut self, mention: Mention<'_>) -> Result<Arc<[u8]>, String> {
+        match mention {
+            Mention::Again(number) => at(&self.agents, number, "user agent").cloned(),
+            Mention::First(agent) => {
+                let agent: Arc<[u8]> = Arc::from(told_text(&agent));
+                self.agents.push(Arc::clone(&agent));
+                Ok(agent)
+            }
+        }
+    }
+
+    pub(super) fn sign(&mut self, row: &SignRow) -> Result<(), String> {
+        let SignRow(rule, input, host, clients, sizes) = row;
+        let rule = *at(&self.rules, *rule, "rule")?;
+        let input = input.unwrap_or(0);
+        at(&self.evidence.inputs, input, "input")?;
+        let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
+        let clients: Option<Vec<u32>> =
+            clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
+        // Three of those that there are stand for enough of them.
+        let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+            (None, None) => return Err("more clients saw an app than there are".into()),
+            (_, first) => first.copied().unwrap_or_default(),
+        };
+        if let Some(rule) = rule {
+            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), any));
+        }
+        Ok(())
+    }
+
+    pub(super) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
+        let AllowedRow(file, line, reason, requests) = row;
+        self.add(requests)?;
+        let shown = |told: &str| text(told.as_bytes()).into_owned();
+        let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
+        self.evidence.allowed.push(AllowedBy { file: shown(&file), line, reason: shown(&reason) });
+        self.evidence.tally.insert_allowed(entry, requests);
+        Ok(())
+    }
+
+    pub(super) fn without_time(&mut self, lines: u64) -> Result<(), String> {
+        self.add(lines)?;
+        self.evidence.without_time = lines;
+        Ok(())
+    }
+
+    fn add(&mut self, count: u64) -> Result<(), String> {
+        self.sum = self.sum.checked_add(count).filter(|sum| *sum <= MOST).ok_or("it counts more than any log can hold")?;
+        Ok(())
+    }
+}
+
+fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
+    list.get(place as usize).ok_or_else(|| format!("it speaks of {what} {place}, and has {}", list.len()))
+}
+
+fn bytes(exact: &str) -> Result<Vec<u8>, String> {
+    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
+}
+
+/// A text that was shown before; it is made fit again, as it may come from anywhere.
+fn told_text(told: &str) -> Box<[u8]> {
+    as_shown(&text(told.as_bytes())).into()
+}

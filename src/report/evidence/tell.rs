@@ -1,0 +1,235 @@
+//! Tells a tally in rows, in an order that does not depend on who counted what: names are numbered by their texts.
+//!
+//! Holds numbers and borrowed texts; rows are made as they are asked for.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::ranks::{ClientName, PathName, Ranks};
+use super::rebuild::Rebuild;
+use super::rows::{AllowedRow, CellRow, ClientRow, InputRow, RuleRow, SignRow};
+use super::samples::Samples;
+use super::sources::Sources;
+use super::{Basis, bounds};
+use crate::finding::{Few, RuleId, Signs};
+use crate::report::mask::Key;
+use crate::report::model::{Allowed, Report};
+use crate::report::sanitize::{exact, text};
+use crate::rules::{Rule, RuleSet};
+use crate::tally::{CellView, ClientCount, Scope};
+
+/// A report's evidence, ready to be told.
+pub(super) struct Teller<'a> {
+    basis: Basis<'a>,
+    set: &'a RuleSet,
+    allowed: &'a [Allowed<'a>],
+    pub(super) without_time: u64,
+    sources: Sources<'a>,
+    rules: Vec<RuleId>,
+    lists: Ranks<&'a [RuleId]>,
+    clients: Ranks<ClientName<'a>>,
+    paths: Ranks<PathName<'a>>,
+    hosts: (Vec<Cow<'a, [u8]>>, HashMap<&'a [u8], u32>),
+    cells: Vec<Placed<'a>>,
+    signs: Vec<(RuleId, Scope<'a>, Few)>,
+}
+
+/// A cell and the places of its names.
+struct Placed<'a> {
+    client: u32,
+    path: u32,
+    input: u32,
+    host: u32,
+    list: u32,
+    view: CellView<'a>,
+}
+
+impl<'a> Teller<'a> {
+    /// The evidence of a report, where it has any.
+    pub(super) fn of(report: &'a Report<'a>) -> Option<Self> {
+        let basis = report.evidence?;
+        let tally = basis.tally;
+        let mut signs: Signs<Scope<'a>> = Signs::default();
+        for (app, site, few) in tally.signs() {
+            signs.gather(app, site, few);
+        }
+        let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
+        let sites = || tally.cells().map(|view| view.site).chain(signs.iter().map(|sign| sign.1));
+        let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
+        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
+        let clients =
+            clients.chain(tally.cells().map(|view| view.client)).chain(signs.iter().flat_map(|sign| sign.2.clients()).flatten().copied());
+        let lists = Ranks::of(tally.cells().map(|view| view.rules), |list| tally.rules(list));
+        let mut rules: Vec<RuleId> =
+            lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let mut teller = Self {
+            basis,
+            set: report.rule_set,
+            allowed: &report.allowed,
+            without_time: report.totals.without_time,
+            sources: Sources::of(report, basis.texts, tally.cells().map(|view| view.input).chain(sites().filter_map(input_of))),
+            clients: Ranks::of(clients, |client| ClientName::of(tally.client(client))),
+            paths: Ranks::of(tally.cells().map(|view| view.path), |path| PathName::of(tally.path(path))),
+            hosts: hosts(sites()),
+            rules,
+            lists,
+            cells: Vec::with_capacity(tally.len()),
+            signs,
+        };
+        teller.place_cells();
+        Some(teller)
+    }
+
+    fn place_cells(&mut self) {
+        let place = |view: CellView<'a>| Placed {
+            client: self.clients.place(view.client),
+            path: self.paths.place(view.path),
+            input: self.sources.place(view.input),
+            host: self.host(view.site),
+            list: self.lists.place(view.rules),
+            view,
+        };
+        let mut cells: Vec<_> = self.basis.tally.cells().map(place).collect();
+        cells.sort_unstable_by_key(|cell| {
+            let CellView { status, answered, bytes, .. } = cell.view;
+            (cell.client, cell.path, cell.input, cell.host, cell.list, status, answered, bytes)
+        });
+        self.cells = cells;
+    }
+
+    fn host(&self, site: Scope<'_>) -> u32 {
+        host_of(site).and_then(|host| self.hosts.1.get(host)).copied().unwrap_or(0)
+    }
+
+    fn rule_place(&self, rule: RuleId) -> u32 {
+        self.rules.partition_point(|known| *known < rule) as u32
+    }
+
+    pub(super) fn rules(&self) -> impl Iterator<Item = RuleRow<'a>> {
+        self.rules.iter().map(|&rule| rule_row(self.set.rule(rule)))
+    }
+
+    pub(super) fn inputs(&self) -> &[InputRow<'a>] {
+        &self.sources.rows
+    }
+
+    /// The first one is no host.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.hosts.0.iter().map(|host| exact(host))
+    }
+
+    pub(super) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
+        let counts = self.basis.tally.client_counts();
+        self.clients.numbered().map(|(client, name)| {
+            let count = counts.get(client as usize).copied().unwrap_or_default();
+            ClientRow(name.exact(), count.requests, count.allowed)
+        })
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.paths.names.iter().map(|path| exact(&path.bytes))
+    }
+
+    /// Lists of places of rules.
+    pub(super) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
+        self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_place(rule)).collect())
+    }
+
+    pub(super) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
+        let mut samples = Samples::default();
+        self.cells.iter().map(move |placed| {
+            let Placed { client, path, input, host, list, view } = placed;
+            let text = &self.basis.texts[view.input as usize];
+            CellRow {
+                client: *client,
+                path: *path,
+                list: *list,
+                status: view.status,
+                input: *input,
+                host: *host,
+                answered: view.answered,
+                bytes: view.bytes,
+                hits: view.cell.hits,
+                error: bounds::error_of(view.cell),
+                times: view.cell.times.map(|(first, last)| (first.into(), last.into())),
+                sample: samples.row(text, &view.cell.sample, &self.paths.names[*path as usize].shown, view.site),
+            }
+        })
+    }
+
+    pub(super) fn signs(&self) -> Vec<SignRow> {
+        let row = |(app, site, few): &(RuleId, Scope<'a>, Few)| {
+            let (input, host) = match site {
+                Scope::Input(input) => (Some(self.sources.place(*input)), None),
+                Scope::Host(_) => (None, Some(self.host(*site))),
+            };
+            let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
+            let mut sizes = few.sizes().map(<[u64]>::to_vec);
+            clients.iter_mut().for_each(|clients| clients.sort_unstable());
+            sizes.iter_mut().for_each(|sizes| sizes.sort_unstable());
+            SignRow(self.rule_place(*app), input, host, clients, sizes)
+        };
+        let mut rows: Vec<_> = self.signs.iter().map(row).collect();
+        rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
+        rows
+    }
+
+    pub(super) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
+        self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
+    }
+}
+
+/// Tells it all to a tally that is put together anew.
+pub(super) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(), String> {
+    teller.rules().try_for_each(|row| rebuild.rule(row))?;
+    teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
+    teller.hosts().try_for_each(|row| rebuild.host(&row))?;
+    teller.clients().try_for_each(|row| rebuild.client(&row))?;
+    teller.paths().try_for_each(|row| rebuild.path(&row))?;
+    teller.lists().try_for_each(|row| rebuild.list(&row))?;
+    teller.cells().try_for_each(|row| rebuild.cell(row))?;
+    teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
+    teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
+    rebuild.without_time(teller.without_time)
+}
+
+fn input_of(site: Scope<'_>) -> Option<u32> {
+    match site {
+        Scope::Input(input) => Some(input),
+        Scope::Host(_) => None,
+    }
+}
+
+/// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
+fn hosts<'a>(sites: impl Iterator<Item = Scope<'a>>) -> (Vec<Cow<'a, [u8]>>, HashMap<&'a [u8], u32>) {
+    let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
+    let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
+    hosts.sort_unstable();
+    let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
+    (std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places)
+}
+
+fn host_of(site: Scope<'_>) -> Option<&[u8]> {
+    match site {
+        Scope::Host(host) => Some(host),
+        Scope::Input(_) => None,
+    }
+}
+
+fn rule_row(rule: &Rule) -> RuleRow<'_> {
+    let all = |texts: &'_ [String]| texts.iter().map(|text| Cow::Owned(text.clone())).collect();
+    RuleRow {
+        id: Cow::Borrowed(&rule.id),
+        title: text(rule.title.as_bytes()),
+        class: Cow::Borrowed(&rule.class),
+        severity: rule.severity,
+        exposes: rule.exposes(),
+        with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
+        window: rule.window.is_some(),
+        unless_app: all(&rule.unless_app),
+        is_sign: rule.is_sign,
+        cve: all(&rule.cve),
+    }
+}

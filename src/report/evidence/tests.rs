@@ -1,0 +1,1 @@
+//! Evidence there and back.

@@ -1,0 +1,51 @@
+//! Writes evidence row by row; nothing of it is held in memory as a document.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::tell::Teller;
+use crate::report::model::Report;
+
+/// The names of the lists, in the order they are told and expected.
+pub(super) const LISTS: [&str; 10] = ["rules", "inputs", "hosts", "clients", "paths", "lists", "cells", "signs", "allowed", "without_time"];
+
+/// A report's evidence as JSON has it; `null` where there is none.
+pub(in crate::report) struct Told<'a>(Option<Teller<'a>>);
+
+impl<'a> Told<'a> {
+    /// The evidence of a whole report; a part of one has none.
+    pub(in crate::report) fn of(report: &'a Report<'a>, is_whole: bool) -> Self {
+        Self(is_whole.then(|| Teller::of(report)).flatten())
+    }
+}
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(teller) = &self.0 else { return serializer.serialize_none() };
+        let mut lists = serializer.serialize_map(Some(LISTS.len()))?;
+        for name in LISTS {
+            match name {
+                "rules" => lists.serialize_entry(name, &Rows(|| teller.rules()))?,
+                "inputs" => lists.serialize_entry(name, teller.inputs())?,
+                "hosts" => lists.serialize_entry(name, &Rows(|| teller.hosts()))?,
+                "clients" => lists.serialize_entry(name, &Rows(|| teller.clients()))?,
+                "paths" => lists.serialize_entry(name, &Rows(|| teller.paths()))?,
+                "lists" => lists.serialize_entry(name, &Rows(|| teller.lists()))?,
+                "cells" => lists.serialize_entry(name, &Rows(|| teller.cells()))?,
+                "signs" => lists.serialize_entry(name, &teller.signs())?,
+                "allowed" => lists.serialize_entry(name, &Rows(|| teller.allowed()))?,
+                _ => lists.serialize_entry(name, &teller.without_time)?,
+            }
+        }
+        lists.end()
+    }
+}
+
+/// A list whose rows are made when they are written.
+struct Rows<F>(F);
+
+impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for Rows<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}

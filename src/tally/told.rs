@@ -1,0 +1,113 @@
+//! How a tally is put together again from what an earlier report told, and how its numbers are changed so that several fit
+//! together.
+//!
+//! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
+
+use super::cell::CellKey;
+use super::{Cell, ClientCount, Tally};
+use crate::client::Client;
+use crate::finding::{Few, RuleId};
+
+/// What tells a told cell from others. Numbers are those that this tally gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToldKey {
+    /// The client.
+    pub client: u32,
+    /// The path.
+    pub path: u32,
+    /// The list of rules.
+    pub rules: u32,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The input.
+    pub input: u32,
+    /// The virtual host.
+    pub host: u32,
+    /// It was answered, and that exposes something.
+    pub answered: bool,
+    /// The size of such an answer.
+    pub bytes: Option<u64>,
+}
+
+/// New numbers, by old ones.
+#[derive(Clone, Copy)]
+pub struct Renumbered<'n> {
+    /// Those of inputs.
+    pub inputs: &'n [u32],
+    /// Those of rules; `None` for one that is left out.
+    pub rules: &'n dyn Fn(RuleId) -> Option<RuleId>,
+    /// Those of entries of allow lists.
+    pub allowed: &'n [u16],
+}
+
+impl Tally {
+    /// A client and what it asked for in all, which is added to what is known of it; its number.
+    pub fn insert_client(&mut self, client: Client<'_>, count: ClientCount) -> u32 {
+        let number = self.names.clients.number_of(client);
+        let sum = self.count_mut(number);
+        sum.requests += count.requests;
+        sum.allowed += count.allowed;
+        number
+    }
+
+    /// The number of a path.
+    pub fn insert_path(&mut self, path: &[u8]) -> u32 {
+        self.names.paths.number(path, Box::from)
+    }
+
+    /// The number of a virtual host in lower case; an empty one is none.
+    pub fn insert_host(&mut self, host: &[u8]) -> u32 {
+        self.names.hosts.number(host, Box::from)
+    }
+
+    /// The number of a sorted list of rules.
+    pub fn insert_list(&mut self, rules: &[RuleId]) -> u32 {
+        self.names.rules.number(rules, Box::from)
+    }
+
+    /// A cell; one with the same key is added to.
+    pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
+        let ToldKey { client, path, rules, status, input, host, answered, bytes } = key;
+        self.put(CellKey { client, path, rules, status, input, host, answered, bytes }, cell);
+    }
+
+    /// What shows an app, of an input and a virtual host.
+    pub fn insert_sign(&mut self, app: RuleId, input: u32, host: u32, few: &Few) {
+        self.signs.gather(app, (input, host), few);
+    }
+
+    /// Requests that an entry of an allow list took out.
+    pub fn insert_allowed(&mut self, entry: u16, requests: u64) {
+        self.count_allowed(entry, requests);
+    }
+
+    /// The same with other numbers for inputs, rules and entries.
+    #[must_use]
+    pub fn renumbered(mut self, new: &Renumbered<'_>) -> Self {
+        let input = |input: u32| new.inputs[input as usize];
+        let lists = std::mem::take(&mut self.names.rules);
+        let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
+        let keys = std::mem::take(&mut self.keys);
+        for (key, mut cell) in keys.keys().iter().zip(std::mem::take(&mut self.cells)) {
+            cell.sample.place.input = input(cell.sample.place.input);
+            self.put(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..*key }, cell);
+        }
+        let signs = std::mem::take(&mut self.signs);
+        for (app, (its_input, host), few) in signs.iter() {
+            if let Some(app) = (new.rules)(app) {
+                self.signs.gather(app, (input(its_input), host), few);
+            }
+        }
+        for (entry, requests) in std::mem::take(&mut self.allowed).into_iter().enumerate() {
+            self.count_allowed(new.allowed[entry], requests);
+        }
+        self
+    }
+
+    fn insert_renumbered(&mut self, list: &[RuleId], new: &Renumbered<'_>) -> u32 {
+        let mut list: Vec<RuleId> = list.iter().filter_map(|&rule| (new.rules)(rule)).collect();
+        list.sort_unstable();
+        list.dedup();
+        self.insert_list(&list)
+    }
+}
