@@ -11,7 +11,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
+use super::own::OwnArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
+use super::state::StateArgs;
 use super::words::Switch;
 use crate::config::file::word;
 use crate::config::value::{Count, Span};
@@ -25,6 +27,9 @@ pub struct FollowArgs {
     /// What to follow.
     #[command(flatten)]
     pub input: FollowInputArgs,
+    /// Where it goes on from.
+    #[command(flatten)]
+    pub state: StateArgs,
     /// What nothing else is told.
     #[command(flatten)]
     pub own: FollowOwnArgs,
@@ -66,27 +71,6 @@ pub struct FollowInputArgs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct FollowOwnArgs {
-    /// Report what is in the logs already, then go on
-    ///
-    /// Without it, and without a state, only what is written from now on is reported.
-    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
-    pub from_start: Option<bool>,
-
-    /// Go on where the last run with this folder stopped
-    ///
-    /// Also across rotations that happened meanwhile. The folder is made where there is none; one run at a time may use
-    /// it. A log that the state knows is read from where it stopped, whatever else is said.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Input")]
-    pub state: Option<PathBuf>,
-
-    /// Forget the state and begin a new one
-    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
-    pub reset_state: Option<bool>,
-
-    /// Use a state folder that others may write to
-    #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
-    pub insecure_state: Option<bool>,
-
     /// Look at the logs now and then only, and ask the system for no events
     #[arg(long, action = ArgAction::SetTrue, help_heading = "Input")]
     pub poll: Option<bool>,
@@ -185,14 +169,15 @@ pub struct FollowSharedArgs {
 impl FollowArgs {
     /// What is shared with a scan, and what is not.
     #[must_use]
-    pub fn split(self) -> (ScanArgs, FollowOwnArgs) {
-        let Self { input, own, rules, shared, other } = self;
+    pub fn split(self) -> (ScanArgs, OwnArgs) {
+        let Self { input, state, own, rules, shared, other } = self;
         let FollowInputArgs { paths, log_format, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
         let input = InputArgs { paths, log_format, max_line };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
-        (ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() }, own)
+        let shared = ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() };
+        (shared, OwnArgs { state: state.as_given(), follow: own.as_given(), ..OwnArgs::default() })
     }
 }
 
@@ -201,10 +186,6 @@ impl FollowOwnArgs {
     #[must_use]
     pub fn or(self, below: Self) -> Self {
         Self {
-            from_start: self.from_start.or(below.from_start),
-            state: self.state.or(below.state),
-            reset_state: self.reset_state.or(below.reset_state),
-            insecure_state: self.insecure_state.or(below.insecure_state),
             poll: self.poll.or(below.poll),
             poll_interval: self.poll_interval.or(below.poll_interval),
             fold: self.fold.or(below.fold),
@@ -220,7 +201,7 @@ impl FollowOwnArgs {
     /// Forgets the switches that are off: see [`ScanArgs::as_given`].
     #[must_use]
     pub fn as_given(mut self) -> Self {
-        for switch in [&mut self.from_start, &mut self.reset_state, &mut self.insecure_state, &mut self.poll, &mut self.tui] {
+        for switch in [&mut self.poll, &mut self.tui] {
             switch.take_if(|on| !*on);
         }
         self

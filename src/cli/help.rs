@@ -5,6 +5,7 @@ pub(super) const ROOT: &str = "\
 Examples:
   probewatch scan /var/log/nginx/
   probewatch follow /var/log/nginx/access.log
+  probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch learn /var/log/nginx/
   probewatch scan --help";
@@ -99,6 +100,60 @@ Exit codes:
   130  ended by SIGINT (Ctrl-C)
   141  nobody reads standard output any more
   143  ended by SIGTERM";
+
+/// After `report -h`.
+pub(super) const REPORT_SHORT: &str = "\
+Examples:
+  probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
+  probewatch report --state /var/lib/probewatch --out /srv/reports --daily --keep 90d access.log
+  probewatch report --state /var/lib/probewatch --status
+
+'probewatch report --help' says what the files are, what is promised, and the exit codes.";
+
+/// After `report --help`.
+pub(super) const REPORT_LONG: &str = "\
+Examples:
+  From cron, each hour; silent unless there is something to say:
+    7 * * * *  probewatch report --state /var/lib/probewatch --out /srv/reports /var/log/nginx/
+  A folder a day, kept for three months:
+    probewatch report --state S --out O --daily --timezone Europe/Berlin --keep 90d access.log
+  How far did it read, and what would it say now?
+    probewatch report --state S --status
+    probewatch report --state S --dry-run /var/log/nginx/
+  The reports of a month, or of many machines, as one:
+    probewatch merge /srv/reports/2026-11-*/report.json
+  What is different from yesterday?
+    probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
+
+Files of a folder:
+  summary.txt   for people: what answered, what is new, who asked most, whom one could block
+  answered.csv  what was answered, and the answer means something
+  new.csv       answers, rules, paths, clients and campaigns that were never seen before
+  pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv
+                says besides whom one could block, why or why not, and who else is in that network
+  report.json   all of it; what 'merge' and 'diff' read
+
+What it promises:
+  Killed at any instant, the reports of all runs hold every line once. A folder is there whole or
+  not at all. Rotated, packed and renamed logs are known by their text. A last line that is not
+  finished waits for the next run. A log that cannot be read hides no other.
+
+Blocking:
+  Only public addresses are named, never private ones, those of this machine, of --allow or of
+  --trusted-proxy; and always with the ordinary requests that a block would cost. Nothing is
+  blocked: the list is yours to read.
+
+Precedence is that of 'probewatch scan --help'.
+
+Exit codes:
+  0    the new lines were read and reported, or there were none
+  2    the command line, the environment, the configuration, a rule or the state is wrong
+  3    reported, but some input was damaged or unreadable
+  4    a report, the state or the summary could not be written
+  5    another run holds the state
+  130  stopped by SIGINT (Ctrl-C); nothing was reported
+  141  nobody reads standard output any more
+  143  stopped by SIGTERM; nothing was reported";
 
 /// After `explain -h`.
 pub(super) const EXPLAIN_SHORT: &str = "\

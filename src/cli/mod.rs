@@ -9,8 +9,10 @@ mod help;
 pub mod learn;
 pub mod own;
 mod refusal;
+pub mod report;
 pub mod rules;
 pub mod scan;
+pub mod state;
 pub mod words;
 
 use std::path::PathBuf;
@@ -22,6 +24,7 @@ use self::explain::ExplainArgs;
 use self::follow::FollowArgs;
 use self::learn::LearnArgs;
 use self::own::OwnArgs;
+use self::report::ReportArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::rules::{Added, Imported};
@@ -50,6 +53,9 @@ pub enum Command {
     /// Report probes as they happen, and lose no line to any rotation
     #[command(after_help = help::FOLLOW_SHORT, after_long_help = help::FOLLOW_LONG)]
     Follow(Box<FollowArgs>),
+    /// Write CSV reports of what came since the last run, for cron
+    #[command(after_help = help::REPORT_SHORT, after_long_help = help::REPORT_LONG)]
+    Report(Box<ReportArgs>),
     /// Explain why a line matches, or why it does not
     ///
     /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
@@ -92,7 +98,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "explain" | "learn" => documented(command),
+        "scan" | "follow" | "report" | "explain" | "learn" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -112,6 +118,7 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
     match command {
         Command::Scan(args) => scan(*args, here),
         Command::Follow(args) => follow(*args, here),
+        Command::Report(args) => report(*args, here),
         Command::Explain(args) => explain(*args, here),
         Command::Learn(args) => learn(*args, here),
         Command::Rules(asked) => rules(asked, here),
@@ -130,9 +137,18 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
 
 fn follow(args: FollowArgs, here: &Surroundings) -> Exit {
     let (shared, own) = args.split();
-    let settings = layered_own(shared, own.into(), here).and_then(|(shared, own)| config::follow_settings(shared, own.follow));
+    let settings = layered_own(shared, own, here).and_then(|(shared, own)| config::follow_settings(shared, own, here));
     match settings {
         Ok(settings) => command::follow::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn report(args: ReportArgs, here: &Surroundings) -> Exit {
+    let (shared, own) = args.split();
+    let settings = layered_own(shared, own, here).and_then(|(shared, own)| config::report_settings(shared, own, here));
+    match settings {
+        Ok(settings) => command::report::run(&settings),
         Err(error) => refused(error),
     }
 }

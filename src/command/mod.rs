@@ -1,5 +1,6 @@
 //! What the subcommands do, one file each: wiring only. How a run ends and what it says on the way is here as well.
 
+mod brief;
 pub mod completions;
 mod exit;
 pub mod explain;
@@ -8,6 +9,7 @@ pub mod learn;
 pub mod man;
 pub mod message;
 mod progress;
+pub mod report;
 pub mod rules;
 mod run;
 pub mod scan;
@@ -18,4 +20,4 @@ mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
-pub use settings::{FollowSettings, LearnSettings, Settings};
+pub use settings::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
+use crate::archive::Keep;
 use crate::finding::Severity;
 use crate::format::LogFormat;
 use crate::input::Mmap;
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
 use crate::rules::RuleChoice;
-use crate::time::Bound;
+use crate::time::{Bound, Cut};
 
 /// Everything `scan` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,22 +61,29 @@ pub struct Settings {
     pub max_line: usize,
 }
 
+/// What is remembered from one run to the next, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StateSettings {
+    /// Where to go on from, and where to note how far it came.
+    pub dir: Option<PathBuf>,
+    /// Begin with what is in the logs already, the rotated ones too.
+    pub from_start: bool,
+    /// Forget what the state says.
+    pub reset: bool,
+    /// Use a state folder that others may write to.
+    pub insecure: bool,
+}
+
 /// Everything `follow` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub struct FollowSettings {
-    /// Logs, folders and globs; one at least.
-    pub paths: Vec<PathBuf>,
+    /// What it shares with a scan; one path at least.
+    pub scan: Settings,
+    /// Where it goes on from.
+    pub state: StateSettings,
     /// One JSON object a hit, instead of lines for people.
     pub ndjson: bool,
-    /// Report what is in the logs already.
-    pub from_start: bool,
-    /// Where to go on from, and where to note how far it came.
-    pub state: Option<PathBuf>,
-    /// Forget what the state says.
-    pub reset_state: bool,
-    /// Use a state folder that others may write to.
-    pub insecure_state: bool,
     /// Ask the system for no events.
     pub poll: bool,
     /// How often to look at all logs.
@@ -92,26 +102,50 @@ pub struct FollowSettings {
     pub alert_file: Option<PathBuf>,
     /// The socket of the system's log.
     pub syslog: Option<PathBuf>,
-    /// The format of the logs; `None` finds out.
-    pub log_format: Option<LogFormat>,
-    /// Which rules.
-    pub rules: RuleChoice,
-    /// Apps that run on every site.
-    pub apps: Vec<String>,
-    /// Files that say what is allowed.
-    pub allow: Vec<PathBuf>,
-    /// Report from this level on.
-    pub min_severity: Severity,
-    /// Keep only these outcomes; all where empty.
-    pub outcomes: Vec<Outcome>,
-    /// Rows in each section of the summary; `None` is the table's default.
-    pub top: Option<usize>,
-    /// When to colour.
-    pub color: Color,
-    /// No notices on standard error; errors stay.
-    pub quiet: bool,
-    /// The longest line that is looked at, in bytes.
-    pub max_line: usize,
+}
+
+/// What a `report` is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// A run.
+    Run,
+    /// Say what a run would report, and change nothing.
+    DryRun,
+    /// Say how far the logs were read.
+    Status,
+}
+
+/// Everything `report` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportSettings {
+    /// What it shares with a scan; one path at least, unless it is only to say how far the logs were read.
+    pub scan: Settings,
+    /// Where it goes on from; a folder always.
+    pub state: StateSettings,
+    /// What to do.
+    pub task: Task,
+    /// The folder of the reports' folders; there unless nothing is written.
+    pub out: Option<PathBuf>,
+    /// A folder for each of these periods by the log's time, in place of one for each run.
+    pub cut: Option<Cut>,
+    /// Make a folder even when there is nothing new.
+    pub always: bool,
+    /// Which folders to keep.
+    pub keep: Keep,
+    /// Permissions of the files.
+    pub mode: u32,
+    /// Group of the files and folders.
+    pub group: Option<String>,
+    /// What this machine is called; `None` is its host name.
+    pub machine: Option<String>,
+    /// Print a summary from this level on.
+    pub notify_level: Option<Severity>,
+    /// Addresses that are never to be blocked.
+    pub trusted: Vec<IpNet>,
+    /// So many clients to block at most.
+    pub max_block: Option<usize>,
+    /// Wait for a run that is under way.
+    pub wait: bool,
 }
 
 /// Everything `learn` needs to know.

@@ -1,4 +1,4 @@
-//! The flags of `scan`, `learn` and `follow` as environment variables: `--top` is `PROBEWATCH_TOP`.
+//! The flags of `scan`, `learn`, `follow` and `report` as environment variables: `--top` is `PROBEWATCH_TOP`.
 //!
 //! The names are made from the flags, so that none can be forgotten. The variables are passed in; nothing here asks the
 //! process for them.

@@ -1,4 +1,4 @@
-//! The configuration file: the long names of the flags of `scan`, `learn` and `follow` as TOML keys.
+//! The configuration file: the long names of the flags of `scan`, `learn`, `follow` and `report` as TOML keys.
 //!
 //! Never searched for: it is read when it is named. A key that no flag has is an error, not a surprise later.
 
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<ScanArgs, toml::de::Error> {
 
 /// What only one subcommand can be told, from a text whose keys were checked.
 pub(super) fn parse_own(text: &str) -> Result<OwnArgs, toml::de::Error> {
-    Ok(OwnArgs { learn: toml::from_str(text)?, follow: toml::from_str(text)? })
+    Ok(OwnArgs { learn: toml::from_str(text)?, state: toml::from_str(text)?, follow: toml::from_str(text)?, report: toml::from_str(text)? })
 }
 
 /// The keys a file may have: what they can be told, but not where the file is.
@@ -54,7 +54,7 @@ pub(super) fn keys() -> Vec<String> {
 
 fn below(folder: &Path, mut args: ScanArgs, mut own: OwnArgs) -> (ScanArgs, OwnArgs) {
     let read = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
-    let written = [&mut own.learn.emit_rules, &mut own.follow.state, &mut own.follow.alert_file];
+    let written = [&mut own.learn.emit_rules, &mut own.state.state, &mut own.follow.alert_file, &mut own.report.out];
     let paths = read.chain(&mut args.output.output).chain(written.into_iter().flatten());
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);

@@ -15,19 +15,20 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use self::surroundings::{Surroundings, stdin_is_given};
-use crate::cli::follow::FollowOwnArgs;
+use crate::archive::Keep;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
+use crate::cli::state::StateArgs;
 use crate::cli::words::{FailOn, LogFormatWord, Switch};
 use crate::command::explain::Question;
 use crate::command::message::shown;
-use crate::command::{FollowSettings, LearnSettings, Settings};
+use crate::command::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};
 use crate::finding::Severity;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
 use crate::rules::RuleChoice;
-use crate::time::Bound;
+use crate::time::{Bound, Cut, Unit};
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
@@ -43,6 +44,12 @@ pub const QUIET_FOR: Duration = Duration::from_secs(5);
 
 /// After how long the same alert is raised again, where nothing else is said.
 pub const COOLDOWN: Duration = Duration::from_secs(600);
+
+/// Permissions of a report's files where nothing else is said.
+pub const MODE: u32 = 0o600;
+
+/// A report's summary is printed from this level on where nothing else is said.
+pub const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +87,21 @@ pub enum Error {
     /// `follow` has no end at which a document could be complete.
     #[error("follow prints table or ndjson: a live log has no last line")]
     OnlyLive,
+    /// No path to report on, or standard input.
+    #[error("nothing to report on: name logs, folders or globs; standard input is none of them")]
+    NothingToReport,
+    /// `report` without a state.
+    #[error("report needs a folder to note in how far it read: --state is missing")]
+    NoState,
+    /// `report` without a place for reports.
+    #[error("report needs a folder to write to: --out is missing")]
+    NoOut,
+    /// A time zone without periods.
+    #[error("--timezone says where days or hours begin, and neither --daily nor --hourly is given")]
+    NoPeriod,
+    /// No such time zone. Holds the sentence.
+    #[error("--timezone: {0}")]
+    Zone(String),
     /// `learn` has no hits to print one by one.
     #[error("learn does not print ndjson")]
     NoNdjson,
@@ -103,10 +125,16 @@ impl Error {
             Self::NoTime { .. } => Some("--until is excluded: for the first day of November type --since 2026-11-01 --until 2026-11-02"),
             Self::Unreadable { .. } => Some("name a file that exists with --config or PROBEWATCH_CONFIG, or neither"),
             Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log, or read a pipe with: probewatch scan -"),
+            Self::NothingToReport => {
+                Some("type: probewatch report --state DIR --out DIR /var/log/nginx/, or read a pipe with: probewatch scan -")
+            }
+            Self::NoState => Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or 'probewatch scan' for a one-off"),
+            Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or --dry-run to write nothing"),
+            Self::NoPeriod => Some("type --daily or --hourly too, or leave --timezone out"),
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
-            Self::File { .. } | Self::Variable(_) => None,
+            Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
         }
     }
 }
@@ -204,24 +232,20 @@ pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -
 /// # Errors
 ///
 /// [`Error::NothingToFollow`], [`Error::OnlyLive`].
-pub fn follow_settings(asked: ScanArgs, own: FollowOwnArgs) -> Result<FollowSettings, Error> {
-    let format = asked.output.format.unwrap_or_default();
-    if matches!(format, Format::Csv | Format::Json) {
+pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<FollowSettings, Error> {
+    if matches!(asked.output.format, Some(Format::Csv | Format::Json)) {
         return Err(Error::OnlyLive);
     }
     if asked.input.paths.is_empty() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
         return Err(Error::NothingToFollow);
     }
-    let quiet = asked.quiet();
-    let ScanArgs { input, rules, selection, output, .. } = asked;
+    let scan = settings(asked, here)?;
+    let OwnArgs { state, follow: own, .. } = own;
     let span = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
     Ok(FollowSettings {
-        paths: input.paths,
-        ndjson: format == Format::Ndjson,
-        from_start: own.from_start.unwrap_or(false),
-        state: own.state,
-        reset_state: own.reset_state.unwrap_or(false),
-        insecure_state: own.insecure_state.unwrap_or(false),
+        ndjson: scan.format == Format::Ndjson,
+        scan,
+        state: state_settings(state),
         poll: own.poll.unwrap_or(false),
         poll_interval: span(own.poll_interval, POLL_INTERVAL),
         fold: own.fold != Some(Switch::Off),
@@ -231,17 +255,66 @@ pub fn follow_settings(asked: ScanArgs, own: FollowOwnArgs) -> Result<FollowSett
         exec: own.exec,
         alert_file: own.alert_file,
         syslog: own.syslog,
-        log_format: input.log_format.and_then(LogFormatWord::format),
-        rules: rule_choice(rules),
-        apps: selection.app,
-        allow: selection.allow,
-        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
-        outcomes: selection.outcome,
-        top: selection.top.map(value::Count::get),
-        color: output.color.unwrap_or_default(),
-        quiet,
-        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
     })
+}
+
+/// The settings of a `report`.
+///
+/// # Errors
+///
+/// [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`].
+pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
+    let OwnArgs { state, report: own, .. } = own;
+    let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
+        (true, _) => Task::Status,
+        (_, true) => Task::DryRun,
+        _ => Task::Run,
+    };
+    let paths = &asked.input.paths;
+    if paths.is_empty() && task != Task::Status || paths.iter().any(|path| path == Path::new("-")) {
+        return Err(Error::NothingToReport);
+    }
+    if state.state.is_none() {
+        return Err(Error::NoState);
+    }
+    if own.out.is_none() && task == Task::Run {
+        return Err(Error::NoOut);
+    }
+    let unit = match (own.daily.unwrap_or(false), own.hourly.unwrap_or(false)) {
+        (_, true) => Some(Unit::Hour),
+        (true, _) => Some(Unit::Day),
+        _ => None,
+    };
+    if unit.is_none() && own.timezone.is_some() {
+        return Err(Error::NoPeriod);
+    }
+    let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
+    Ok(ReportSettings {
+        // Standard input is none of its inputs.
+        scan: settings(asked, &Surroundings { stdin_is_given: true, ..here.clone() })?,
+        state: state_settings(state),
+        task,
+        out: own.out,
+        cut,
+        always: own.always.unwrap_or(false),
+        keep: Keep { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
+        mode: own.mode.map_or(MODE, value::FileMode::bits),
+        group: own.group,
+        machine: own.machine,
+        notify_level: own.notify_level.map_or(Some(NOTIFY_LEVEL), |FailOn(level)| level),
+        trusted: own.trusted_proxy.into_iter().map(value::Network::net).collect(),
+        max_block: own.max_block.map(value::Count::get),
+        wait: own.wait.unwrap_or(false),
+    })
+}
+
+fn state_settings(asked: StateArgs) -> StateSettings {
+    StateSettings {
+        dir: asked.state,
+        from_start: asked.from_start.unwrap_or(false),
+        reset: asked.reset_state.unwrap_or(false),
+        insecure: asked.insecure_state.unwrap_or(false),
+    }
 }
 
 /// The rules that were asked for.

@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, FromArgMatches};
 
 use super::*;
 use crate::cli::follow::FollowOwnArgs;
+use crate::cli::report::ReportOwnArgs;
 use crate::input::Mmap;
 use crate::report::{Color, Format};
 
@@ -106,37 +107,57 @@ fn own_flags() -> clap::Command {
     OwnArgs::augment_args(clap::Command::new("probewatch"))
 }
 
-/// Something to say with each flag of `follow` that is not its default.
-fn follow_sample(name: &str) -> &'static str {
+/// Something to say with each flag that `scan` does not have, and that is not its default.
+fn own_sample(name: &str) -> &'static str {
     match name {
-        "from-start" | "reset-state" | "insecure-state" | "poll" | "tui" => "true",
-        "state" | "exec" | "alert-file" | "syslog" => "x",
-        "poll-interval" | "quiet-for" | "cooldown" => "7s",
+        "from-start" | "reset-state" | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run" | "status" => {
+            "true"
+        }
+        "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out" | "group" | "machine" => "x",
+        "poll-interval" | "quiet-for" | "cooldown" | "keep" => "7s",
         "fold" => "off",
-        other => panic!("a new flag of follow, --{other}: add something to say with it"),
+        "min-probers" | "keep-runs" | "max-block" => "7",
+        "timezone" => "Europe/Berlin",
+        "mode" => "0640",
+        "notify-level" => "never",
+        "trusted-proxy" => "192.0.2.7",
+        other => panic!("a new flag, --{other}: add something to say with it"),
     }
 }
 
 #[test]
-fn every_flag_of_follow_has_a_variable_and_a_key_and_changes_the_settings() {
-    let of_follow = FollowOwnArgs::augment_args(clap::Command::new("probewatch")).disable_help_flag(true);
-    let default = follow_settings(flags(&["x"]), FollowOwnArgs::default()).expect("fine");
-    for flag in of_follow.get_arguments() {
+fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
+    let (paths, here) = (|| flags(&["x"]), here(&[]));
+    let given = OwnArgs {
+        state: StateArgs { state: Some("s".into()), ..StateArgs::default() },
+        report: ReportOwnArgs { out: Some("o".into()), daily: Some(true), ..ReportOwnArgs::default() },
+        ..OwnArgs::default()
+    };
+    let settings = |own: OwnArgs| {
+        let own = own.or(given.clone());
+        let learn = learn_settings(paths(), own.learn.clone(), &here).expect("learn");
+        (learn, follow_settings(paths(), own.clone(), &here).expect("follow"), report_settings(paths(), own, &here).expect("report"))
+    };
+    for flag in own_flags().disable_help_flag(true).get_arguments() {
         let name = flag.get_long().expect("a flag");
-        let value = follow_sample(name);
+        let value = own_sample(name);
         let (argument, line) = match flag.get_action() {
             ArgAction::SetTrue => (format!("--{name}"), format!("{name} = true")),
+            ArgAction::Append => (format!("--{name}={value}"), format!("{name} = ['{value}']")),
             _ => (format!("--{name}={value}"), format!("{name} = '{value}'")),
         };
-        let matches = of_follow.clone().try_get_matches_from(["probewatch", &argument]).expect("a flag");
-        let typed = FollowOwnArgs::from_arg_matches(&matches).expect("a flag").as_given();
-        assert_ne!(typed, FollowOwnArgs::default(), "{name}");
-        assert_eq!(typed.clone().or(FollowOwnArgs::default()), typed, "{name} is lost above another layer");
-        assert_eq!(FollowOwnArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
+        let matches = own_flags().disable_help_flag(true).try_get_matches_from(["probewatch", &argument]).expect("a flag");
+        let OwnArgs { learn, state, follow, report } = OwnArgs::from_arg_matches(&matches).expect("a flag");
+        let typed = OwnArgs { learn, state: state.as_given(), follow: follow.as_given(), report: report.as_given() };
+        assert_ne!(typed, OwnArgs::default(), "{name}");
+        assert_eq!(typed.clone().or(OwnArgs::default()), typed, "{name} is lost above another layer");
+        assert_eq!(OwnArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
         let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
-        assert_eq!(environment::read(&here(&[(&variable, value)]).variables).expect("fine").1.follow, typed, "{variable}");
-        assert_eq!(file::parse_own(&line).expect("fine").follow, typed, "{line}");
-        assert_ne!(follow_settings(flags(&["x"]), typed).expect("fine"), default, "{name} changes nothing");
+        assert_eq!(environment::read(&super::tests::here(&[(&variable, value)]).variables).expect("fine").1, typed, "{variable}");
+        assert_eq!(file::parse_own(&line).expect("fine"), typed, "{line}");
+        if name != "daily" {
+            assert_ne!(settings(typed), settings(OwnArgs::default()), "{name} changes nothing");
+        }
     }
 }
 
@@ -211,30 +232,51 @@ fn what_only_follow_has_is_layered_alike() {
     let file = folder.path().join("follow.toml");
     std::fs::write(&file, "state = 'here'\nfold = 'off'\nquiet-for = '3s'\nfrom-start = true\nsyslog = '/run/log'").expect("written");
     let named = ("PROBEWATCH_CONFIG", file.to_str().expect("UTF-8"));
-    let settings = |own: FollowOwnArgs, variables: &[(&str, &str)]| {
-        let (shared, own) = layered(flags(&["x"]), own.into(), &here(variables)).expect("fine");
-        follow_settings(shared, own.follow).expect("settings")
+    let settings = |own: OwnArgs, variables: &[(&str, &str)]| {
+        let here = here(variables);
+        let (shared, own) = layered(flags(&["x"]), own, &here).expect("fine");
+        follow_settings(shared, own, &here).expect("settings")
     };
-    let none = settings(FollowOwnArgs::default(), &[]);
-    assert_eq!((none.state, none.fold, none.quiet_for, none.from_start, none.poll_interval), (None, true, QUIET_FOR, false, POLL_INTERVAL));
-    let filed = settings(FollowOwnArgs::default(), &[named]);
-    assert_eq!((filed.state, filed.fold, filed.from_start), (Some(folder.path().join("here")), false, true));
+    let none = settings(OwnArgs::default(), &[]);
+    assert_eq!((&none.state, none.fold, none.quiet_for, none.poll_interval), (&StateSettings::default(), true, QUIET_FOR, POLL_INTERVAL));
+    let filed = settings(OwnArgs::default(), &[named]);
+    assert_eq!((filed.state.dir, filed.fold, filed.state.from_start), (Some(folder.path().join("here")), false, true));
     assert_eq!((filed.quiet_for, filed.syslog), (Duration::from_secs(3), Some("/run/log".into())));
     let variables = [named, ("PROBEWATCH_QUIET_FOR", "1m"), ("PROBEWATCH_FROM_START", "0")];
-    let flagged = settings(FollowOwnArgs { state: Some("there".into()), from_start: Some(false), ..FollowOwnArgs::default() }, &variables);
-    assert_eq!((flagged.state, flagged.quiet_for, flagged.from_start), (Some("there".into()), Duration::from_secs(60), false));
+    let state = StateArgs { state: Some("there".into()), from_start: Some(false), ..StateArgs::default() };
+    let flagged = settings(OwnArgs { state, ..OwnArgs::default() }, &variables);
+    assert_eq!((flagged.state.dir, flagged.quiet_for, flagged.state.from_start), (Some("there".into()), Duration::from_secs(60), false));
     assert!(environment::strangers(&here(&variables).variables).is_empty());
 }
 
 #[test]
 fn follow_refuses_what_it_cannot_do() {
-    let refused = |args: &[&str]| follow_settings(flags(args), FollowOwnArgs::default()).expect_err("refused");
+    let refused = |args: &[&str]| follow_settings(flags(args), OwnArgs::default(), &here(&[])).expect_err("refused");
     for args in [&[][..], &["-"], &["a.log", "-"]] {
         assert!(matches!(refused(args), Error::NothingToFollow), "{args:?}");
     }
     for format in ["csv", "json"] {
         assert!(matches!(refused(&["a.log", "-f", format]), Error::OnlyLive), "{format}");
     }
+}
+
+#[test]
+fn report_refuses_what_it_cannot_do() {
+    let own = |args: &[&str]| {
+        let matches = own_flags().try_get_matches_from(std::iter::once(&"probewatch").chain(args)).expect("flags");
+        OwnArgs::from_arg_matches(&matches).expect("flags")
+    };
+    let refused = |paths: &[&str], args: &[&str]| report_settings(flags(paths), own(args), &here(&[])).expect_err("refused");
+    let all = ["--state", "s", "--out", "o"];
+    for paths in [&[][..], &["-"], &["a.log", "-"]] {
+        assert!(matches!(refused(paths, &all), Error::NothingToReport), "{paths:?}");
+    }
+    assert!(matches!(refused(&["x"], &["--out", "o"]), Error::NoState));
+    assert!(matches!(refused(&["x"], &["--state", "s"]), Error::NoOut));
+    assert!(matches!(refused(&["x"], &[&all[..], &["--timezone", "UTC"]].concat()), Error::NoPeriod));
+    assert!(matches!(refused(&["x"], &[&all[..], &["--daily", "--timezone", "Mars/Base"]].concat()), Error::Zone(_)));
+    let status = report_settings(flags(&[]), own(&["--state", "s", "--status"]), &here(&[])).expect("needs nothing else");
+    assert_eq!(status.task, Task::Status);
 }
 
 #[test]

@@ -6,8 +6,10 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::Deserialize;
 
+use crate::block;
 use crate::cli::words;
 use crate::command::message::shown;
 use crate::finding::Severity;
@@ -74,7 +76,7 @@ impl FromStr for Size {
     }
 }
 
-/// A length of time: `250ms`, `5s`, `10m`, `1h`, `1d`.
+/// A length of time: `250ms`, `5s`, `10m`, `1h`, `1d`, `2w`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Spelled")]
 pub struct Span(Duration);
@@ -91,7 +93,7 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const YEAR: u64 = 366 * 86_400_000;
+        const LONGEST: u64 = 3660 * 86_400_000;
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let unit = match &text[digits..] {
             "ms" => Some(1),
@@ -99,15 +101,64 @@ impl FromStr for Span {
             "m" => Some(60_000),
             "h" => Some(3_600_000),
             "d" => Some(86_400_000),
+            "w" => Some(7 * 86_400_000),
             _ => None,
         };
         let milliseconds = unit.zip(text[..digits].parse::<u64>().ok()).and_then(|(unit, n)| n.checked_mul(unit));
         match milliseconds {
             Some(0) => Err("no time at all; type 1ms or more".to_owned()),
-            Some(milliseconds @ 1..=YEAR) => Ok(Self(Duration::from_millis(milliseconds))),
-            Some(_) => Err("too long; type 366d or less".to_owned()),
-            None => Err("not a length of time; type a number with ms, s, m, h or d: 250ms, 5s, 10m".to_owned()),
+            Some(milliseconds @ 1..=LONGEST) => Ok(Self(Duration::from_millis(milliseconds))),
+            Some(_) => Err("too long; type 3660d or less".to_owned()),
+            None => Err("not a length of time; type a number with ms, s, m, h, d or w: 250ms, 10m, 90d".to_owned()),
         }
+    }
+}
+
+/// Permissions of a file, in octal: `0600`, `640`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct FileMode(u32);
+
+impl FileMode {
+    /// The bits.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for FileMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bits = u32::from_str_radix(text, 8).ok().filter(|_| text.len() <= 5 && text.bytes().all(|b| b.is_ascii_digit()));
+        match bits {
+            Some(bits) if bits & !0o777 != 0 => Err("more than permissions to read and write; type 0600, 0640 or 0644".to_owned()),
+            Some(bits) if bits & 0o600 != 0o600 => Err("its owner could not write it; type 0600, 0640 or 0644".to_owned()),
+            Some(bits) => Ok(Self(bits)),
+            None => Err("no permissions in octal; type 0600, 0640 or 0644".to_owned()),
+        }
+    }
+}
+
+/// An address or a network of them, but not all there are: `192.0.2.7`, `2001:db8::/48`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct Network(IpNet);
+
+impl Network {
+    /// The network; an address is one of itself.
+    #[must_use]
+    pub fn net(self) -> IpNet {
+        self.0
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        block::trusted(text).map(|(net, _)| Self(net)).map_err(|error| error.to_string())
     }
 }
 
@@ -184,6 +235,23 @@ impl TryFrom<Spelled> for Span {
     }
 }
 
+impl TryFrom<Spelled> for FileMode {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
+/// Its message quotes the text: the mark in a file is under the whole list.
+impl TryFrom<Spelled> for Network {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+    }
+}
+
 /// Its message quotes the text: the mark in a file is under the whole list.
 impl TryFrom<Spelled> for SeverityOverride {
     type Error = String;
@@ -210,11 +278,26 @@ mod tests {
     }
 
     #[test]
+    fn modes_and_networks() {
+        let mode = |text: &str| text.parse().map(FileMode::bits);
+        assert_eq!((mode("0640"), mode("600")), (Ok(0o640), Ok(0o600)));
+        for wrong in ["", "0400", "1777", "0777777", "rw", "0800", "+600", "-1"] {
+            assert!(mode(wrong).is_err(), "{wrong}");
+        }
+        let net = |text: &str| text.parse().map(|network: Network| network.net().to_string());
+        assert_eq!((net("192.0.2.7"), net("2001:db8::/48")), (Ok("192.0.2.7/32".into()), Ok("2001:db8::/48".into())));
+        for wrong in ["", "192.0.2.0/33", "proxy.example", "192.0.2", "0.0.0.0/0"] {
+            assert!(net(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn spans() {
         let span = |text: &str| text.parse().map(Span::duration);
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
+        assert_eq!(span("12w"), Ok(Duration::from_secs(84 * 86_400)));
         for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1w", "367d", "99999999999999999999s", "18446744073709551615d", "1é"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }

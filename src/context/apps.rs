@@ -21,6 +21,13 @@ impl<K: Copy + Eq + Hash + Ord> Apps<K> {
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), said: said.to_vec() }
     }
 
+    /// Takes in that a site is known to run an app.
+    pub fn add(&mut self, app: RuleId, site: K) {
+        if !self.said.contains(&app) {
+            self.seen.insert((app, site));
+        }
+    }
+
     /// Whether a site runs an app.
     #[must_use]
     pub fn run(&self, app: RuleId, site: K) -> bool {

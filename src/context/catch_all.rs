@@ -13,8 +13,8 @@ pub const CLASSES: usize = 3;
 pub struct Evidence<'a, K, C> {
     /// Site, status and size.
     pub answer: K,
-    /// The path that was asked for.
-    pub path: u32,
+    /// The path that was asked for: a hash of it.
+    pub path: u64,
     /// The classes of the rules it matched.
     pub classes: &'a [C],
 }
@@ -28,13 +28,13 @@ pub struct CatchAlls<K> {
 impl<K: Copy + Eq + Hash> CatchAlls<K> {
     /// Weighs all evidence.
     pub fn weigh<'a, C: Copy + Eq + Hash + 'a>(evidence: impl Iterator<Item = Evidence<'a, K, C>>) -> Self {
-        let mut seen: HashMap<K, (HashSet<u32>, HashSet<C>)> = HashMap::new();
+        let mut seen: HashMap<K, (HashSet<u64>, HashSet<C>)> = HashMap::new();
         for Evidence { answer, path, classes } in evidence {
             let (paths, of_classes) = seen.entry(answer).or_default();
             paths.insert(path);
             of_classes.extend(classes);
         }
-        let everything = |(paths, classes): &(HashSet<u32>, HashSet<C>)| paths.len() >= PATHS && classes.len() >= CLASSES;
+        let everything = |(paths, classes): &(HashSet<u64>, HashSet<C>)| paths.len() >= PATHS && classes.len() >= CLASSES;
         Self { answers: seen.into_iter().filter(|(_, s)| everything(s)).map(|(k, (paths, _))| (k, paths.len())).collect() }
     }
 
@@ -55,7 +55,7 @@ impl<K: Copy + Eq + Hash> CatchAlls<K> {
 mod tests {
     use super::*;
 
-    fn weigh(answers: &[(u16, u32, &'static str)]) -> bool {
+    fn weigh(answers: &[(u16, u64, &'static str)]) -> bool {
         let evidence =
             answers.iter().map(|(answer, path, class)| Evidence { answer: *answer, path: *path, classes: std::slice::from_ref(class) });
         CatchAlls::weigh(evidence).contains(&200)

@@ -6,16 +6,19 @@
 mod decide;
 mod live;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use self::decide::Standing;
 pub use self::live::{Late, LiveContext, LiveSeen, Met};
 use super::build::Material;
-use crate::context::{Apps, CatchAlls, Evidence, Probers};
+use crate::context::{Apps, CatchAlls, Evidence, Memory, Probers, Site};
 use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
 use crate::record::Outcome;
 use crate::rules::{Rule, RuleSet, WithClient};
+use crate::source::SourceText;
 use crate::tally::{CellView, Scope};
 
 /// Status and size of an answer, and who gave it.
@@ -71,6 +74,12 @@ impl<'a> Context<'a> {
     /// Decides the context from all cells.
     #[must_use]
     pub fn of(material: &Material<'a>) -> Self {
+        Self::remembering(material, &Memory::default())
+    }
+
+    /// The same, with what earlier runs saw: for a report on lines that are too few to show what a site is like.
+    #[must_use]
+    pub fn remembering(material: &Material<'a>, memory: &Memory) -> Self {
         let tally = material.tally;
         let families = families(material);
         let mut signs: Signs<Scope<'a>> = Signs::default();
@@ -89,10 +98,39 @@ impl<'a> Context<'a> {
             decisions: Vec::new(),
             path_decisions: Vec::new(),
         };
+        context.remember_apps(material, memory);
         context.probers = context.probers(material);
-        context.catch_alls = context.catch_alls(material);
+        context.catch_alls = context.catch_alls(material, memory);
         context.decide_all(material);
         context
+    }
+
+    /// Notes what these lines show of their sites, for runs to come. `now` is in seconds since 1970.
+    pub fn teach(&self, material: &Material<'a>, memory: &mut Memory, now: i64) {
+        for (app, site) in self.apps.all() {
+            if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
+                memory.note_app(lasting(material, site), app, now);
+            }
+        }
+        for ((site, status, bytes), path, classes) in self.answers(material) {
+            memory.note_given(lasting(material, site), status, bytes, path, &classes, now);
+        }
+    }
+
+    /// Takes in the apps that sites were seen to run before.
+    fn remember_apps(&mut self, material: &Material<'a>, memory: &Memory) {
+        if memory.is_empty() {
+            return;
+        }
+        let signs: Vec<(RuleId, &str)> =
+            (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
+        let sites: HashSet<Scope<'a>> = material.tally.cells().map(|view| self.home(view.site)).collect();
+        for site in sites {
+            let known = lasting(material, site);
+            for (app, _) in signs.iter().filter(|(_, name)| memory.runs(known, name)) {
+                self.apps.add(*app, site);
+            }
+        }
     }
 
     /// The apps that were seen or said to run, and where.
@@ -188,15 +226,31 @@ impl<'a> Context<'a> {
         conditions.into_iter().map(with).collect()
     }
 
-    fn catch_alls(&self, material: &Material<'a>) -> CatchAlls<AnswerKey<'a>> {
+    fn catch_alls(&self, material: &Material<'a>, memory: &Memory) -> CatchAlls<AnswerKey<'a>> {
+        let answers = self.answers(material);
+        let known: HashSet<AnswerKey<'a>> = answers.iter().map(|(answer, ..)| *answer).collect();
+        let remembered: Vec<(AnswerKey<'a>, u64, Vec<&str>)> = known
+            .into_iter()
+            .filter_map(|answer @ (site, status, bytes)| Some((answer, memory.given(lasting(material, site), status, bytes)?)))
+            .flat_map(|(answer, given)| {
+                let classes: Vec<&str> = given.classes.iter().map(String::as_str).collect();
+                given.paths.iter().map(move |&path| (answer, path, classes.clone()))
+            })
+            .collect();
+        let all = answers.iter().chain(&remembered);
+        CatchAlls::weigh(all.map(|(answer, path, classes)| Evidence { answer: *answer, path: *path, classes }))
+    }
+
+    /// The answers that mean something, if they are not given to everything: to which path, and what rules call that.
+    fn answers(&self, material: &Material<'a>) -> Vec<(AnswerKey<'a>, u64, Vec<&'a str>)> {
         let classes = |view: &CellView<'a>| -> Vec<&'a str> {
             let stands = |rule: &&RuleId| self.standing(**rule, &Seen::of(view)) == Standing::Stands;
             let rules = material.tally.rules(view.rules).iter().filter(stands).map(|&rule| self.rules.rule(rule));
             rules.filter(|rule| rule.exposes()).map(|rule| rule.class.as_str()).collect()
         };
-        let answers = material.tally.cells().filter_map(|view| Some((answer_key(&view)?, view.path, classes(&view))));
-        let answers: Vec<_> = answers.filter(|(_, _, classes)| !classes.is_empty()).collect();
-        CatchAlls::weigh(answers.iter().map(|(answer, path, classes)| Evidence { answer: *answer, path: *path, classes }))
+        let path = |view: &CellView<'a>| xxh3_64(material.tally.path(view.path));
+        let answers = material.tally.cells().filter_map(|view| Some((answer_key(&view)?, path(&view), classes(&view))));
+        answers.filter(|(_, _, classes)| !classes.is_empty()).collect()
     }
 
     fn decide_all(&mut self, material: &Material<'a>) {
@@ -221,6 +275,14 @@ impl<'a> Context<'a> {
         };
         self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
         self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
+    }
+}
+
+/// A site as later runs know it too.
+fn lasting<'m>(material: &Material<'m>, site: Scope<'m>) -> Site<'m> {
+    match site {
+        Scope::Host(host) => Site::Host(host),
+        Scope::Input(input) => Site::Log(material.texts.get(input as usize).map_or(b"", SourceText::family)),
     }
 }
 

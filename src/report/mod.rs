@@ -25,6 +25,7 @@ pub mod proposals;
 mod rows;
 pub mod sanitize;
 pub mod sink;
+pub mod status;
 mod style;
 pub mod summary;
 mod table;

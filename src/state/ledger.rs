@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Kept, State};
 use crate::archive::Run;
+use crate::context::Memory;
 use crate::news::Seen;
 
 /// What one run of `report` leaves to the next.
@@ -20,13 +21,16 @@ pub struct Ledger {
     pub newest_period: Option<String>,
     /// What was seen in all runs.
     pub seen: Seen,
+    /// What all runs showed of the sites.
+    #[serde(default)]
+    pub sites: Memory,
 }
 
 impl Ledger {
     /// The state before the first run. `seed` is any number that nobody can guess: see [`Seen::new`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { logs: State::default(), run: None, newest_period: None, seen: Seen::new(seed) }
+        Self { logs: State::default(), run: None, newest_period: None, seen: Seen::new(seed), sites: Memory::default() }
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Period {
 }
 
 /// How a log is cut into periods.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     unit: Unit,
     /// The zone whose wall clock counts; each line's own offset where there is none.

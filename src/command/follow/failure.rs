@@ -8,15 +8,12 @@ use crate::action::ActionError;
 use crate::command::run;
 use crate::command::{Exit, message};
 use crate::report::sink::SinkError;
-use crate::rules::RuleError;
 use crate::state::StateError;
 use crate::tui::ScreenError;
 
 /// What ends a run.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
-    #[error(transparent)]
-    Rules(#[from] RuleError),
     #[error(transparent)]
     Run(#[from] run::Failure),
     #[error(transparent)]
@@ -45,8 +42,7 @@ impl Failure {
         match self {
             Self::Run(failure) => failure.exit(),
             Self::State(StateError::Held { .. }) => Exit::Locked,
-            Self::Rules(_)
-            | Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
+            Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::Screen(_)
             | Self::Action(ActionError::Exec { .. }) => Exit::Usage,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,

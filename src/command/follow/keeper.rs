@@ -33,14 +33,14 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
     pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<Vec<Checkpoint>>), Failure> {
-        let folder = settings.state.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.insecure_state)).transpose()?;
+        let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
         let keeper = |folder, absent| Self { folder, rules, absent, saved: Instant::now(), behind: false };
         let Some(folder) = folder else { return Ok((keeper(None, BTreeMap::new()), None)) };
-        if settings.reset_state {
+        if settings.state.reset {
             folder.reset()?;
         }
         let Some(mut state) = folder.load::<State>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
-        if state.rules != rules && !settings.quiet {
+        if state.rules != rules && !settings.scan.quiet {
             let path = shown(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
         }

@@ -4,7 +4,6 @@
 //! the hits of a log come in the order of its lines, and a reader who is slow slows the reading: the logs are the buffer.
 
 mod bell;
-mod brief;
 mod failure;
 mod keeper;
 mod session;
@@ -14,12 +13,12 @@ mod voice;
 use std::time::Instant;
 
 use self::bell::Bell;
-use self::brief::Brief;
 use self::failure::Failure;
 use self::keeper::Keeper;
 use self::session::{Crew, End, Session};
 use self::signals::Signals;
 use self::voice::Voice;
+use super::brief::Brief;
 use super::{Exit, FollowSettings, message};
 use crate::action::{Actions, Service, Wanted};
 use crate::input::tail::{First, Options, Tail};
@@ -37,13 +36,13 @@ pub fn run(settings: &FollowSettings) -> Exit {
 
 fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let signals = Signals::listen(settings.tui);
-    let mut brief = Brief::read(settings)?;
-    if !settings.quiet {
+    let mut brief = Brief::read(&settings.scan, true)?;
+    if !settings.scan.quiet {
         message::warnings(brief.rules.warnings());
     }
     let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
-    let begin = if settings.from_start { First::Start } else { First::End };
-    let options = Options { begin, max_line: settings.max_line, block: BLOCK };
+    let begin = if settings.state.from_start { First::Start } else { First::End };
+    let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
     let window = window::Options { cooldown: settings.cooldown.as_secs().max(1), ..window::Options::default() };
     let wanted = Wanted {
         exec: settings.exec.clone(),
@@ -56,7 +55,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         settings,
         signals,
         keeper,
-        tail: Tail::new(settings.paths.clone(), options, known),
+        tail: Tail::new(settings.scan.paths.clone(), options, known),
         alarms: Alarms::new(&brief.rules, window),
         actions: Actions::new(wanted)?,
         service: Service::from_environment(),

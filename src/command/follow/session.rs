@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Rung};
-use super::brief::Brief;
 use super::failure::Failure;
 use super::keeper::Keeper;
 use super::signals::Signals;
 use super::voice::Voice;
 use crate::action::{Actions, Service};
+use crate::command::brief::Brief;
 use crate::command::{Exit, FollowSettings, message};
 use crate::input::tail::Tail;
 use crate::pipeline::follow::{Carried, Since, Stream};
@@ -67,7 +67,7 @@ pub(super) struct Session<'a, 'c> {
 impl<'a, 'c: 'a> Session<'a, 'c> {
     pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: Carried) -> Self {
         let now = Instant::now();
-        let stream = Stream::new(brief.asked(crew.settings), carried);
+        let stream = Stream::new(brief.asked(&crew.settings.scan), carried);
         Self { crew, brief, stream, look_at: now, slowly_at: now }
     }
 
@@ -205,7 +205,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     fn summary(&mut self) -> Result<(), Failure> {
         let Self { stream, crew, .. } = self;
-        let most = Some(crew.settings.top.unwrap_or(TABLE_ROWS));
+        let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
         let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, most };
         let running = crew.started.elapsed();
         stream.summary(wanted, |report, since| {
@@ -215,14 +215,14 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
                 Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
-            crew.voice.summary(report, note.as_deref(), crew.settings.top)
+            crew.voice.summary(report, note.as_deref(), crew.settings.scan.top)
         })
     }
 
     /// Reads the rules again; `None` where the old ones stay.
     fn reload(&mut self) -> Result<Option<Box<Brief>>, Failure> {
         self.crew.service.reloading();
-        let read = Brief::read(self.crew.settings);
+        let read = Brief::read(&self.crew.settings.scan, true);
         self.crew.service.ready();
         match read {
             Ok(brief) => {

@@ -67,7 +67,7 @@ impl Voice {
     /// The way that was asked for. The live view takes the terminal, and its keys ring `bell`.
     pub(super) fn new(settings: &FollowSettings, bell: Sender<Ring>) -> Result<Self, Failure> {
         let now = Instant::now();
-        let Page { width, color } = screen::of(settings.color, false);
+        let Page { width, color } = screen::of(settings.scan.color, false);
         let tone = if settings.tui {
             let screen = Screen::enter()?;
             let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
@@ -78,7 +78,7 @@ impl Voice {
             let fold = settings.fold.then(|| Fold::new(settings.quiet_for));
             Tone::Lines(Box::new(Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold, measured: now }))
         };
-        Ok(Self { tone, color: settings.color, quiet: settings.quiet, spoke: false })
+        Ok(Self { tone, color: settings.scan.color, quiet: settings.scan.quiet, spoke: false })
     }
 
     /// Tells a hit.

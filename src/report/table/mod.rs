@@ -11,6 +11,7 @@ pub(super) mod number;
 mod ordinary;
 pub(super) mod proposals;
 mod sections;
+pub(super) mod status;
 
 use std::io::{self, Write};
 

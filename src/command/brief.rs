@@ -2,9 +2,8 @@
 
 use rayon::ThreadPoolBuilder;
 
-use super::failure::Failure;
-use crate::command::FollowSettings;
-use crate::command::run::apps;
+use super::Settings;
+use super::run::{Failure, apps};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::pipeline::follow::Asked;
@@ -20,9 +19,9 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    /// Reads the files that the settings name.
-    pub(super) fn read(settings: &FollowSettings) -> Result<Self, Failure> {
-        // A pool that is gone when the rules are there: following takes one thread.
+    /// Reads the files that the settings name. `windows`: requests count that are something only where they are many.
+    pub(super) fn read(settings: &Settings, windows: bool) -> Result<Self, Failure> {
+        // A pool that is gone when the rules are there: whoever reads what comes in takes one thread.
         let rules = match ThreadPoolBuilder::new().build() {
             Ok(pool) => pool.install(|| load(&settings.rules))?,
             Err(_) => load(&settings.rules)?,
@@ -35,13 +34,13 @@ impl Brief {
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             unlisted: false,
-            windows: true,
+            windows,
         };
         Ok(Self { rules, scope, apps })
     }
 
     /// What is asked of the lines.
-    pub(super) fn asked<'a>(&'a self, settings: &'a FollowSettings) -> Asked<'a> {
+    pub(super) fn asked<'a>(&'a self, settings: &'a Settings) -> Asked<'a> {
         Asked {
             rules: &self.rules,
             scope: &self.scope,

@@ -1,0 +1,133 @@
+//! `probewatch report`: what came since the last run, as a folder of reports that is there whole or not at all.
+//!
+//! Everything that can be wrong with the command is found before the first line is read. What is read counts as reported
+//! from the moment the state says so; what stands on disk then and what does not is put right by the next run.
+
+mod desk;
+mod edition;
+mod failure;
+mod group;
+mod status;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::desk::{Desk, Read};
+use self::edition::Editions;
+use self::failure::Failure;
+use super::{Exit, ReportSettings, Task, message, signals, stdout};
+use crate::archive::{Access, Archive, Run};
+use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
+
+/// The state's name in its folder: other commands keep theirs beside it.
+const NAME: &str = "report";
+
+/// What was not seen for so long is new again.
+const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
+/// Reports what came since the last run.
+#[must_use]
+pub fn run(settings: &ReportSettings) -> Exit {
+    let done = match settings.task {
+        Task::Run => report(settings),
+        Task::DryRun => rehearse(settings),
+        Task::Status => status::print(settings, dir(settings)),
+    };
+    done.unwrap_or_else(|failure| failure.tell())
+}
+
+fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
+    let stop = signals::listen();
+    let group = settings.group.as_deref().map(group::number).transpose()?;
+    let desk = Desk::new(settings, &stop)?;
+    let folder = match settings.wait {
+        true => StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())?,
+        false => StateFolder::open(dir(settings), NAME, settings.state.insecure)?,
+    };
+    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?;
+    if settings.state.reset {
+        folder.reset()?;
+    }
+    let known: Option<Ledger> = folder.load()?;
+    archive.settle(known.as_ref().and_then(|ledger| ledger.run.as_ref()))?;
+    let mut ledger = desk.ledger(known.as_ref());
+    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    if let Some(exit) = stop.exit() {
+        return Err(Failure::Stopped(exit));
+    }
+    ledger.logs.forget_absent(desk::is_there, desk.now(), KEEP_ABSENT);
+    let mut editions = Editions::new(&desk, &increment, &problems, &notes, &ledger);
+    if editions.is_empty() {
+        if known.as_ref() != Some(&ledger) {
+            folder.save(&ledger)?;
+        }
+        return Ok(tell(&problems));
+    }
+    let number = archive.last_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
+    let mut staging = archive.stage(number)?;
+    editions.write(&mut staging, &archive, number, &mut ledger)?;
+    let run = staging.finish()?;
+    ledger.seen.prune(desk.now().cast_signed(), REMEMBER);
+    ledger.sites.prune(desk.now().cast_signed(), REMEMBER);
+    ledger.run = Some(run.clone());
+    // From here on it is reported, whatever happens.
+    folder.save(&ledger)?;
+    publish(&archive, &run, &desk)?;
+    let exit = tell(&problems);
+    Ok(print(editions.mail().as_deref(), exit))
+}
+
+/// Puts a run's folders in their place, and deletes those that are too old.
+fn publish(archive: &Archive, run: &Run, desk: &Desk<'_>) -> Result<(), Failure> {
+    archive.publish(run)?;
+    archive.prune(desk.settings.keep, desk.started())?;
+    Ok(())
+}
+
+/// Says what a run would report, and changes nothing.
+fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
+    let stop = signals::listen();
+    let desk = Desk::new(settings, &stop)?;
+    let known: Option<Ledger> = match settings.state.reset {
+        true => None,
+        false => StateFolder::peek(dir(settings), NAME, settings.state.insecure)?,
+    };
+    let mut ledger = desk.ledger(known.as_ref());
+    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    if let Some(exit) = stop.exit() {
+        return Err(Failure::Stopped(exit));
+    }
+    let pages = Editions::new(&desk, &increment, &problems, &notes, &ledger).pages(&mut ledger)?;
+    let exit = tell(&problems);
+    let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
+    match stdout::print(&text) {
+        Exit::Success => Ok(exit),
+        failed => Ok(failed),
+    }
+}
+
+/// Names what could not be read, and says how the run ends.
+fn tell(problems: &[(PathBuf, String)]) -> Exit {
+    for (path, what) in problems {
+        message::error(&format!("{}: {}", message::shown(&path.to_string_lossy()), message::shown(what)));
+    }
+    if problems.is_empty() { Exit::Success } else { Exit::Damaged }
+}
+
+/// Prints the mail, if there is one. What cannot be printed stands in the folder.
+fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
+    match mail.map(stdout::print) {
+        None | Some(Exit::Success) => exit,
+        Some(failed) => failed,
+    }
+}
+
+/// The state's folder. There always: a run without one is refused before.
+fn dir(settings: &ReportSettings) -> &Path {
+    settings.state.dir.as_deref().unwrap_or(Path::new("."))
+}
+
+/// The reports' folder. There where anything is written: a run without one is refused before.
+fn out(settings: &ReportSettings) -> &Path {
+    settings.out.as_deref().unwrap_or(Path::new("."))
+}
