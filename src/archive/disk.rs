@@ -24,8 +24,12 @@ type Result<T> = std::result::Result<T, ArchiveError>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code, reason = "tests look at it"))]
 pub(super) enum Call {
-    /// Puts an entry into a folder, or takes one out.
-    Entry,
+    /// Puts an entry into a folder.
+    Add,
+    /// Takes an entry from a folder, or puts it there, as it is.
+    Move,
+    /// Takes an entry away for good.
+    Remove,
     /// Changes a file, or the rights to something.
     Change,
     /// Makes it last.
@@ -68,7 +72,7 @@ impl Folder {
 
     /// Makes a folder in it.
     pub(super) fn make(&self, name: &str, access: Access) -> Result<Self> {
-        let made = pass(Call::Entry, self.fd()).and_then(|()| mkdirat(&self.fd, name, PRIVATE)).and_then(|()| self.open(name));
+        let made = pass(Call::Add, self.fd()).and_then(|()| mkdirat(&self.fd, name, PRIVATE)).and_then(|()| self.open(name));
         let folder = Self { fd: made.map_err(|error| self.failed("make", name, error))?, path: self.path(name) };
         folder.admit(access).map_err(|error| self.failed("set the rights of", name, error))?;
         Ok(folder)
@@ -97,7 +101,7 @@ impl Folder {
     /// Makes a file in it.
     pub(super) fn create(&self, name: &str, access: Access) -> Result<NewFile> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = pass(Call::Entry, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
+        let made = pass(Call::Add, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
         let file = NewFile(File::from(made.map_err(|error| self.failed("make", name, error))?));
         let mode = Mode::from_raw_mode(access.file_mode());
         set_rights(file.0.as_fd(), access.group, mode).map_err(|error| self.failed("set the rights of", name, error))?;
@@ -156,13 +160,13 @@ impl Folder {
 
     /// Moves an entry to another folder on the same file system.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        let done = pass(Call::Entry, self.fd()).and_then(|()| pass(Call::Entry, to.fd()));
+        let done = pass(Call::Move, self.fd()).and_then(|()| pass(Call::Move, to.fd()));
         done.and_then(|()| renameat(&self.fd, name, &to.fd, new)).map_err(|error| to.failed("put in its place", new, error))
     }
 
     /// Makes a symbolic link. Some file systems know none and say so: then there is none.
     pub(super) fn link(&self, target: &str, name: &str) -> Result<()> {
-        match pass(Call::Entry, self.fd()).and_then(|()| symlinkat(target, &self.fd, name)) {
+        match pass(Call::Add, self.fd()).and_then(|()| symlinkat(target, &self.fd, name)) {
             Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS) => Ok(()),
             done => done.map_err(|error| self.failed("make", name, error)),
         }
@@ -180,7 +184,7 @@ impl Folder {
 
     fn remove_entry(&self, name: &std::ffi::OsStr, depth: usize) -> Result<()> {
         let failed = |error| self.failed("remove", name, error);
-        let unlink = |flags| match pass(Call::Entry, self.fd()).and_then(|()| unlinkat(&self.fd, name, flags)) {
+        let unlink = |flags| match pass(Call::Remove, self.fd()).and_then(|()| unlinkat(&self.fd, name, flags)) {
             Err(Errno::NOENT) => Ok(()),
             done => done.map_err(failed),
         };

@@ -92,3 +92,73 @@ fn time(text: &str, form: &[u8]) -> Option<DateTime> {
     let date = Date::new(part(0, 4), small(4)?, small(6)?).ok()?;
     DateTime::new(date.year(), date.month(), date.day(), small(8)?, small(10)?, small(12)?, 0).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seconds(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn names_of_runs() {
+        assert_eq!(run_folder(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
+        assert_eq!(run_folder(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
+        assert_eq!(run_folder(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
+    }
+
+    #[test]
+    fn what_is_not_exactly_ours_is_not_ours() {
+        let others = [
+            "",
+            "latest",
+            "000000-20261121T000500Z",
+            "00012-20261121T000500Z",
+            "0000012-20261121T000500Z",
+            "+00012-20261121T000500Z",
+            "000012-20261121T000500",
+            "000012-20261321T000500Z",
+            "000012-20261121T240500Z",
+            "000012-20261121t000500z",
+            "9999999999999999-20261121T000500Z",
+            "2026-02-29",
+            "2026-1-01 ",
+            "2026-11-20T24",
+            "2026-11-20 13",
+            "2026/11/20",
+            "２０26-11",
+        ];
+        for other in others {
+            assert_eq!(Name::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_later_is_the_greater() {
+        let name = |text: &str| Name::parse(text).unwrap();
+        assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
+        assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
+        assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
+        let age = |text: &str, now| name(text).age(seconds(now)).as_secs();
+        assert_eq!(age("000012-20261121T000500Z", 1_795_219_600), 100);
+        assert_eq!((age("2026-11-20", 1_795_219_500), age("2026-11-20T13", 1_795_219_500)), (300, 36_300));
+        assert_eq!(age("2026-11-22", 1_795_219_500), 0, "what is to come has no age");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(number in 1..1_000_000_000_000_000_u64, time in 0..253_402_300_799_u64) {
+            let text = run_folder(number, seconds(time));
+            let read = Name::parse(&text);
+            prop_assert!(matches!(read, Some(Name::Run { number: n, .. }) if n == number), "{}", text);
+            prop_assert_eq!(read.map(|name| name.age(seconds(time + 7)).as_secs()), Some(7));
+        }
+
+        #[test]
+        fn any_text_is_read_or_not(text: String, almost in "[0-9]{4,7}-[0-9]{2,8}[T-][0-9]{2,6}Z?") {
+            let _ = (Name::parse(&text), Name::parse(&almost));
+        }
+    }
+}

@@ -51,6 +51,10 @@ fn open(dir: &Path) -> StateFolder {
     try_open(dir, false).unwrap()
 }
 
+fn load(folder: &StateFolder) -> Result<Option<State>, StateError> {
+    folder.load()
+}
+
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -81,18 +85,18 @@ fn dir_of_this_process() -> PathBuf {
 fn keeps_the_last_that_was_saved() {
     let (_room, dir) = room();
     let folder = open(&dir);
-    assert_eq!(folder.load().unwrap(), None, "the first run");
+    assert_eq!(load(&folder).unwrap(), None, "the first run");
     for rules in [3, 9, 0, 5] {
         folder.save(&state(rules)).unwrap();
-        assert_eq!(folder.load().unwrap(), Some(state(rules)));
+        assert_eq!(load(&folder).unwrap(), Some(state(rules)));
     }
     drop(folder);
-    assert_eq!(open(&dir).load().unwrap(), Some(state(5)));
+    assert_eq!(load(&open(&dir)).unwrap(), Some(state(5)));
     assert_eq!(names(&dir), ["follow.json", "follow.lock"]);
     let folder = open(&dir);
     folder.reset().unwrap();
     folder.reset().unwrap();
-    assert_eq!(folder.load().unwrap(), None);
+    assert_eq!(load(&folder).unwrap(), None);
 }
 
 #[test]
@@ -126,7 +130,7 @@ fn one_run_at_a_time() {
     StateFolder::open(&dir, "report", false).unwrap();
     folder.save(&state(1)).unwrap();
     drop(folder);
-    assert_eq!(open(&dir).load().unwrap(), Some(state(1)));
+    assert_eq!(load(&open(&dir)).unwrap(), Some(state(1)));
 }
 
 /// Runs as a process of its own: it is killed.
@@ -191,7 +195,7 @@ fn what_belongs_to_others_is_refused() {
     }
     let (_room, dir) = room();
     open(&dir).save(&state(1)).unwrap();
-    let refusal = |insecure| try_open(&dir, insecure).and_then(|folder| folder.load()).unwrap_err().to_string();
+    let refusal = |insecure| try_open(&dir, insecure).and_then(|folder| load(&folder)).unwrap_err().to_string();
     for (name, insecure, what) in [
         ("follow.json", true, "it belongs to another user (65534); run as that user"),
         ("follow.lock", true, "it belongs to another user (65534); delete it"),
@@ -201,7 +205,7 @@ fn what_belongs_to_others_is_refused() {
         assert!(refusal(insecure).contains(what), "{}", refusal(insecure));
         chown(dir.join(name), Some(0), None).unwrap();
     }
-    assert_eq!(open(&dir).load().unwrap(), Some(state(1)));
+    assert_eq!(load(&open(&dir)).unwrap(), Some(state(1)));
 }
 
 #[test]
@@ -221,7 +225,7 @@ fn a_folder_that_others_may_write_to_is_refused() {
     set_mode(&dir, 0o755);
     let link = room.path().join("link");
     symlink(&dir, &link).unwrap();
-    assert_eq!(open(&link).load().unwrap(), Some(state(1)), "the folder itself may be a link");
+    assert_eq!(load(&open(&link)).unwrap(), Some(state(1)), "the folder itself may be a link");
 }
 
 #[test]
@@ -251,7 +255,7 @@ fn a_state_that_is_a_link_is_refused() {
             fs::remove_file(&target).unwrap();
         }
         symlink(&target, folder.path()).unwrap();
-        let refusal = folder.load().unwrap_err();
+        let refusal = load(&folder).unwrap_err();
         assert!(matches!(refusal, StateError::Insecure { .. }));
         assert!(
             refusal.to_string().ends_with("follow.json: it is a symbolic link; delete it, or start as on the first run with --reset-state")
@@ -259,9 +263,9 @@ fn a_state_that_is_a_link_is_refused() {
         assert_eq!(target.exists(), there);
     }
     folder.save(&state(3)).unwrap();
-    assert!(!target.exists() && folder.load().unwrap() == Some(state(3)), "a link that comes later is replaced, not followed");
+    assert!(!target.exists() && load(&folder).unwrap() == Some(state(3)), "a link that comes later is replaced, not followed");
     set_mode(folder.path(), 0o664);
-    assert!(folder.load().unwrap_err().to_string().contains("others may write to it (mode 0664); take their rights away (chmod 600)"));
+    assert!(load(&folder).unwrap_err().to_string().contains("others may write to it (mode 0664); take their rights away (chmod 600)"));
 }
 
 #[test]
@@ -283,7 +287,7 @@ fn a_damaged_state_is_kept_and_never_passed_over() {
     for (bytes, what) in cases {
         fs::write(folder.path(), &bytes).unwrap();
         for _ in 0..2 {
-            let refusal = folder.load().unwrap_err();
+            let refusal = load(&folder).unwrap_err();
             assert!(matches!(refusal, StateError::Damaged { .. }), "{refusal:?}");
             let message = refusal.to_string();
             assert!(message.starts_with(&format!("{}: ", folder.path().display())) && message.contains(what), "{message}");
@@ -294,7 +298,7 @@ fn a_damaged_state_is_kept_and_never_passed_over() {
         }
     }
     folder.reset().unwrap();
-    assert_eq!(folder.load().unwrap(), None);
+    assert_eq!(load(&folder).unwrap(), None);
     assert_eq!(names(&dir), ["follow.json.bad", "follow.lock"]);
 }
 
@@ -305,7 +309,7 @@ fn what_a_killed_run_left_is_removed() {
     let (left, target) = (dir.join("follow.json.tmp"), room.path().join("target"));
     fs::write(&target, "text").unwrap();
     fs::write(&left, "half").unwrap();
-    assert_eq!(open(&dir).load().unwrap(), Some(state(1)));
+    assert_eq!(load(&open(&dir)).unwrap(), Some(state(1)));
     assert_eq!(names(&dir), ["follow.json", "follow.lock"]);
     symlink(&target, &left).unwrap();
     drop(open(&dir));
@@ -342,7 +346,7 @@ fn save_past_the_size_limit() {
     let error = folder.save(&state(9)).unwrap_err();
     assert!(matches!(error, StateError::Failed { step: "write", .. }));
     assert!(error.to_string().ends_with("follow.json: file too large; raise the file size limit (ulimit -f)"), "{error}");
-    assert_eq!(folder.load().unwrap(), Some(state(8)));
+    assert_eq!(load(&folder).unwrap(), Some(state(8)));
 }
 
 #[test]
@@ -353,7 +357,7 @@ fn a_failed_write_changes_nothing() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     assert_eq!(names(&dir), ["follow.json", "follow.lock"]);
     let folder = open(&dir);
-    assert_eq!(folder.load().unwrap(), Some(state(8)));
+    assert_eq!(load(&folder).unwrap(), Some(state(8)));
     room.close().unwrap();
     assert!(matches!(folder.save(&state(9)), Err(StateError::Failed { .. })), "the folder is gone");
 }
@@ -385,7 +389,7 @@ fn killed_at_any_instant_it_is_the_old_or_the_new() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let state = open(&dir).load().unwrap().unwrap();
+        let state = load(&open(&dir)).unwrap().unwrap();
         assert_eq!(state.checkpoints, vec![checkpoint(state.rules % 1_000_000); 50]);
         assert!(!dir.join("follow.json.tmp").exists());
     }
@@ -427,7 +431,7 @@ fn whatever_fails_the_state_is_whole() {
         assert_eq!(said, message.replace("STATE", &dir.join("follow.json").display().to_string()), "{fault}: {text}");
         let left = dir.join("follow.json.tmp").exists();
         assert!(message.is_empty() || !left, "{fault}: only a killed run leaves something");
-        assert_eq!(open(&dir).load().unwrap(), Some(state(rules)), "{fault}");
+        assert_eq!(load(&open(&dir)).unwrap(), Some(state(rules)), "{fault}");
         assert_eq!(names(&dir), ["follow.json", "follow.lock"], "{fault}");
     }
 }

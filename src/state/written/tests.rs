@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::source::{Checkpoint, Fingerprint};
+use crate::state::State;
 use crate::state::tests::checkpoint;
 
 fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
@@ -58,7 +59,7 @@ fn of_version(version: u32, body: &str) -> Vec<u8> {
 #[test]
 fn other_versions_and_forms_are_refused() {
     let body = r#"{"rules":1,"checkpoints":[]}"#;
-    assert_eq!(decode(&of_version(1, body)).unwrap(), State { rules: 1, ..State::default() });
+    assert_eq!(decode::<State>(&of_version(1, body)).unwrap(), State { rules: 1, ..State::default() });
     let cases = [
         (Vec::new(), "the state is damaged: the file is empty"),
         (vec![0; 4096], "the state is damaged, or this is none: it does not begin as one"),
@@ -71,14 +72,14 @@ fn other_versions_and_forms_are_refused() {
         (of_version(1, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
     ];
     for (bytes, message) in cases {
-        let refusal = decode(&bytes).unwrap_err();
+        let refusal = decode::<State>(&bytes).unwrap_err();
         assert!(refusal.starts_with(message), "{refusal}");
     }
     let mut edited = of_version(1, body);
     let digit = edited.iter().rposition(|b| *b == b'1').unwrap();
     edited[digit] = b'2';
     assert_eq!(
-        decode(&edited).unwrap_err(),
+        decode::<State>(&edited).unwrap_err(),
         format!("the state is damaged: its checksum should be {}", checksum(1, br#"{"rules":2,"checkpoints":[]}"#))
     );
 }
@@ -88,7 +89,7 @@ fn a_hundred_thousand_logs_are_no_more_than_that() {
     let state = State { checkpoints: (0..100_000).map(checkpoint).collect(), ..State::default() };
     let bytes = encode(&state).unwrap();
     assert!(bytes.len() < 200 * state.checkpoints.len(), "{}", bytes.len());
-    assert!(decode(&bytes).unwrap() == state);
+    assert!(decode::<State>(&bytes).unwrap() == state);
 }
 
 proptest! {
@@ -102,26 +103,26 @@ proptest! {
         let mut bytes = encode(&state).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
-        prop_assert!(decode(&bytes).is_err());
+        prop_assert!(decode::<State>(&bytes).is_err());
     }
 
     #[test]
     fn no_cut_passes_for_a_state(state in states(), at: prop::sample::Index, rest: Vec<u8>) {
         let bytes = encode(&state).unwrap();
         let cut = &bytes[..at.index(bytes.len())];
-        prop_assert!(decode(cut).is_err());
+        prop_assert!(decode::<State>(cut).is_err());
         let mut torn = [cut, &rest].concat();
-        prop_assert!(torn == bytes || decode(&torn).is_err());
+        prop_assert!(torn == bytes || decode::<State>(&torn).is_err());
         torn.resize(bytes.len(), 0);
-        prop_assert!(torn == bytes || decode(&torn).is_err());
+        prop_assert!(torn == bytes || decode::<State>(&torn).is_err());
     }
 
     #[test]
     fn any_bytes_are_refused_or_read(bytes: Vec<u8>) {
-        let _ = decode(&bytes);
-        let _ = decode(&[HEAD, b"1", CHECKSUM, &bytes].concat());
+        let _ = decode::<State>(&bytes);
+        let _ = decode::<State>(&[HEAD, b"1", CHECKSUM, &bytes].concat());
         if let Ok(text) = std::str::from_utf8(&bytes) {
-            let _ = decode(&of_version(1, text));
+            let _ = decode::<State>(&of_version(1, text));
         }
     }
 }
