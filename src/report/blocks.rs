@@ -123,6 +123,18 @@ impl Block {
         }
     }
 
+    /// The same in a word or two.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.verdict {
+            Verdict::Candidate | Verdict::LeftOut => "could",
+            Verdict::Sheltered(_) => "must not",
+            Verdict::Unclear => "unclear",
+            Verdict::Served => "a visitor?",
+            Verdict::Ordinary => "costly",
+        }
+    }
+
     /// The network's text, as firewalls take it.
     #[must_use]
     pub fn network_text(&self) -> String {
@@ -258,3 +270,6 @@ fn network(client: Client<'_>) -> Option<IpNet> {
         Network::Text(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,7 +95,7 @@ fn listed(before: &str, words: &[String]) -> Option<String> {
 }
 
 fn asked_most(page: &Page<'_>) -> Option<String> {
-    let row = *words::asked_most(page.report, 1).first()?;
+    let (row, _) = *words::asked_most(page.report, 1).first()?;
     let share = match (row.hits, page.report.totals.sum.hits) {
         (hits, all) if hits == all => format!("all {}", counted(all, "probe", "probes")),
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),

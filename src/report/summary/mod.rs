@@ -6,6 +6,8 @@
 mod candidates;
 mod mail;
 mod page;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::io::{self, Write};

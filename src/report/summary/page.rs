@@ -6,9 +6,10 @@ use std::io::{self, Write};
 
 use super::words::Answered;
 use super::{Page, candidates, words};
-use crate::news::Kind;
+use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
 use crate::report::model::{Campaign, Row};
+use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::style::{PLAIN, Pen};
 use crate::report::table::layout::{Cell, Column, Grid, write_wrapped};
@@ -109,11 +110,12 @@ fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let rows = words::asked_most(page.report, ROWS);
     let classes = |row: &Row<'_>| facts::classes(page.report.rule_set, &row.rules).join(", ");
     let grid = Grid::of(&rows)
-        .column(Column::number("hits"), |row| Cell::new(grouped(row.hits)))
-        .column(Column::text("client"), |row| Cell::new(row.key.client().map(facts::client).unwrap_or_default()))
-        .column(Column::number("paths").rank(1), |row| Cell::new(grouped(row.paths)))
-        .column(Column::number("answered").rank(2), |row| Cell::new(grouped(row.answered)))
-        .column(Column::text("looks for").rank(3).flexible(12), |row| Cell::new(classes(row)));
+        .column(Column::number("hits"), |(row, _)| Cell::new(grouped(row.hits)))
+        .column(Column::text("client"), |(row, _)| Cell::new(row.key.client().map(facts::client).unwrap_or_default()))
+        .column(Column::number("paths").rank(1), |(row, _)| Cell::new(grouped(row.paths)))
+        .column(Column::number("answered").rank(2), |(row, _)| Cell::new(grouped(row.answered)))
+        .column(Column::text("to block").rank(3), |(_, block)| Cell::new(block.map(Block::word).unwrap_or_default()))
+        .column(Column::text("looks for").rank(4).flexible(12), |(row, _)| Cell::new(classes(row)));
     section("WHO ASKED MOST", &grid, page.report.clients.len(), "clients.csv", out)
 }
 

@@ -6,9 +6,10 @@ use std::cmp::Reverse;
 
 use super::Page;
 use crate::finding::RuleId;
-use crate::news::Kind;
+use crate::report::blocks::Block;
 use crate::report::mask::shown;
 use crate::report::model::{Input, Report, Row};
+use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::sanitize::text;
 use crate::report::table::answered::{self, Answer};
@@ -51,10 +52,11 @@ fn is_at(key: &str, path: &str) -> bool {
     key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
 }
 
-/// The clients that asked most.
-pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<&'r Row<'r>> {
-    let mut rows: Vec<_> = report.clients.iter().collect();
-    rows.sort_by_key(|row| Reverse(row.hits));
+/// The clients that asked most, and what was made of each where somebody asked whom one could block.
+pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<(&'r Row<'r>, Option<&'r Block>)> {
+    let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
+    let mut rows: Vec<_> = report.clients.iter().zip(judged).collect();
+    rows.sort_by_key(|(row, _)| Reverse(row.hits));
     rows.truncate(most);
     rows
 }
