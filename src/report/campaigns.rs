@@ -24,11 +24,10 @@ pub(super) fn of<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Campaig
     let tally = material.tally;
     let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
     let found = campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
+    let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
-        found.iter().enumerate().flat_map(|(number, one)| one.clients.iter().map(move |client| (*client, number))).collect();
-    let paths: Vec<HashMap<u32, Severity>> =
-        found.iter().map(|one| one.paths.iter().map(|path| (*path, Severity::Info)).collect()).collect();
-    let mut sums: Vec<Sum<'_, 'a>> = found.iter().zip(paths).map(|(list, paths)| Sum { list, paths, items: Vec::new() }).collect();
+        lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
+    let mut sums: Vec<Sum<'_, 'a>> = found.iter().map(Sum::of).collect();
     for item in items {
         if let Some(number) = of_client.get(&item.view.client) {
             sums[*number].add(item);
@@ -52,14 +51,19 @@ fn counts(material: &Material<'_>, item: &Item<'_>) -> bool {
 /// A list, and the hits for its paths by its clients.
 struct Sum<'c, 'a> {
     list: &'c context::Campaign,
-    /// The worst that each path was asked for.
-    paths: HashMap<u32, Severity>,
+    /// The worst hit for each path.
+    worst: HashMap<u32, Severity>,
     items: Vec<&'c Item<'a>>,
 }
 
 impl<'c, 'a> Sum<'c, 'a> {
+    fn of(list: &'c context::Campaign) -> Self {
+        let worst = list.paths.iter().map(|path| (*path, Severity::Info)).collect();
+        Self { list, worst, items: Vec::new() }
+    }
+
     fn add(&mut self, item: &'c Item<'a>) {
-        if let Some(worst) = self.paths.get_mut(&item.view.path) {
+        if let Some(worst) = self.worst.get_mut(&item.view.path) {
             *worst = (*worst).max(item.severity);
             self.items.push(item);
         }
@@ -85,12 +89,11 @@ impl<'c, 'a> Sum<'c, 'a> {
         })
     }
 
-    /// Of the worst paths the first by text.
+    /// The worst paths, the longest of equals: `/` and other short ones are on every list.
     fn sample_paths(&self, material: &Material<'a>) -> Vec<&'a [u8]> {
-        let mut paths = self.list.paths.clone();
-        // Stable: they come sorted by text.
-        paths.sort_by_key(|path| Reverse(self.paths[path]));
-        paths.into_iter().take(SAMPLES).map(|path| material.tally.path(path)).collect()
+        let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], material.tally.path(*path))).collect();
+        paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
+        paths.into_iter().take(SAMPLES).map(|(_, path)| path).collect()
     }
 }
 
@@ -107,3 +110,6 @@ fn key(material: &Material<'_>, paths: &[u32]) -> String {
     }
     format!("{:012x}", hash.digest() >> 16)
 }
+
+#[cfg(test)]
+mod tests;

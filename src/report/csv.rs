@@ -212,6 +212,16 @@ mod tests {
     }
 
     #[test]
+    fn what_answered_has_the_columns_of_pairs() {
+        let rules = fixture::rules();
+        let mut report = fixture::report(rules);
+        report.answered[0].sample.target = b"=1+1";
+        let mut out = Vec::new();
+        write_answered(&report, &mut out).unwrap();
+        insta::assert_snapshot!("answered", String::from_utf8(out).unwrap());
+    }
+
+    #[test]
     fn a_row_without_a_time_or_client_is_no_shorter() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);

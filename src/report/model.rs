@@ -243,7 +243,7 @@ pub struct Campaign<'a> {
     pub first_time: Option<LogTime>,
     /// The latest hit.
     pub last_time: Option<LogTime>,
-    /// Up to three of the paths, of the worst hits first.
+    /// Up to three of the paths: those of the worst hits, and of these the longest.
     pub sample_paths: Vec<&'a [u8]>,
     /// Of the most severe hits the earliest.
     pub sample: Sample<'a>,
