@@ -13,7 +13,8 @@ use super::facts;
 use super::mask::shown;
 use super::model::{Campaign, Key, Report, Row, Sample};
 use crate::finding::Severity;
-use crate::news::{Kind, Seen};
+pub use crate::news::Kind;
+use crate::news::Seen;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
