@@ -215,6 +215,70 @@ bytes each, and with those paths, by some 250 bytes each.
 
 Precedence and exit codes are those of 'probewatch scan --help'.";
 
+/// After `merge -h`.
+pub(super) const MERGE_SHORT: &str = "\
+Examples:
+  probewatch merge web1.json web2.json
+  probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
+
+'probewatch merge --help' says more, and lists the exit codes.";
+
+/// After `merge --help`.
+pub(super) const MERGE_LONG: &str = "\
+Examples:
+  Two machines as one:
+    probewatch scan -f json -o web1.json web1/access.log
+    probewatch scan -f json -o web2.json web2/access.log
+    probewatch merge web1.json web2.json
+  A month, a row a client, from the folders that 'probewatch report' wrote:
+    probewatch merge -f csv --by client -o month.csv /srv/reports/2026-11-*/
+  A report that can be merged again:
+    probewatch merge -f json -o week.json monday.json tuesday.json wednesday.json
+
+What comes of it:
+  The bytes that one scan of all the logs would have given, in whatever order and groups reports are
+  added up. Logs of the same path are one, unless their reports name different machines. Secrets are
+  masked in reports, and stay so. Hits of a rule that this probewatch does not know are told as the
+  report has it, with a warning.
+
+Exit codes:
+  0    everything was read and written
+  1    only with --fail-on: something at or above its level was found
+  2    the command line, the environment, the configuration, a rule or a report is wrong
+  3    finished, but the reports tell of input that was damaged or unreadable
+  4    the output could not be written
+  141  nobody reads standard output any more";
+
+/// After `diff -h`.
+pub(super) const DIFF_SHORT: &str = "\
+Examples:
+  probewatch diff yesterday.json today.json
+  probewatch diff -f csv /srv/reports/2026-11-19 /srv/reports/2026-11-20
+
+'probewatch diff --help' says more.";
+
+/// After `diff --help`.
+pub(super) const DIFF_LONG: &str = "\
+Examples:
+  What is new today?
+    probewatch diff yesterday.json today.json
+  Only what answers, from high on, for a program:
+    probewatch diff -f json --min-severity high --outcome answered old.json new.json
+  Two days as 'probewatch report --daily' wrote them:
+    probewatch diff /srv/reports/2026-11-19 /srv/reports/2026-11-20
+
+What is compared:
+  Both reports are told anew, by the same rules and with the same flags, so what differs lies in the
+  logs. A row is an answer (a path that answered, its host in front), a rule, a path or a client; its
+  change is new, more, fewer or gone. Two reports that say the same give 'No difference.', a CSV of
+  the header alone, or an empty list.
+
+Exit codes:
+  0    compared, whatever came of it
+  2    the command line, the environment, the configuration, a rule or a report is wrong
+  4    the output could not be written
+  141  nobody reads standard output any more";
+
 /// After `rules --help`.
 pub(super) const RULES: &str = "\
 Examples:

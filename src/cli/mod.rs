@@ -7,6 +7,7 @@ pub mod explain;
 pub mod follow;
 mod help;
 pub mod learn;
+pub mod merge;
 pub mod own;
 mod refusal;
 pub mod report;
@@ -23,6 +24,7 @@ use clap_complete::Shell;
 use self::explain::ExplainArgs;
 use self::follow::FollowArgs;
 use self::learn::LearnArgs;
+use self::merge::{DiffArgs, MergeArgs};
 use self::own::OwnArgs;
 use self::report::ReportArgs;
 use self::rules::RulesCommand;
@@ -64,6 +66,17 @@ pub enum Command {
     /// Propose rules for unlisted paths that probers ask for
     #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
     Learn(Box<LearnArgs>),
+    /// Add up reports of many machines or days
+    ///
+    /// Counts add, firsts and lasts widen, and the context is decided anew from all of them: what a whole log shows, its parts show
+    /// together.
+    #[command(after_help = help::MERGE_SHORT, after_long_help = help::MERGE_LONG)]
+    Merge(Box<MergeArgs>),
+    /// Say what differs between two reports
+    ///
+    /// Answers, rules, paths and clients that are new, gone, or were met more or less often; what matters most comes first.
+    #[command(after_help = help::DIFF_SHORT, after_long_help = help::DIFF_LONG)]
+    Diff(Box<DiffArgs>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -98,7 +111,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "explain" | "learn" => documented(command),
+        "scan" | "follow" | "report" | "explain" | "learn" | "merge" | "diff" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -121,6 +134,8 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
         Command::Report(args) => report(*args, here),
         Command::Explain(args) => explain(*args, here),
         Command::Learn(args) => learn(*args, here),
+        Command::Merge(args) => merge(*args, here),
+        Command::Diff(args) => diff(*args, here),
         Command::Rules(asked) => rules(asked, here),
         Command::Completions { shell } => command::completions::run(self::command(), shell),
         Command::Man { only } => command::man::run(self::command(), only.as_deref()),
@@ -166,6 +181,22 @@ fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
     let settings = layered_own(shared, own.into(), here).and_then(|(shared, own)| config::learn_settings(shared, own.learn, here));
     match settings {
         Ok(settings) => command::learn::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn merge(args: MergeArgs, here: &Surroundings) -> Exit {
+    let (reports, shared) = args.split();
+    match layered(shared, here).and_then(|asked| config::merge_settings(reports, asked)) {
+        Ok(settings) => command::merge::run(&settings),
+        Err(error) => refused(error),
+    }
+}
+
+fn diff(args: DiffArgs, here: &Surroundings) -> Exit {
+    let ([old, new], shared) = args.split();
+    match layered(shared, here).and_then(|asked| config::diff_settings(old, new, asked)) {
+        Ok(settings) => command::diff::run(&settings),
         Err(error) => refused(error),
     }
 }

@@ -2,14 +2,17 @@
 
 mod brief;
 pub mod completions;
+pub mod diff;
 mod exit;
 pub mod explain;
 pub mod follow;
 pub mod learn;
 pub mod man;
+pub mod merge;
 pub mod message;
 mod progress;
 pub mod report;
+mod reports;
 pub mod rules;
 mod run;
 pub mod scan;
@@ -20,4 +23,6 @@ mod statistics;
 pub mod stdout;
 
 pub use exit::Exit;
-pub use settings::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};
+pub use settings::{
+    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+};

@@ -17,8 +17,10 @@ use super::{Exit, Settings, message, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
+use crate::merge::MergeError;
 use crate::pipeline::{self, Job, Scan};
 use crate::report::Format;
+use crate::report::evidence::EvidenceError;
 use crate::report::model::Input;
 use crate::report::sink::{Sink, SinkError};
 use crate::rules::{RuleError, RuleSet};
@@ -40,6 +42,10 @@ pub(super) enum Failure {
     Sink(#[from] SinkError),
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
     Spool(io::Error),
+    #[error("{} {source}", path.display())]
+    Unreadable { path: PathBuf, source: EvidenceError },
+    #[error(transparent)]
+    Merge(#[from] MergeError),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
     Threads { threads: usize, source: rayon::ThreadPoolBuildError },
     #[error("stopped")]
@@ -60,6 +66,8 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Rules(_)
+            | Self::Unreadable { .. }
+            | Self::Merge(_)
             | Self::NoApp { .. }
             | Self::NoMatch(_)
             | Self::OutputIsInput { .. }

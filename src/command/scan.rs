@@ -54,7 +54,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         allow: &scope.allow,
     };
     let context = Context::of(&material);
-    let mut report = pool.install(|| build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings)));
+    let mut report = pool.install(|| build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.top)));
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     tell_notices(settings, &scan, &found);
@@ -73,11 +73,11 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     })
 }
 
-fn wanted(settings: &Settings) -> Wanted {
-    let is = |by: By| settings.by.unwrap_or_default() == by;
-    let shown = |by: By| settings.by.is_none_or(|b| b == by);
-    let most = settings.top;
-    match settings.format {
+/// The rows that a report in this format needs.
+pub(super) fn wanted(format: Format, by: Option<By>, most: Option<usize>) -> Wanted {
+    let is = |row: By| by.unwrap_or_default() == row;
+    let shown = |row: By| by.is_none_or(|b| b == row);
+    match format {
         Format::Ndjson => Wanted::default(),
         Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most },
         Format::Csv => {
@@ -86,11 +86,11 @@ fn wanted(settings: &Settings) -> Wanted {
         Format::Table => Wanted {
             answered: true,
             // The section of pairs says how many there are, so all are made.
-            pairs: settings.by == Some(By::Pair),
+            pairs: by == Some(By::Pair),
             clients: shown(By::Client),
             paths: shown(By::Path),
             rules: shown(By::Rule),
-            most: if settings.by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
         },
     }
 }

@@ -158,3 +158,50 @@ pub struct LearnSettings {
     /// Where the proposals go as rules; `-` is standard output.
     pub emit_rules: Option<PathBuf>,
 }
+
+/// What `merge` and `diff` both need to know: how reports are told again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetoldSettings {
+    /// Which rules.
+    pub rules: RuleChoice,
+    /// Apps that run on every site.
+    pub apps: Vec<String>,
+    /// Report from this level on.
+    pub min_severity: Severity,
+    /// Keep only these outcomes; all where empty.
+    pub outcomes: Vec<Outcome>,
+    /// What to print.
+    pub format: Format,
+    /// Rows in each section; `None` is the format's own default.
+    pub top: Option<usize>,
+    /// Where to print it; `None` is standard output.
+    pub output: Option<PathBuf>,
+    /// When to colour.
+    pub color: Color,
+    /// No notices on standard error; errors stay.
+    pub quiet: bool,
+}
+
+/// Everything `merge` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeSettings {
+    /// The reports, or the folders they lie in; `-` is standard input.
+    pub reports: Vec<PathBuf>,
+    /// What a row of a CSV is; for a table the one section to print, all where `None`.
+    pub by: Option<By>,
+    /// Exit 1 when something at or above this was found.
+    pub fail_on: Option<Severity>,
+    /// How they are told again.
+    pub retold: RetoldSettings,
+}
+
+/// Everything `diff` needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffSettings {
+    /// The report before, or the folder it lies in.
+    pub old: PathBuf,
+    /// The report after, or the folder it lies in.
+    pub new: PathBuf,
+    /// How they are told again.
+    pub retold: RetoldSettings,
+}

@@ -11,7 +11,7 @@ pub mod value;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::surroundings::{Surroundings, stdin_is_given};
@@ -23,7 +23,9 @@ use crate::cli::state::StateArgs;
 use crate::cli::words::{FailOn, LogFormatWord, Switch};
 use crate::command::explain::Question;
 use crate::command::message::shown;
-use crate::command::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};
+use crate::command::{
+    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+};
 use crate::finding::Severity;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
@@ -105,6 +107,9 @@ pub enum Error {
     /// `learn` has no hits to print one by one.
     #[error("learn does not print ndjson")]
     NoNdjson,
+    /// A report has counts, not lines.
+    #[error("{0} does not print ndjson: a report holds no lines")]
+    NoLines(&'static str),
     /// The report and the rules would be written over each other.
     #[error("the report and --emit-rules would both go to {place}")]
     OnePlace {
@@ -132,7 +137,7 @@ impl Error {
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or --dry-run to write nothing"),
             Self::NoPeriod => Some("type --daily or --hourly too, or leave --timezone out"),
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
-            Self::NoNdjson => Some("type -f table, -f csv or -f json"),
+            Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
             Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
         }
@@ -315,6 +320,46 @@ fn state_settings(asked: StateArgs) -> StateSettings {
         reset: asked.reset_state.unwrap_or(false),
         insecure: asked.insecure_state.unwrap_or(false),
     }
+}
+
+/// The settings of a `merge` of these reports.
+///
+/// # Errors
+///
+/// [`Error::NoLines`].
+pub fn merge_settings(reports: Vec<PathBuf>, asked: ScanArgs) -> Result<MergeSettings, Error> {
+    let by = asked.output.by;
+    let fail_on = asked.selection.fail_on.and_then(|FailOn(level)| level);
+    Ok(MergeSettings { reports, by, fail_on, retold: retold_settings("merge", asked)? })
+}
+
+/// The settings of a `diff` of these reports.
+///
+/// # Errors
+///
+/// [`Error::NoLines`].
+pub fn diff_settings(old: PathBuf, new: PathBuf, asked: ScanArgs) -> Result<DiffSettings, Error> {
+    Ok(DiffSettings { old, new, retold: retold_settings("diff", asked)? })
+}
+
+fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSettings, Error> {
+    let quiet = asked.quiet();
+    let ScanArgs { rules, selection, output, .. } = asked;
+    let format = output.format.unwrap_or_default();
+    if format == Format::Ndjson {
+        return Err(Error::NoLines(command));
+    }
+    Ok(RetoldSettings {
+        rules: rule_choice(rules),
+        apps: selection.app,
+        min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
+        outcomes: selection.outcome,
+        format,
+        top: selection.top.map(value::Count::get),
+        output: output.output.filter(|path| path != Path::new("-")),
+        color: output.color.unwrap_or_default(),
+        quiet,
+    })
 }
 
 /// The rules that were asked for.

@@ -3,6 +3,7 @@
 //! The columns are a promise: they may grow at the end, never move. Every cell goes through [`guard`], so that no
 //! spreadsheet takes one for a formula.
 
+pub(super) mod diff;
 pub(super) mod proposals;
 
 use std::borrow::Cow;

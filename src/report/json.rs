@@ -3,6 +3,7 @@
 //! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
 //! over the same input, and builds no tree in memory: rows go out as they are met.
 
+pub(super) mod diff;
 pub(super) mod proposals;
 mod rows;
 

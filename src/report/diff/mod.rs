@@ -1,1 +1,133 @@
-//! What differs between two reports.
+//! What differs between two reports: what answers now and did not, which rules, paths and clients came, went, or were met more
+//! or less often.
+//!
+//! Both are told by the same rules and in the same context, so that what differs lies in the logs. Counts only; a report says the
+//! rest.
+
+mod side;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+pub use self::side::Side;
+use self::side::Thing;
+use super::{Format, View, csv, json, table};
+use crate::finding::Severity;
+
+/// What a row is about. What matters most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A path that answered, with its host in front where one is logged.
+    Answer,
+    /// A rule.
+    Rule,
+    /// A path.
+    Path,
+    /// A client.
+    Client,
+}
+
+impl Kind {
+    /// Every kind, in the order of the rows.
+    pub const ALL: [Self; 4] = [Self::Answer, Self::Rule, Self::Path, Self::Client];
+
+    /// The word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Rule => "rule",
+            Self::Path => "path",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// How it changed. What matters most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It was not there.
+    New,
+    /// There are more hits.
+    More,
+    /// There are fewer.
+    Fewer,
+    /// It is not there any more.
+    Gone,
+}
+
+impl Change {
+    /// The word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::More => "more",
+            Self::Fewer => "fewer",
+            Self::Gone => "gone",
+        }
+    }
+
+    fn of(before: u64, after: u64) -> Option<Self> {
+        match (before, after) {
+            (same, other) if same == other => None,
+            (0, _) => Some(Self::New),
+            (_, 0) => Some(Self::Gone),
+            _ if after > before => Some(Self::More),
+            _ => Some(Self::Fewer),
+        }
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it is about.
+    pub kind: Kind,
+    /// Which, fit for an output.
+    pub key: String,
+    /// How it changed.
+    pub change: Change,
+    /// The worst it was, before or after.
+    pub severity: Severity,
+    /// Hits before; of an answer those that were answered.
+    pub before: u64,
+    /// Hits after.
+    pub after: u64,
+}
+
+/// What differs, most important first.
+#[must_use]
+pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
+    let mut both: BTreeMap<&Thing, [(Severity, u64); 2]> = BTreeMap::new();
+    for (side, at) in [(old, 0), (new, 1)] {
+        for (thing, (severity, hits)) in side.things() {
+            both.entry(thing).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
+        }
+    }
+    let row = |(thing, [before, after]): (&Thing, [(Severity, u64); 2])| {
+        let change = Change::of(before.1, after.1)?;
+        Some(Row { kind: thing.kind(), key: thing.shown(), change, severity: before.0.max(after.0), before: before.1, after: after.1 })
+    };
+    let mut rows: Vec<Row> = both.into_iter().filter_map(row).collect();
+    // Of rows that are alike in all this the order of their keys stays.
+    rows.sort_by_key(|row| (row.kind, row.change, Reverse(row.severity), Reverse(row.before.abs_diff(row.after))));
+    rows
+}
+
+/// Writes what differs to `out` in the format of the view.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub fn render<W: Write>(rows: &[Row], view: &View, out: &mut W) -> io::Result<()> {
+    match view.format {
+        Format::Csv => csv::diff::write(rows, view.top, out),
+        Format::Json => json::diff::write(rows, view.top, out),
+        Format::Table | Format::Ndjson => table::diff::write(rows, view, out),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -35,8 +35,8 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => Ok(Evidence { machine: document.machine, period: document.period, ..evidence }),
-        None if document.version.is_none() => Err(EvidenceError::Foreign("it has no schema_version".into())),
-        None => Err(EvidenceError::Cut),
+        None if document.is_cut => Err(EvidenceError::Cut),
+        None => Err(EvidenceError::Foreign("it has no evidence, and no word of it".into())),
     }
 }
 
@@ -49,6 +49,8 @@ struct Document<'r> {
     period: Option<String>,
     rebuild: Option<Rebuild<'r>>,
     evidence: Option<Evidence>,
+    /// It says that it has none.
+    is_cut: bool,
     /// Why it is not read on, where that is not the parser's business.
     refused: Option<EvidenceError>,
 }
@@ -115,6 +117,7 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                         return Err(A::Error::custom("evidence stands twice, or before who wrote it"));
                     };
                     self.evidence = map.next_value_seed(Lists(rebuild))?;
+                    self.is_cut = self.evidence.is_none();
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;

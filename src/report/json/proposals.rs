@@ -8,12 +8,15 @@ use serde::Serialize;
 use serde_json::ser::Serializer as JsonSerializer;
 
 use super::rows::RowLines;
-use super::{GENERATED_BY, InputObject, SCHEMA_VERSION, input};
+use super::{GENERATED_BY, InputObject, input};
 use crate::finding::Severity;
 use crate::report::facts::first;
 use crate::report::proposals::{Proposal, Proposals};
 use crate::report::sanitize::text;
 use crate::time::LogTime;
+
+/// Counts the additions to the document.
+const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'a> {

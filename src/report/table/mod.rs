@@ -5,6 +5,7 @@
 
 mod accounting;
 pub(super) mod answered;
+pub(super) mod diff;
 pub(super) mod headline;
 pub(super) mod layout;
 pub(super) mod number;
