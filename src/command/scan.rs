@@ -54,7 +54,9 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         allow: &scope.allow,
     };
     let context = Context::of(&material);
-    let mut report = pool.install(|| build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.top)));
+    let mut report = pool.install(|| {
+        build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.top))
+    });
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     tell_notices(settings, &scan, &found);

@@ -64,7 +64,7 @@ impl Side {
         side
     }
 
-    fn add(&mut self, thing: Thing, severity: Severity, hits: u64) {
+    pub(super) fn add(&mut self, thing: Thing, severity: Severity, hits: u64) {
         let (worst, sum) = self.things.entry(thing).or_insert((severity, 0));
         *worst = severity.max(*worst);
         *sum += hits;
