@@ -13,7 +13,7 @@ use crate::pipeline;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::Report;
 use crate::report::sink::Sink;
-use crate::report::{By, Format, TABLE_ROWS, View, hit, ndjson, render};
+use crate::report::{By, Format, TABLE_ROWS, View, approximate, hit, ndjson, render};
 use crate::rules::{AllowList, load};
 
 /// Scans the logs and prints the report.
@@ -60,6 +60,9 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     tell_notices(settings, &scan, &found);
+    if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
+        message::notice(&approximate::sentence(bound));
+    }
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.severity;
     let times = statistics::Times { ready, read, built: report.elapsed };

@@ -1,1 +1,191 @@
-//! tests
+//! Whatever was let go, and however parts were put together: no sum is wrong, and every bound holds.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{Budget, Place, Tally};
+use crate::finding::{Findings, Hit, RuleId};
+use crate::names::Names;
+
+/// What is asked: who, for what, the status, and whether a rule names it.
+type Request = (u8, u8, u16, bool);
+
+const SMALL: Budget = Budget { cells: 40, clients: 24 };
+
+fn client(number: u8) -> String {
+    format!("192.0.2.{number}")
+}
+
+/// The exact tally of some requests, as a worker has it.
+fn part(requests: &[Request], chunk: u64) -> Tally {
+    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
+    let rules = names.rules.number(&[RuleId(0)][..], Box::from);
+    for (line, &(who, what, status, is_hit)) in (0..).zip(requests) {
+        let client = names.clients.number(client(who).as_bytes());
+        findings.askers.push(client);
+        if is_hit {
+            let mut hit = Hit::at(line, u64::from(line) * 100);
+            (hit.client, hit.rules, hit.status, hit.exposes) = (client, rules, Some(status), true);
+            hit.path = names.paths.number(format!("/{what}").as_bytes(), Box::from);
+            findings.push(hit, b"a line");
+        }
+    }
+    tally.absorb(&findings, Place { input: 0, chunk, offset: 0, line: 0 });
+    tally.named(names)
+}
+
+/// Puts parts together, in an order that `picks` says; each keeps to the budget.
+fn together(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
+    let bounded = |part| {
+        let mut tally = Tally::bounded(budget);
+        tally.merge(part);
+        tally
+    };
+    let mut tallies: Vec<Tally> = parts.into_iter().map(bounded).collect();
+    let mut picks = picks.iter().cycle();
+    while tallies.len() > 1 {
+        let taken = tallies.swap_remove(picks.next().map_or(0, |pick| pick.index(tallies.len())));
+        let into = picks.next().map_or(0, |pick| pick.index(tallies.len()));
+        tallies[into].merge(taken);
+    }
+    tallies.pop().unwrap_or_default()
+}
+
+type Sums<K> = BTreeMap<K, u64>;
+
+/// Hits by pair, client and path, and requests by client.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct Counted {
+    pairs: Sums<(String, String)>,
+    clients: Sums<String>,
+    paths: Sums<String>,
+    requests: Sums<String>,
+    statuses: Sums<Option<u16>>,
+}
+
+fn truth(requests: &[Request]) -> Counted {
+    let mut truth = Counted::default();
+    for &(who, what, status, is_hit) in requests {
+        let (client, path) = (client(who), format!("/{what}"));
+        *truth.requests.entry(client.clone()).or_default() += 1;
+        if is_hit {
+            *truth.pairs.entry((client.clone(), path.clone())).or_default() += 1;
+            *truth.clients.entry(client).or_default() += 1;
+            *truth.paths.entry(path).or_default() += 1;
+            *truth.statuses.entry(Some(status)).or_default() += 1;
+        }
+    }
+    truth
+}
+
+fn counted(tally: &Tally) -> Counted {
+    let mut counted = Counted::default();
+    let client = |number| tally.client(number).to_string();
+    let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
+    for view in tally.cells() {
+        let hits = view.cell.hits;
+        *counted.statuses.entry(view.status).or_default() += hits;
+        if !view.is_rest() {
+            *counted.pairs.entry((client(view.client), path(view.path))).or_default() += hits;
+        }
+        if view.client != Names::REST {
+            *counted.clients.entry(client(view.client)).or_default() += hits;
+        }
+    }
+    for view in tally.cells().filter(|view| view.path != Names::REST).chain(tally.path_cells()) {
+        *counted.paths.entry(path(view.path)).or_default() += view.cell.hits;
+    }
+    for (number, count) in (0..).zip(tally.client_counts()) {
+        *counted.requests.entry(client(number)).or_default() += count.requests;
+    }
+    counted
+}
+
+/// No key is above the truth, and none below by more than its error, or the floor where it is not there.
+fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: impl Fn(&K) -> Option<u64>) {
+    for key in counted.keys() {
+        assert!(truth.contains_key(key) || counted[key] == 0, "nobody asked: {key:?}");
+    }
+    for (key, &hits) in truth {
+        let lower = counted.get(key).copied().unwrap_or(0);
+        let most = lower + error(key).unwrap_or(floor);
+        assert!(lower <= hits && hits <= most, "{key:?}: {hits} is not within {lower}..={most}");
+        assert!(hits <= floor || error(key).is_some(), "{key:?} has {hits} and is not there; the floor is {floor}");
+    }
+}
+
+fn check_all(requests: &[Request], tally: &Tally, budget: Budget) {
+    let (truth, counted, floor) = (truth(requests), counted(tally), tally.floor());
+    assert_eq!(truth.statuses, counted.statuses, "sums of all hits are exact");
+    let mut errors = BTreeMap::new();
+    for view in tally.cells().filter(|view| !view.is_rest()) {
+        let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
+        assert!(errors.insert(key, view.cell.error).is_none_or(|error| error == view.cell.error), "a pair has one error");
+    }
+    check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
+    let count = |client: &String| {
+        let number = tally.number_of(crate::client::Client::parse(client.as_bytes()))?;
+        tally.client_counts().get(number as usize)
+    };
+    check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));
+    check(&truth.requests, &counted.requests, floor.requests, |client| Some(count(client)?.missed));
+    check(&truth.paths, &counted.paths, floor.paths, |path| Some(tally.path_error(tally.names.paths.find(path.as_bytes())?)));
+    let hits: u64 = truth.pairs.values().sum();
+    // Two statuses make two cells of a pair at most.
+    assert!(floor.pairs * (budget.pairs() as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.pairs);
+    assert!(floor.clients * (budget.folded().min(budget.heavy_clients()) as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.clients);
+    assert!(floor.requests * budget.heavy_clients() as u64 <= requests.len() as u64);
+    assert!(floor.paths * (budget.folded() as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.paths);
+    let bound = tally.bound();
+    assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
+    assert!(tally.len() <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{} cells", tally.len());
+}
+
+/// A few ask a lot, and many a little.
+fn request() -> impl Strategy<Value = Request> {
+    let few_or_many = |few: u8, many: u8| prop_oneof![0..few, 0..many];
+    (few_or_many(4, 60), few_or_many(3, 90), prop_oneof![Just(404_u16), Just(200)], prop::bool::weighted(0.8))
+}
+
+proptest! {
+    #[test]
+    fn any_split_keeps_its_bounds(
+        parts in prop::collection::vec(prop::collection::vec(request(), 0..160), 1..12),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
+    ) {
+        let requests = parts.concat();
+        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        check_all(&requests, &tally, SMALL);
+    }
+
+    #[test]
+    fn up_to_the_budget_it_is_exact(
+        parts in prop::collection::vec(prop::collection::vec((0_u8..8, 0_u8..5, Just(404_u16), any::<bool>()), 0..160), 1..9),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 18),
+    ) {
+        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        prop_assert_eq!(tally.bound(), None);
+        prop_assert_eq!(counted(&tally), truth(&parts.concat()));
+    }
+}
+
+/// One client that asks for ever new paths, and one path that ever new clients ask for: no pair of them is large.
+#[test]
+fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
+    let rounds: Vec<Vec<Request>> =
+        (0..20).map(|round| (0..25).flat_map(|n| [(255, n * 10 + round % 10, 404, true), (n * 10 + round % 10, 255, 404, true)]).collect()).collect();
+    let tally = together((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
+    let (truth, counted) = (truth(&rounds.concat()), counted(&tally));
+    assert!(tally.bound().is_some());
+    assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
+}
+
+/// What answered is kept before what is as frequent and did not.
+#[test]
+fn answers_are_kept_first() {
+    let requests: Vec<Request> = (0..200).map(|n| (n % 20, n, if n % 50 == 0 { 200 } else { 404 }, true)).collect();
+    let tally = together(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
+    let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_rest() == is_rest).count();
+    assert_eq!((answered(false), answered(true)), (4, 0));
+}

@@ -11,7 +11,7 @@ use crate::rig::{Rig, Run, line, spawn, wait};
 const ALLOWED: u64 = 64 << 10;
 
 /// Runs a command to its end; the run, and the most anonymous memory that was seen, in KiB.
-fn watched(command: &mut Command) -> (Run, u64) {
+pub(crate) fn watched(command: &mut Command) -> (Run, u64) {
     let mut child = spawn(command);
     let mut most = 0;
     // Nobody empties the pipes meanwhile: the reports of these tests are short.

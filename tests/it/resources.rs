@@ -115,7 +115,8 @@ fn j7_editors_of_another_system_change_nothing() {
 
 #[test]
 fn j9_very_many_clients_and_paths() {
-    const LINES: u32 = 200_000;
+    // As many as are told apart without doubt.
+    const LINES: u32 = 100_000;
     let rig = Rig::new();
     let mut text = String::new();
     for n in 0..LINES {
@@ -125,7 +126,7 @@ fn j9_very_many_clients_and_paths() {
     rig.file("access.log", text);
     let run = rig.run(["scan", "-f", "json", "-j2", "access.log"]);
     let report = run.json();
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!((run.code, &report["approximate"]), (0, &serde_json::Value::Null), "{}", run.stderr);
     for count in ["hits", "clients", "paths"] {
         assert_eq!(report["totals"][count], LINES, "{count}");
     }

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use super::Page;
 use super::layout::{Cell, Column, Grid, write_wrapped};
 use super::number::{counted, grouped, seconds, size};
+use crate::report::approximate::sentence;
 use crate::report::model::{Input, Report};
 use crate::report::sanitize::text;
 use crate::report::style::{BOLD, DIM, WARNING};
@@ -30,6 +31,9 @@ pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &
     if report.totals.without_time > 0 {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+    }
+    if let Some(bound) = &report.approximate {
+        page.note(&sentence(bound), out)?;
     }
     let sum = &report.totals.sum;
     let last = format!("{}, {} in {}", counted(sum.lines, "line", "lines"), size(sum.bytes), seconds(report.elapsed));

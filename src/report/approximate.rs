@@ -1,0 +1,41 @@
+//! What a report that is not exact says of itself to a person, in one sentence or two.
+//!
+//! Counts nothing, and knows no budget.
+
+use super::model::Approximate;
+use super::table::number::{counted, grouped};
+
+/// By how much which rows may be too low.
+#[must_use]
+pub fn sentence(bound: &Approximate) -> String {
+    let most: Vec<_> = [("a client and a path", bound.pairs), ("a client", bound.clients), ("a path", bound.paths)]
+        .into_iter()
+        .map(|(of, hits)| format!("{} of {of}", grouped(hits)))
+        .collect();
+    let requests = if bound.requests > 0 { format!(", and {} of a client", counted(bound.requests, "request", "requests")) } else { String::new() };
+    let rest = if bound.rest_hits > 0 {
+        format!(" {} in no row of a client and a path.", counted(bound.rest_hits, "hit is", "hits are"))
+    } else {
+        String::new()
+    };
+    format!(
+        "Approximate: there was more to tell apart than memory is spent on. Sums are exact; a row may be too low by up to this many hits: {}{requests}.{rest}",
+        most.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_by_how_much() {
+        let bound = Approximate { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1 };
+        assert_eq!(
+            sentence(&bound),
+            "Approximate: there was more to tell apart than memory is spent on. Sums are exact; a row may be too low by up to this many hits: \
+             1,200 of a client and a path, 3 of a client, 0 of a path. 1 hit is in no row of a client and a path."
+        );
+        assert!(sentence(&Approximate { requests: 4, rest_hits: 0, ..bound }).ends_with("0 of a path, and 4 requests of a client."));
+    }
+}
