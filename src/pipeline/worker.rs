@@ -117,3 +117,51 @@ impl Worker {
 pub(super) fn own<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Findings;
+    use crate::tally::Place;
+
+    const PLACE: Place = Place { input: 0, chunk: 0, offset: 0, line: 0 };
+
+    /// What a worker finds in requests of these clients.
+    fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {
+        let mut scratch = workers.scratch(0);
+        let askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
+        let underway = workers.underway(0, &scratch);
+        (Findings { askers, ..Findings::default() }, underway)
+    }
+
+    #[test]
+    fn numbers_stay_what_they_are_while_findings_are_underway() {
+        let workers = Workers::with_room(1, Some(Budget::STANDARD), Some(2));
+        let first = find(&workers, &["192.0.2.1", "192.0.2.2"]);
+        let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
+        for (findings, underway) in [second, first] {
+            assert!(!workers.scratch(0).names.is_empty(), "handed in before its findings were tallied");
+            workers.tally(0).absorb(&findings, PLACE);
+            drop(underway);
+            workers.make_room(0);
+        }
+        assert!(workers.scratch(0).names.is_empty(), "full, and not handed in");
+        let (findings, underway) = find(&workers, &["192.0.2.3"]);
+        workers.tally(0).absorb(&findings, PLACE);
+        drop(underway);
+        let tally = workers.into_tally();
+        let mut counts: Vec<_> = (0..).zip(tally.client_counts()).map(|(n, count)| (tally.client(n).to_string(), count.requests)).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [("192.0.2.1".to_owned(), 1), ("192.0.2.2".to_owned(), 2), ("192.0.2.3".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn without_a_budget_all_stays_where_it_is() {
+        let workers = Workers::new(1, None);
+        let (findings, underway) = find(&workers, &["192.0.2.1"]);
+        workers.tally(0).absorb(&findings, PLACE);
+        drop(underway);
+        workers.make_room(0);
+        assert_eq!(workers.scratch(0).names.clients.len(), 1);
+    }
+}

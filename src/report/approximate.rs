@@ -12,7 +12,8 @@ pub fn sentence(bound: &Approximate) -> String {
         .into_iter()
         .map(|(of, hits)| format!("{} of {of}", grouped(hits)))
         .collect();
-    let requests = if bound.requests > 0 { format!(", and {} of a client", counted(bound.requests, "request", "requests")) } else { String::new() };
+    let requests =
+        if bound.requests > 0 { format!(", and {} of a client", counted(bound.requests, "request", "requests")) } else { String::new() };
     let rest = if bound.rest_hits > 0 {
         format!(" {} in no row of a client and a path.", counted(bound.rest_hits, "hit is", "hits are"))
     } else {

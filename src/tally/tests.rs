@@ -173,8 +173,9 @@ proptest! {
 /// One client that asks for ever new paths, and one path that ever new clients ask for: no pair of them is large.
 #[test]
 fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
-    let rounds: Vec<Vec<Request>> =
-        (0..20).map(|round| (0..25).flat_map(|n| [(255, n * 10 + round % 10, 404, true), (n * 10 + round % 10, 255, 404, true)]).collect()).collect();
+    let rounds: Vec<Vec<Request>> = (0..20)
+        .map(|round| (0..25).flat_map(|n| [(255, n * 10 + round % 10, 404, true), (n * 10 + round % 10, 255, 404, true)]).collect())
+        .collect();
     let tally = together((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
     let (truth, counted) = (truth(&rounds.concat()), counted(&tally));
     assert!(tally.bound().is_some());

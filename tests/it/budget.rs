@@ -89,7 +89,8 @@ fn j1_what_is_heavy_is_right_however_many_there_are() {
         within(of(&row(&report, "clients", &[("client", "198.51.100.1")])["hits"]), spread(20), &bound["clients"]);
         within(of(&row(&report, "paths", &[("path", "/everyone/.env")])["hits"]), spread(30), &bound["paths"]);
         // The rows that come first are the heavy ones, in the same order whoever counted.
-        let first: Vec<_> = report["pairs"].as_array().unwrap().iter().take(HEAVY as usize).map(|row| row["path"].as_str().unwrap()).collect();
+        let first: Vec<_> =
+            report["pairs"].as_array().unwrap().iter().take(HEAVY as usize).map(|row| row["path"].as_str().unwrap()).collect();
         assert!(first.iter().all(|path| path.starts_with("/heavy")), "{first:?}");
         // N / M: 40,000 cells of pairs stay whatever comes.
         assert!(of(&bound["pairs"]) * 40_000 <= lines, "{bound}");
