@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, FromArgMatches};
 
 use super::*;
-use crate::cli::follow::FollowOwnArgs;
 use crate::cli::report::ReportOwnArgs;
 use crate::input::Mmap;
 use crate::report::{Color, Format};
@@ -110,9 +109,8 @@ fn own_flags() -> clap::Command {
 /// Something to say with each flag that `scan` does not have, and that is not its default.
 fn own_sample(name: &str) -> &'static str {
     match name {
-        "from-start" | "reset-state" | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run" | "status" => {
-            "true"
-        }
+        "from-start" | "reset-state" | "insecure-state" | "poll" | "tui" | "daily" | "hourly" | "always" | "wait" | "dry-run"
+        | "status" => "true",
         "state" | "exec" | "alert-file" | "syslog" | "emit-rules" | "out" | "group" | "machine" => "x",
         "poll-interval" | "quiet-for" | "cooldown" | "keep" => "7s",
         "fold" => "off",
@@ -127,7 +125,7 @@ fn own_sample(name: &str) -> &'static str {
 
 #[test]
 fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
-    let (paths, here) = (|| flags(&["x"]), here(&[]));
+    let (paths, set, here) = (|| flags(&["x"]), here, here(&[]));
     let given = OwnArgs {
         state: StateArgs { state: Some("s".into()), ..StateArgs::default() },
         report: ReportOwnArgs { out: Some("o".into()), daily: Some(true), ..ReportOwnArgs::default() },
@@ -153,7 +151,7 @@ fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
         assert_eq!(typed.clone().or(OwnArgs::default()), typed, "{name} is lost above another layer");
         assert_eq!(OwnArgs::default().or(typed.clone()), typed, "{name} is lost below another layer");
         let variable = format!("PROBEWATCH_{}", name.to_uppercase().replace('-', "_"));
-        assert_eq!(environment::read(&super::tests::here(&[(&variable, value)]).variables).expect("fine").1, typed, "{variable}");
+        assert_eq!(environment::read(&set(&[(&variable, value)]).variables).expect("fine").1, typed, "{variable}");
         assert_eq!(file::parse_own(&line).expect("fine"), typed, "{line}");
         if name != "daily" {
             assert_ne!(settings(typed), settings(OwnArgs::default()), "{name} changes nothing");

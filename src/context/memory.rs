@@ -142,7 +142,8 @@ mod tests {
         }
         let given = memory.given(Site::Host(b"a.example"), 200, Some(512)).unwrap();
         assert_eq!((given.paths.len(), &given.classes[..]), (PATHS, &["vcs".to_owned(), "env".to_owned()][..]));
-        let others = [(Site::Log(b"a.example"), 200, Some(512)), (Site::Host(b"a.example"), 206, Some(512)), (Site::Host(b"a.example"), 200, None)];
+        let others =
+            [(Site::Log(b"a.example"), 200, Some(512)), (Site::Host(b"a.example"), 206, Some(512)), (Site::Host(b"a.example"), 200, None)];
         for (site, status, bytes) in others {
             assert_eq!(memory.given(site, status, bytes), None);
         }

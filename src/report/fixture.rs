@@ -288,7 +288,6 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
             Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
         ],
         catch_all: vec![CatchAll { site: b"app.example", status: 200, bytes: Some(612), paths: 14, hits: 31 }],
-        campaigns: vec![],
         elapsed: Duration::from_millis(312),
         evidence: None,
     }
@@ -323,7 +322,6 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         apps: Vec::new(),
         allowed: Vec::new(),
         catch_all: vec![],
-        campaigns: vec![],
         elapsed: Duration::from_millis(3),
         evidence: None,
     }

@@ -2,8 +2,8 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
-pub mod blocks;
 pub mod approximate;
+pub mod blocks;
 pub mod build;
 mod campaigns;
 pub mod context;

@@ -12,11 +12,11 @@ use rayon::ThreadPool;
 
 use super::failure::Failure;
 use crate::block::{self, Guard, PROC_NET};
+use crate::command::ReportSettings;
 use crate::command::brief::Brief;
 use crate::command::message::{self, shown};
 use crate::command::run::pool;
 use crate::command::signals::Stop;
-use crate::command::ReportSettings;
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::increment::{Increment, Reading, increment};
 use crate::state::Ledger;

@@ -18,7 +18,7 @@ use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::{Input, Report};
 use crate::report::news::{self, News, news};
 use crate::report::summary::{self, Page};
-use crate::report::{By, Format, View, evidence, render, write_answered};
+use crate::report::{By, Format, View, approximate, evidence, render, write_answered};
 use crate::rules::{AllowList, RuleSet};
 use crate::source::SourceText;
 use crate::state::Ledger;
@@ -112,7 +112,7 @@ impl<'r> Editions<'r> {
             let page = self.with_report(&edition, &self.sums(part), ledger, |report, ledger| {
                 let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
-                summary::write_page(&self.page(&edition, report, &news), &mut page)?;
+                summary::write_page(&self.page(&edition, report, &news, &notes(&edition, report)), &mut page)?;
                 Ok(page)
             })?;
             pages.extend(page);
@@ -160,7 +160,7 @@ impl<'r> Editions<'r> {
             let Some(merged) = merged else { return Ok((this.fill(edition, staging, report, ledger)?, None)) };
             // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
             let news = news(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
-            let mail = this.mail_of(&this.page(edition, report, &news))?;
+            let mail = this.mail_of(&this.page(edition, report, &news, &notes(edition, report)))?;
             Ok((mail, Some(this.whole(merged, report, edition)?)))
         })?;
         self.due += usize::from(mail.is_some());
@@ -203,7 +203,8 @@ impl<'r> Editions<'r> {
         put(staging, "answered.csv", |out| write_answered(report, out))?;
         let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
         put(staging, "new.csv", |out| news::write_csv(&news, out))?;
-        let page = self.page(edition, report, &news);
+        let notes = notes(edition, report);
+        let page = self.page(edition, report, &news, &notes);
         put(staging, "summary.txt", |out| summary::write_page(&page, out))?;
         let view = View { format: Format::Json, ..View::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
@@ -262,7 +263,7 @@ impl<'r> Editions<'r> {
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>]) -> Page<'p> {
+    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
         Page {
             report,
             news,
@@ -270,7 +271,7 @@ impl<'r> Editions<'r> {
             machine: Some(&self.desk.machine),
             is_first: self.is_first,
             folder: &edition.folder,
-            notes: &edition.notes,
+            notes,
             level: self.desk.settings.notify_level.unwrap_or(Severity::Critical),
         }
     }
@@ -286,6 +287,11 @@ impl<'r> Editions<'r> {
         }
         notes
     }
+}
+
+/// What a reader ought to know besides, of the report too.
+fn notes(edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
+    edition.notes.iter().cloned().chain(report.approximate.as_ref().map(approximate::sentence)).collect()
 }
 
 /// Remembers which period is the newest.

@@ -43,7 +43,9 @@ impl Failure {
             Self::Run(failure) => failure.exit(),
             Self::State(StateError::Held { .. }) | Self::Archive(ArchiveError::Held { .. }) => Exit::Locked,
             Self::State(StateError::Insecure { .. } | StateError::Damaged { .. }) | Self::Group(_) => Exit::Usage,
-            Self::State(StateError::Failed { .. }) | Self::Archive(_) | Self::Earlier { .. } | Self::Sum { .. } | Self::Write(_) => Exit::Output,
+            Self::State(StateError::Failed { .. }) | Self::Archive(_) | Self::Earlier { .. } | Self::Sum { .. } | Self::Write(_) => {
+                Exit::Output
+            }
             Self::Stopped(exit) => *exit,
         }
     }

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use super::words::Answered;
 use super::{Page, candidates, words};
+use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
 use crate::report::model::{Campaign, Row};
-use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::style::{PLAIN, Pen};
 use crate::report::table::layout::{Cell, Column, Grid, write_wrapped};

@@ -39,6 +39,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
     let row = &report.pairs[0];
     Campaign {
+        answered: 0,
         key: "c0ffee01".into(),
         clients: 6,
         networks: 5,

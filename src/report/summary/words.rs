@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 
 use super::Page;
 use crate::finding::RuleId;
+use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::mask::shown;
 use crate::report::model::{Input, Report, Row};
-use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::sanitize::text;
 use crate::report::table::answered::{self, Answer};
