@@ -22,6 +22,7 @@ mod live_view;
 mod memory;
 mod outputs;
 mod packed;
+mod report;
 mod resources;
 mod rig;
 mod rules_cli;

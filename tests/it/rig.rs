@@ -67,7 +67,7 @@ impl Rig {
     }
 
     /// Any program, in the folder, with nothing of ours in its environment.
-    fn program(&self, name: &str) -> Command {
+    pub(crate) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PROBEWATCH_")) {
@@ -136,13 +136,7 @@ impl Run {
     /// The JSON report, with its sums checked.
     pub(crate) fn json(&self) -> Value {
         let report: Value = serde_json::from_slice(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", self.text(), self.stderr));
-        for sums in report["inputs"].as_array().unwrap().iter().chain([&report["totals"]]) {
-            let of = |name: &str| sums[name].as_u64().unwrap();
-            assert_eq!(of("lines"), of("parsed") + of("unparsed") + of("oversized") + of("skipped") + of("pending"), "{sums}");
-        }
-        let pairs: u64 = report["pairs"].as_array().unwrap().iter().map(|row| row["hits"].as_u64().unwrap()).sum();
-        let rest = report["approximate"]["rest_hits"].as_u64().unwrap_or(0);
-        assert_eq!(pairs + rest, report["totals"]["hits"].as_u64().unwrap());
+        assert_conserved(&report);
         report
     }
 
@@ -162,8 +156,19 @@ pub(crate) fn skip(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}: {why}");
 }
 
+/// Every line of every input went somewhere, and no hit is missing in the rows.
+pub(crate) fn assert_conserved(report: &Value) {
+    for sums in report["inputs"].as_array().unwrap().iter().chain([&report["totals"]]) {
+        let of = |name: &str| sums[name].as_u64().unwrap();
+        assert_eq!(of("lines"), of("parsed") + of("unparsed") + of("oversized") + of("skipped") + of("pending"), "{sums}");
+    }
+    let pairs: u64 = report["pairs"].as_array().unwrap().iter().map(|row| row["hits"].as_u64().unwrap()).sum();
+    let rest = report["approximate"]["rest_hits"].as_u64().unwrap_or(0);
+    assert_eq!(pairs + rest, report["totals"]["hits"].as_u64().unwrap());
+}
+
 /// No control byte but the newline, no C1, nothing that turns the direction of writing, nothing invisible.
-fn assert_clean(bytes: &[u8]) {
+pub(crate) fn assert_clean(bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).expect("output is UTF-8");
     let bad = |c: &char| {
         (c.is_control() && *c != '\n') || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

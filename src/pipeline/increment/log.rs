@@ -16,7 +16,6 @@ use crate::time::Period;
 pub(super) struct Log {
     pub(super) path: PathBuf,
     pub(super) generation: u64,
-    pub(super) named: bool,
     pub(super) fresh: bool,
     /// Lines of it were read in an earlier run.
     pub(super) goes_on: bool,
@@ -40,7 +39,6 @@ impl Log {
         Self {
             path: piece.path.to_owned(),
             generation: piece.generation,
-            named: piece.named,
             fresh: piece.fresh,
             goes_on: piece.lines_before > 0,
             first_line: Vec::new(),

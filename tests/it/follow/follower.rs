@@ -17,7 +17,7 @@ use super::oracle::Hit;
 use crate::rig::Rig;
 
 /// Longer than anything takes on a busy machine.
-pub(super) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// How to be told of changes: woken by the system, and by looking again and again.
 pub(super) const MODES: [&[&str]; 2] = [&[], &["--poll", "--poll-interval", "100ms"]];

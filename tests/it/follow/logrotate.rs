@@ -14,14 +14,14 @@ use crate::rig::{Rig, finish, skip};
 const PLACES: [&str; 3] = ["/usr/sbin/logrotate", "/usr/local/sbin/logrotate", "/sbin/logrotate"];
 
 /// A configuration for the log of a rig.
-pub(super) struct Logrotate<'a> {
+pub(crate) struct Logrotate<'a> {
     rig: &'a Rig,
     program: &'static str,
 }
 
 impl<'a> Logrotate<'a> {
     /// Rotates `log/access.log` so; none where the program is missing, which is said.
-    pub(super) fn new(test: &str, rig: &'a Rig, directives: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str, rig: &'a Rig, directives: &str) -> Option<Self> {
         let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
             skip(test, "logrotate is not installed");
             return None;
@@ -35,7 +35,7 @@ impl<'a> Logrotate<'a> {
     }
 
     /// Rotates once.
-    pub(super) fn rotate(&self) {
+    pub(crate) fn rotate(&self) {
         let mut command = Command::new(self.program);
         command.args(["-f", "-s", "rotate.state", "rotate.conf"]).current_dir(self.rig.path(""));
         let start = Instant::now();

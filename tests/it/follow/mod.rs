@@ -4,10 +4,10 @@
 //! program that is missing, says so and is left out by name. Lines that a rotation destroyed are nobody's fault.
 
 mod actions;
-mod follower;
+pub(crate) mod follower;
 mod identity;
 mod lines;
-mod logrotate;
+pub(crate) mod logrotate;
 mod oracle;
 mod outlets;
 mod privilege;
@@ -67,6 +67,6 @@ fn mounting(test: &str, rig: &Rig, line: &str, args: &[&str]) -> Option<Command>
     Some(command)
 }
 
-fn works(command: &mut Command) -> bool {
+pub(crate) fn works(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }

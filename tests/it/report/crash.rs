@@ -1,0 +1,88 @@
+//! Killed at any moment (F1): the reports of all runs add up to exactly the lines written.
+//!
+//! The moments are random here, and every single call of the commit in `every_call`.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::rig::{Out, command};
+use super::site::Site;
+use crate::rig::{Dice, Rig};
+
+/// Rounds of the test; `CRASH_ROUNDS` says another number.
+const ROUNDS: u64 = 400;
+/// Kills come within this time, in microseconds, or within the time a run takes where that is longer.
+const WITHIN: u64 = 30_000;
+
+/// Writes, rotates and packs between runs that are killed, and adds up.
+fn killed(rounds: u64, args: &[&str], also_while_it_runs: bool) {
+    let rig = Rig::new();
+    let mut site = Site::new(&rig);
+    site.write(20);
+    let start = Instant::now();
+    site.run(args);
+    let within = WITHIN.max(start.elapsed().as_micros() as u64 * 5 / 4);
+    let (mut dice, mut kills) = (Dice::new(), 0);
+    for round in 0..rounds {
+        site.write(dice.below(20));
+        if round % 3 == 0 {
+            site.begin_line(10 + dice.below(60) as usize);
+        }
+        let rotates = round % 5 == 4;
+        if rotates && !also_while_it_runs {
+            rotate(&mut site);
+        }
+        let mut child = command(&rig, &Site::args(args)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if rotates && also_while_it_runs {
+            rotate(&mut site);
+        }
+        thread::sleep(Duration::from_micros(dice.below(within)));
+        // It may have ended before.
+        let _ = kill_process(Pid::from_child(&child), Signal::KILL);
+        let status = child.wait().unwrap();
+        kills += u64::from(status.signal() == Some(Signal::KILL.as_raw()));
+        assert!(status.code().is_none_or(|code| code == 0), "round {round}: {status}");
+        // What a reader sees is whole at any moment.
+        if round % 10 == 0 {
+            Out::visible(&rig.path("out"), 0o600);
+        }
+    }
+    assert!(kills * 8 > rounds, "{kills} of {rounds} runs were killed: this tests nothing");
+    site.finish_line();
+    site.run(args);
+    let out = site.settle(&format!("{kills} of {rounds} runs were killed"));
+    assert!(!out.folders.is_empty());
+}
+
+/// The old log is packed one rotation later, so that a server may still write to it.
+fn rotate(site: &mut Site<'_>) {
+    site.finish_line();
+    site.rotate();
+    site.write(2);
+    site.reopen();
+    site.pack(2);
+    site.write(1);
+}
+
+fn rounds() -> u64 {
+    std::env::var("CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
+}
+
+#[test]
+fn f1_kills_at_any_moment() {
+    killed(rounds(), &[], false);
+}
+
+#[test]
+fn f1_kills_at_any_moment_of_runs_that_replace_a_folder() {
+    killed(rounds() / 4, &["--daily"], false);
+}
+
+#[test]
+fn f1_kills_while_the_log_is_rotated() {
+    killed(rounds() / 4, &[], true);
+}

@@ -1,0 +1,281 @@
+//! Killed, and failed, at every single call of the commit (F2, F3, F21).
+//!
+//! A first run under `strace` tells the calls that change something. Then each is the last of a run of its own over the
+//! same files, which is killed before the call is made; the next run has to finish or to redo what is missing. What is
+//! between two calls that change nothing on the disk is one moment to it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::halt::{can_trace, output, traced, was_killed};
+use super::rig::{Out, Sums, picture};
+use super::site::Site;
+use crate::rig::{Rig, Run};
+
+/// Calls that change what is on the disk, or say that it is to stay. The question mark: not every machine has them all.
+const CALLS: &str = "trace=?open,?openat,?openat2,?creat,?mkdir,?mkdirat,?write,?pwrite64,?writev,?fsync,?fdatasync,?syncfs,?rename,\
+    ?renameat,?renameat2,?unlink,?unlinkat,?rmdir,?symlink,?symlinkat,?link,?linkat,?fchmod,?fchmodat,?fchmodat2,?chmod,?fchown,?fchownat,\
+    ?chown,?truncate,?ftruncate,?flock,?utimensat,?copy_file_range,?sendfile";
+
+/// A call of a run: its name, and the how manieth of its thread.
+type Point = (String, usize);
+
+/// The arguments of all runs here: one thread, so that each run makes the same calls.
+const ONE_THREAD: [&str; 1] = ["-j1"];
+
+/// Files from which a run starts again and again.
+struct Start {
+    rig: Rig,
+    args: Vec<&'static str>,
+    /// What the runs before have reported.
+    before: BTreeMap<String, Value>,
+}
+
+impl Start {
+    /// Before the first run of all: neither state nor folder.
+    fn first(args: &[&'static str]) -> Self {
+        let rig = Rig::new();
+        Site::new(&rig).write(10);
+        Self::here(rig, args)
+    }
+
+    /// After a run and a rotation, with old lines that are packed by now, and new ones.
+    fn later(args: &[&'static str]) -> Self {
+        let rig = Rig::new();
+        let mut site = Site::new(&rig);
+        site.write(10);
+        site.run(args);
+        site.write(5);
+        site.rotate();
+        site.reopen();
+        site.pack(1);
+        site.write(5);
+        Self::here(rig, args)
+    }
+
+    fn here(rig: Rig, args: &[&'static str]) -> Self {
+        let args = Site::args(&[args, &ONE_THREAD].concat());
+        let before = reports(&rig);
+        Self { rig, args, before }
+    }
+
+    /// The same files once more, elsewhere.
+    fn copy(&self) -> Rig {
+        let copy = Rig::new();
+        let status = Command::new("cp").args(["-a", "."]).arg(copy.path("")).current_dir(self.rig.path("")).status().unwrap();
+        assert!(status.success());
+        copy
+    }
+
+    /// The calls of a run that change something, in their order.
+    fn points(&self) -> Vec<Point> {
+        let rig = self.copy();
+        let out = output(&mut traced(&rig, &["-e", CALLS], &self.args));
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        points(&trace(&rig))
+    }
+
+    /// Runs over a copy with this injected; `None` for what it left when the point was not met.
+    fn run_into(&self, point: &Point, what: &str) -> (Rig, std::process::Output) {
+        let rig = self.copy();
+        let (which, inject) = (format!("trace={}", point.0), format!("inject={}:{what}:when={}", point.0, point.1));
+        let out = output(&mut traced(&rig, &["-e", &which, "-e", &inject], &self.args));
+        (rig, out)
+    }
+
+    /// Runs once more as if nothing had been; then all runs together have told each line once.
+    fn recover(&self, rig: &Rig, when: &str) {
+        let seen = self.seen(rig);
+        let run = crate::rig::finish(&mut super::rig::command(rig, &self.args));
+        assert_eq!(run.code, 0, "{when}: {}", run.stderr);
+        Out::read(rig);
+        let mut all = seen;
+        all.extend(reports(rig));
+        let expected = Sums::scanned(rig, &[&["all.log"][..], &super::rig::QUICK].concat());
+        Sums::of(all.values()).assert_same(&expected, when);
+        // And then there is nothing new.
+        let done = picture(&rig.path("out"));
+        let again = crate::rig::finish(&mut super::rig::command(rig, &self.args));
+        assert_eq!((again.code, again.stdout.len()), (0, 0), "{when}: {}", again.stderr);
+        assert!(picture(&rig.path("out")) == done, "{when}: a run with nothing new changed something");
+    }
+
+    /// What a reader may have read so far: also what a later run throws away by its age.
+    fn seen(&self, rig: &Rig) -> BTreeMap<String, Value> {
+        let mut seen = self.before.clone();
+        seen.extend(reports(rig));
+        seen
+    }
+}
+
+/// The reports that can be seen, by the names of their folders.
+fn reports(rig: &Rig) -> BTreeMap<String, Value> {
+    Out::visible(&rig.path("out"), 0o600).folders.into_iter().map(|folder| (folder.name, folder.report)).collect()
+}
+
+/// The trace of a run that has ended; the tracer writes its last line behind that.
+fn trace(rig: &Rig) -> String {
+    let start = std::time::Instant::now();
+    loop {
+        let text = fs::read_to_string(rig.path("trace")).unwrap();
+        if text.lines().any(|line| line.contains("+++ exited with") || line.contains("+++ killed by")) {
+            return text;
+        }
+        assert!(start.elapsed() < crate::follow::follower::DEADLINE, "the trace does not end: {text}");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+/// Reads the calls out of a trace: `1234 openat(3, "x", O_CREAT) = 4`.
+fn points(trace: &str) -> Vec<Point> {
+    let (mut counts, mut points) = (BTreeMap::<(&str, &str), usize>::new(), Vec::new());
+    for line in trace.lines() {
+        let Some((thread, call)) = line.split_once(' ').map(|(thread, call)| (thread, call.trim_start())) else { continue };
+        let Some((name, rest)) = call.split_once('(') else { continue };
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            continue;
+        }
+        let count = counts.entry((thread, name)).or_default();
+        *count += 1;
+        let changes = !name.starts_with("open") || rest.contains("O_CREAT") || rest.contains("O_TRUNC");
+        let point = (name.to_owned(), *count);
+        if changes && !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    points
+}
+
+/// Kills a run at each of its points.
+fn killed_everywhere(start: &Start) {
+    let points = start.points();
+    let names = |prefix: &str| points.iter().filter(|(name, _)| name.starts_with(prefix)).count();
+    // The eight files and their folder are made durable, then the state; the state and the folder are renamed.
+    assert!(names("fsync") + names("fdatasync") >= 10 && names("rename") >= 2, "these are not the calls of a commit: {points:?}");
+    for point in &points {
+        let (rig, out) = start.run_into(point, "signal=KILL");
+        let when = format!("killed at call {} of {}", point.1, point.0);
+        assert!(was_killed(&out), "not {when}: {:?} {}", out.status, String::from_utf8_lossy(&out.stderr));
+        start.recover(&rig, &when);
+    }
+}
+
+/// Lets each call of a run fail.
+fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
+    for point in start.points().iter().filter(|(name, _)| only.is_empty() || only.contains(&name.as_str())) {
+        let (rig, out) = start.run_into(point, &format!("error={error}"));
+        let when = format!("{error} at call {} of {}", point.1, point.0);
+        let run = Run::of(out);
+        // What is only tidied up or said may fail and not matter; what is to stay may not.
+        let fine: &[i32] = if point.0.contains("sync") { &[4] } else { &[0, 2, 4] };
+        assert!(fine.contains(&run.code), "{when}: {} {}", run.code, run.stderr);
+        assert!(run.code == 0 || !run.stderr.is_empty(), "{when}: exit {} and not a word", run.code);
+        start.recover(&rig, &when);
+    }
+}
+
+#[test]
+fn f2_killed_at_every_call_of_the_first_run() {
+    if can_trace("F2, the first run") {
+        killed_everywhere(&Start::first(&[]));
+    }
+}
+
+#[test]
+fn f2_killed_at_every_call_of_a_later_run() {
+    if can_trace("F2, a later run") {
+        killed_everywhere(&Start::later(&["--keep-runs", "1"]));
+    }
+}
+
+#[test]
+fn f2_killed_at_every_call_of_a_run_that_replaces_a_folder() {
+    if can_trace("F2, a folder that is replaced") {
+        killed_everywhere(&Start::later(&["--daily"]));
+    }
+}
+
+/// Killed right behind the commit, and then at every call of the run that is to make up for it.
+#[test]
+fn f2_killed_at_every_call_of_a_recovery() {
+    for args in [&[][..], &["--daily"]] {
+        if !can_trace("F2, a recovery") {
+            return;
+        }
+        let start = Start::later(args);
+        let rig = start.copy();
+        let out = output(&mut traced(&rig, &["-e", CALLS], &start.args));
+        assert_eq!(out.status.code(), Some(0));
+        let text = trace(&rig);
+        let commit = text.lines().position(|line| line.contains(" rename") && line.contains("\"report.json\""));
+        let commit = commit.unwrap_or_else(|| panic!("no rename of the state in the trace:\n{text}"));
+        let upto = text.lines().take(commit + 1).collect::<Vec<_>>().join("\n");
+        let all = points(&text);
+        let behind = &all[points(&upto).len()];
+        let (rig, out) = start.run_into(behind, "signal=KILL");
+        assert!(was_killed(&out), "{behind:?}");
+        let recovery = Start { rig, args: start.args, before: start.before };
+        assert!(!recovery.points().is_empty());
+        for point in recovery.points() {
+            let (rig, out) = recovery.run_into(&point, "signal=KILL");
+            let when = format!("killed behind the commit, and again at call {} of {}", point.1, point.0);
+            assert!(was_killed(&out), "not {when}: {:?}", out.status);
+            recovery.recover(&rig, &when);
+        }
+    }
+}
+
+/// F21. A disk that does not keep what it was given.
+#[test]
+fn f21_what_cannot_be_made_durable() {
+    if can_trace("F21") {
+        for args in [&[][..], &["--daily"]] {
+            for error in ["EIO", "ENOSPC"] {
+                failed_everywhere(&Start::later(args), error, &["fsync", "fdatasync"]);
+            }
+        }
+    }
+}
+
+/// Any other call that fails: nothing is lost and nothing is told twice, whatever it was.
+#[test]
+fn any_call_may_fail() {
+    if can_trace("any call may fail") {
+        failed_everywhere(&Start::later(&["--keep-runs", "1"]), "EIO", &[]);
+        failed_everywhere(&Start::later(&["--daily"]), "EACCES", &[]);
+    }
+}
+
+/// A failure before the commit moves no checkpoint.
+#[test]
+fn f21_the_state_stays_as_it_was() {
+    if !can_trace("F21, the state") {
+        return;
+    }
+    let start = Start::later(&[]);
+    let rig = start.copy();
+    let before = fs::read(rig.path("state/report.json")).unwrap();
+    let out = output(&mut traced(&rig, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));
+    let run = Run::of(out);
+    assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
+    assert!(fs::read(rig.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
+    assert!(leftovers(&rig.path("out")).is_empty(), "{:?}", leftovers(&rig.path("out")));
+    start.recover(&rig, "no fsync works");
+}
+
+/// What begins with a dot.
+fn leftovers(folder: &Path) -> Vec<String> {
+    super::rig::entries(folder).into_iter().map(|(name, _)| name).filter(|name| name.starts_with('.')).collect()
+}
+
+#[test]
+fn the_points_are_read_from_a_trace() {
+    let trace = "7 openat(3, \"a\", O_RDONLY) = 4\n7 openat(3, \"b\", O_WRONLY|O_CREAT) = 4\n8 fsync(4 <unfinished ...>\n\
+                 7 write(1, \"x(\", 2) = 2\n8 <... fsync resumed>) = 0\n7 fsync(4) = 0\n7 fsync(4) = 0\n8 +++ exited with 0 +++\n";
+    let expected = [("openat", 2), ("fsync", 1), ("write", 1), ("fsync", 2)].map(|(name, n)| (name.to_owned(), n));
+    assert_eq!(points(trace), expected);
+}

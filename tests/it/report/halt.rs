@@ -1,0 +1,99 @@
+//! A run that is stopped, or ended, at a system call that the test chooses: `strace` with an injection.
+//!
+//! Calls are counted in each thread by itself; the first thread that gets so far decides. The tracer is a process of its
+//! own (`-D`), so that the run is our child, and its end its own.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::follow::follower::DEADLINE;
+use crate::follow::works;
+use crate::rig::{Rig, Run, skip};
+
+/// Whether calls can be traced here; says so when not.
+pub(super) fn can_trace(test: &str) -> bool {
+    let can = works(Command::new("strace").args(["-f", "-o", "/dev/null", "true"]));
+    if !can {
+        skip(test, "strace is not installed, or may not trace");
+    }
+    can
+}
+
+/// `report` under a tracer that writes to `trace`, with these further options of the tracer.
+pub(super) fn traced(rig: &Rig, options: &[&str], args: &[&str]) -> Command {
+    let tracer = ["strace", "-D", "-f", "-q", "-o", "trace"].iter().chain(options).copied().collect::<Vec<_>>();
+    rig.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
+}
+
+/// What a run left that was ended by a signal or by itself.
+pub(super) fn output(command: &mut Command) -> Output {
+    command.output().unwrap()
+}
+
+/// Whether a run was killed.
+pub(super) fn was_killed(output: &Output) -> bool {
+    output.status.signal() == Some(Signal::KILL.as_raw())
+}
+
+/// A run that stands still.
+pub(super) struct Halt {
+    child: Option<Child>,
+    pid: Pid,
+}
+
+impl Halt {
+    /// Runs until the `when`th call of this name was made.
+    pub(super) fn at(rig: &Rig, call: &str, when: usize, args: &[&str]) -> Self {
+        let (which, what) = (format!("trace={call}"), format!("inject={call}:signal=STOP:when={when}"));
+        let mut command = traced(rig, &["-e", &which, "-e", &what], args);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut halt = Self { pid: Pid::from_child(&child), child: Some(child) };
+        let start = Instant::now();
+        while !fs::read_to_string(rig.path("trace")).is_ok_and(|trace| trace.contains("--- stopped by SIGSTOP ---")) {
+            if halt.child.as_mut().unwrap().try_wait().unwrap().is_some() {
+                let output = halt.child.take().unwrap().wait_with_output().unwrap();
+                panic!("it ended before call {when} of {call}: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            assert!(start.elapsed() < DEADLINE, "it does not get to call {when} of {call}");
+            thread::sleep(Duration::from_millis(5));
+        }
+        halt
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(self.pid, signal).unwrap();
+    }
+
+    /// Lets it go on to its end.
+    pub(super) fn go_on(mut self) -> Run {
+        let mut child = self.child.take().unwrap();
+        let start = Instant::now();
+        // Another thread may come to its own call of this number, and stop them all again.
+        while child.try_wait().unwrap().is_none() {
+            let _ = kill_process(self.pid, Signal::CONT);
+            assert!(start.elapsed() < DEADLINE, "it does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+        Run::of(child.wait_with_output().unwrap())
+    }
+
+    /// Ends it where it stands, as a power cut does.
+    pub(super) fn kill(mut self) {
+        self.signal(Signal::KILL);
+        assert!(was_killed(&self.child.take().unwrap().wait_with_output().unwrap()));
+    }
+}
+
+impl Drop for Halt {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

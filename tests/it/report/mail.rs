@@ -1,0 +1,118 @@
+//! What cron mails: nothing where there is nothing to say, else ten lines for a phone.
+
+use super::rig::{Out, QUICK, Sums, well};
+use crate::rig::{Dice, Rig, line};
+
+fn get(client: &str, path: &str, status: u16) -> String {
+    line(client, &format!("GET {path} HTTP/1.1"), status)
+}
+
+/// A run over this log and these arguments, with all rules.
+fn mail(rig: &Rig, log: &str, args: &[&str]) -> String {
+    let before = std::fs::read_to_string(rig.path("access.log")).unwrap_or_default();
+    rig.file("access.log", before + log);
+    well(rig, &[args, &["access.log"]].concat()).text()
+}
+
+/// What every mail is held to.
+fn assert_short(mail: &str) {
+    assert!((2..=10).contains(&mail.lines().count()), "{mail}");
+    for line in mail.lines() {
+        assert!(line.chars().count() <= 70 && !line.trim().is_empty() && line.trim_end() == line, "{line:?} in\n{mail}");
+    }
+    assert!(mail.ends_with('\n') && !mail.contains('\t'), "{mail}");
+}
+
+#[test]
+fn nothing_to_say_is_nothing_at_all() {
+    let rig = Rig::new();
+    assert_eq!(mail(&rig, "", &[]), "");
+    let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
+    assert_eq!(mail(&rig, &ordinary, &[]), "");
+    assert_eq!(mail(&rig, "", &["--always"]), "");
+    // Below the level that is worth a mail: it stands in the folder.
+    assert_eq!(mail(&rig, &get("192.0.2.2", "/server-status", 404), &[]), "");
+    assert_eq!(Out::read(&rig).last().report["totals"]["hits"], 1);
+}
+
+#[test]
+fn an_answer_is_told_first_and_with_where_to_look() {
+    let rig = Rig::new();
+    let mail = mail(&rig, &(get("192.0.2.1", "/.git/config", 200) + &get("192.0.2.1", "/.env", 404)), &[]);
+    assert_short(&mail);
+    assert!(mail.contains("/.git/config") && mail.contains("192.0.2.1"), "{mail}");
+    let out = Out::read(&rig);
+    let files = mail.lines().any(|line| line.contains(&format!("out/{}", out.last().name)) || line.contains("out/latest"));
+    assert!(files, "where the files are: {mail}");
+    let line_of = |text: &str| mail.lines().position(|line| line.contains(text));
+    assert!(line_of("/.git/config") < line_of("/.env").or(Some(usize::MAX)), "{mail}");
+}
+
+#[test]
+fn the_level_decides() {
+    for (level, path, status, is_due) in [
+        ("high", "/.git/config", 404, true),
+        ("critical", "/.git/config", 404, false),
+        ("critical", "/.git/config", 200, true),
+        ("medium", "/xmlrpc.php", 404, true),
+        ("high", "/xmlrpc.php", 404, false),
+        ("low", "/server-status", 404, true),
+    ] {
+        let rig = Rig::new();
+        let mail = mail(&rig, &get("192.0.2.1", path, status), &["--notify-level", level]);
+        assert_eq!(!mail.is_empty(), is_due, "{level} {path} {status}: {mail}");
+        if is_due {
+            assert_short(&mail);
+        }
+    }
+}
+
+/// A probe that everybody sends all day is told the first time.
+#[test]
+fn the_same_again_is_no_news() {
+    let rig = Rig::new();
+    assert_ne!(mail(&rig, &get("192.0.2.1", "/.git/config", 404), &[]), "");
+    for client in ["192.0.2.1", "198.51.100.7"] {
+        assert_eq!(mail(&rig, &get(client, "/.git/config", 404), &[]), "", "{client}");
+    }
+    // An answer is told each time: it is still there.
+    for _ in 0..2 {
+        assert_ne!(mail(&rig, &get("192.0.2.1", "/.git/config", 200), &[]), "");
+    }
+}
+
+/// However much happened, and whatever stands in the log.
+#[test]
+fn ten_lines_are_enough() {
+    let rig = Rig::new();
+    let mut dice = Dice::new();
+    let probes = ["/.env", "/.git/config", "/phpinfo.php", "/id_rsa", "/db.sql", "/actuator/env", "/shell.php", "/backup.zip"];
+    let log: String = (0..3_000)
+        .map(|n| {
+            let client = format!("{}.{}.{}.9", 1 + dice.below(9), dice.below(250), dice.below(250));
+            let deep = "deep/".repeat(dice.below(60) as usize);
+            let status = if n % 3 == 0 { 200 } else { 404 };
+            let probe = probes[dice.below(8) as usize];
+            get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status)
+        })
+        .collect();
+    let mail = mail(&rig, &log, &["--max-block", "50"]);
+    assert_short(&mail);
+    assert!(!mail.contains("s3cr3t"), "{mail}");
+}
+
+#[test]
+fn quiet_keeps_the_mail() {
+    let rig = Rig::new();
+    let mail = mail(&rig, &get("192.0.2.1", "/.git/config", 200), &["-q"]);
+    assert_short(&mail);
+}
+
+#[test]
+fn what_is_mailed_is_what_is_reported() {
+    let rig = Rig::new();
+    let log: String = (0..40).map(|n| get("192.0.2.1", &format!("/{n}/.git/config"), 404)).collect();
+    let mail = mail(&rig, &log, &QUICK);
+    assert!(mail.contains("40"), "{mail}");
+    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "a mail");
+}

@@ -1,0 +1,22 @@
+//! `report` as a process: runs from cron between writes, rotations and kills, and what they leave.
+//!
+//! The oracle is one `scan` over every line that was ever written: the reports of all runs add up to it (`rig`). What
+//! needs root, or a program that is missing, says so and is left out by name.
+
+mod blocks;
+mod crash;
+mod every_call;
+mod halt;
+mod logrotate;
+mod mail;
+mod mounts;
+mod news;
+mod outputs;
+mod overlap;
+mod periods;
+mod retention;
+mod rig;
+mod samples;
+mod site;
+mod state;
+mod week;

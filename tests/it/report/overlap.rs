@@ -1,0 +1,251 @@
+//! Two runs at a time, and what happens to a run while it runs (F3, F9, F10, G9).
+//!
+//! A run that stands still at a chosen call (`halt`) holds the lock as long as the test wants.
+
+use std::fs::{self, File};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::halt::{Halt, can_trace};
+use super::rig::{Out, command, picture};
+use super::site::Site;
+use crate::follow::follower::DEADLINE;
+use crate::rig::{Rig, spawn, wait};
+
+/// A site with a run behind it and new lines.
+fn site(rig: &Rig) -> Site<'_> {
+    let mut site = Site::new(rig);
+    site.write(10);
+    site.run(&[]);
+    site.write(5);
+    site
+}
+
+#[test]
+fn f9_the_second_run_ends_at_once() {
+    if !can_trace("F9") {
+        return;
+    }
+    let rig = Rig::new();
+    let site = site(&rig);
+    let first = Halt::at(&rig, "fsync", 1, &Site::args(&[]));
+    let before = picture(&rig.path("state"));
+    for args in [&[][..], &["--always"], &["--reset"]] {
+        let second = site.try_run(args);
+        assert_eq!((second.code, second.stdout.len()), (5, 0), "{args:?}: {}", second.stderr);
+        assert!(second.stderr.contains("state/report.lock: held by another run"), "{}", second.stderr);
+        assert!(second.stderr.contains("--wait"), "{}", second.stderr);
+    }
+    assert!(picture(&rig.path("state")) == before);
+    // What only looks needs no lock.
+    for look in ["--status", "--dry-run"] {
+        assert_eq!(site.try_run(&[look]).code, 0, "{look}");
+    }
+    assert_eq!(first.go_on().code, 0);
+    site.settle("behind a second run that was refused");
+}
+
+#[test]
+fn f9_the_second_run_waits_when_it_is_told_to() {
+    let rig = Rig::new();
+    let site = site(&rig);
+    let lock = File::open(rig.path("state/report.lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let mut second = spawn(&mut command(&rig, &Site::args(&["--wait"])));
+    // It has looked at the lock by then, and a run that does not wait has ended.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(400) {
+        assert!(second.try_wait().unwrap().is_none(), "it does not wait");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(Out::read(&rig).folders.len(), 1);
+    drop(lock);
+    let second = wait(second);
+    assert_eq!(second.code, 0, "{}", second.stderr);
+    assert_eq!(site.settle("a run that waited").folders.len(), 2);
+}
+
+#[test]
+fn f9_who_waits_can_be_told_to_stop() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let rig = Rig::new();
+        let site = site(&rig);
+        let lock = File::open(rig.path("state/report.lock")).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        let before = picture(&rig.path("out"));
+        let mut second = spawn(&mut command(&rig, &Site::args(&["--wait"])));
+        // Again and again: the first may come before anyone listens, and that ends it too, but not in order.
+        let start = Instant::now();
+        std::thread::sleep(Duration::from_millis(300));
+        while second.try_wait().unwrap().is_none() {
+            let _ = kill_process(Pid::from_child(&second), signal);
+            assert!(start.elapsed() < DEADLINE, "it does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(wait(second).code, code);
+        assert!(picture(&rig.path("out")) == before);
+        drop(lock);
+        site.run(&[]);
+        site.settle("behind a run that was told not to wait any more");
+    }
+}
+
+#[test]
+fn f9_many_runs_at_once() {
+    let rig = Rig::new();
+    let mut site = site(&rig);
+    for round in 0..5 {
+        site.write(20);
+        let runs: Vec<_> = (0..6)
+            .map(|n| spawn(&mut command(&rig, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] }))))
+            .collect();
+        let codes: Vec<_> = runs.into_iter().map(|run| wait(run).code).collect();
+        for (n, code) in codes.iter().enumerate() {
+            assert!(*code == 0 || *code == 5 && n % 2 == 0, "round {round}: {codes:?}");
+        }
+        site.settle("many runs at once");
+    }
+}
+
+#[test]
+fn f10_the_death_of_the_holder_lets_go() {
+    if !can_trace("F10") {
+        return;
+    }
+    let rig = Rig::new();
+    let mut site = site(&rig);
+    let first = Halt::at(&rig, "fsync", 3, &Site::args(&[]));
+    first.kill();
+    site.write(5);
+    site.run(&[]);
+    site.settle("behind a run that was killed");
+}
+
+/// F3. Told to end before the commit: nothing is committed, nothing is said, nothing is left.
+#[test]
+fn f3_a_signal_before_the_commit() {
+    if !can_trace("F3") {
+        return;
+    }
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let rig = Rig::new();
+        let site = site(&rig);
+        let before = (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap());
+        let halt = Halt::at(&rig, "flock", 1, &Site::args(&[]));
+        halt.signal(signal);
+        let run = halt.go_on();
+        assert_eq!((run.code, run.stdout.len()), (code, 0), "{}", run.stderr);
+        assert!(before == (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap()));
+        site.run(&[]);
+        site.settle("behind a signal");
+    }
+}
+
+/// F3. Whenever the signal comes, the run is done whole or not at all.
+#[test]
+fn f3_a_signal_within_the_commit() {
+    if !can_trace("F3, within the commit") {
+        return;
+    }
+    for when in [1, 5, 9, 10, 11] {
+        let rig = Rig::new();
+        let site = site(&rig);
+        let halt = Halt::at(&rig, "fsync", when, &Site::args(&[]));
+        halt.signal(Signal::TERM);
+        let run = halt.go_on();
+        assert!([0, 143].contains(&run.code), "{when}: {} {}", run.code, run.stderr);
+        let folders = Out::read(&rig).folders.len();
+        assert_eq!(folders, if run.code == 0 { 2 } else { 1 }, "{when}: exit {} and {folders} folders", run.code);
+        site.run(&[]);
+        site.settle("behind a signal within the commit");
+    }
+}
+
+/// F3. Standing in a log that it cannot stop reading, it ends with the second signal at the latest.
+#[test]
+fn f3_a_signal_at_any_moment() {
+    for round in 0..20 {
+        let rig = Rig::new();
+        let site = site(&rig);
+        let child = spawn(&mut command(&rig, &Site::args(&[])));
+        std::thread::sleep(Duration::from_millis(round));
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        // Before anyone listens the system ends it; that is a kill like any other.
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.code().is_none_or(|code| [0, 143].contains(&code)), "{round}: {:?}", output.status);
+        site.run(&[]);
+        site.settle("behind a signal at any moment");
+    }
+}
+
+#[test]
+fn a_hang_up_ends_nothing_half() {
+    if !can_trace("SIGHUP") {
+        return;
+    }
+    let rig = Rig::new();
+    let site = site(&rig);
+    let halt = Halt::at(&rig, "flock", 1, &Site::args(&[]));
+    halt.signal(Signal::USR1);
+    // Whatever it does with a signal that means nothing to it, the sums hold.
+    drop(halt);
+    site.run(&[]);
+    site.settle("behind a signal that means nothing");
+}
+
+/// G9. The folder for reports goes away while they are written.
+#[test]
+fn g9_the_folder_is_removed_while_it_runs() {
+    if !can_trace("G9") {
+        return;
+    }
+    for when in [1, 4, 8] {
+        let rig = Rig::new();
+        let mut site = site(&rig);
+        let first = Out::read(&rig).sums();
+        let halt = Halt::at(&rig, "fsync", when, &Site::args(&[]));
+        fs::rename(rig.path("out"), rig.path("away")).unwrap();
+        fs::remove_dir_all(rig.path("away")).unwrap();
+        let run = halt.go_on();
+        assert_eq!((run.code, run.stdout.len()), (4, 0), "{when}: {}", run.stderr);
+        assert!(run.stderr.contains("out"), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+        site.write(3);
+        site.run(&[]);
+        let second = Out::read(&rig).sums();
+        assert_eq!(first.get("hits") + second.get("hits"), site.lines(), "{when}: the lines of the failed run are told by the next");
+    }
+}
+
+/// The log is rotated, packed and cut between its reading and the commit.
+#[test]
+fn a_rotation_within_a_run() {
+    if !can_trace("a rotation within a run") {
+        return;
+    }
+    for how in ["rename", "pack", "copytruncate"] {
+        let rig = Rig::new();
+        let mut site = site(&rig);
+        let halt = Halt::at(&rig, "fsync", 2, &Site::args(&[]));
+        site.write(4);
+        match how {
+            "copytruncate" => {
+                fs::copy(rig.path("log/access.log"), rig.path("log/access.log.1")).unwrap();
+                File::options().write(true).open(rig.path("log/access.log")).unwrap().set_len(0).unwrap();
+            }
+            _ => {
+                site.rotate();
+                site.reopen();
+            }
+        }
+        if how == "pack" {
+            site.pack(1);
+        }
+        site.write(4);
+        assert_eq!(halt.go_on().code, 0, "{how}");
+        site.run(&[]);
+        site.settle(how);
+    }
+}

@@ -1,0 +1,227 @@
+//! `--daily` and `--hourly`: a folder a period of the log's own time, and late lines where they belong.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use super::rig::{Out, QUICK, Sums, picture, report, well};
+use crate::rig::{Rig, finish, line};
+
+/// A probe at this time, `02/Nov/2026:08:01:00 +0000`.
+fn at(number: u64, time: &str) -> String {
+    line("192.0.2.7", &format!("GET /{number:07}/.git/config HTTP/1.1"), 404).replace("02/Nov/2026:08:01:00 +0000", time)
+}
+
+/// Lines as a server adds them, and the period that each belongs to.
+struct Log<'a> {
+    rig: &'a Rig,
+    text: String,
+    periods: BTreeMap<String, String>,
+    next: u64,
+}
+
+impl<'a> Log<'a> {
+    fn new(rig: &'a Rig) -> Self {
+        Self { rig, text: String::new(), periods: BTreeMap::new(), next: 0 }
+    }
+
+    fn add(&mut self, time: &str, period: &str) {
+        let line = at(self.next, time);
+        self.next += 1;
+        self.periods.entry(period.to_owned()).or_default().push_str(&line);
+        self.text.push_str(&line);
+    }
+
+    /// Runs over what there is, and holds every folder to the lines that belong there.
+    fn run(&self, args: &[&str]) -> Out {
+        self.rig.file("access.log", &self.text);
+        well(self.rig, &[&QUICK, args, &["access.log"]].concat());
+        let out = Out::read(self.rig);
+        assert_eq!(out.names(), self.periods.keys().map(String::as_str).collect::<Vec<_>>());
+        for folder in &out.folders {
+            self.rig.file("period.log", &self.periods[&folder.name]);
+            let expected = Sums::scanned(self.rig, &[&["period.log"][..], &QUICK].concat());
+            folder.sums().assert_same(&expected, &folder.name);
+            assert_eq!(folder.report["period"], Value::from(folder.name.as_str()));
+        }
+        out
+    }
+}
+
+#[test]
+fn a_folder_a_day() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    for (time, day) in [
+        ("30/Oct/2026:23:59:59 +0000", "2026-10-30"),
+        ("31/Oct/2026:00:00:00 +0000", "2026-10-31"),
+        ("31/Oct/2026:12:00:00 +0000", "2026-10-31"),
+        ("02/Nov/2026:08:01:00 +0000", "2026-11-02"),
+    ] {
+        log.add(time, day);
+    }
+    let out = log.run(&["--daily"]);
+    assert_eq!(out.latest.as_deref(), Some("2026-11-02"));
+    // More of a day that is there, and a new one.
+    log.add("02/Nov/2026:20:01:00 +0000", "2026-11-02");
+    log.add("03/Nov/2026:00:00:01 +0000", "2026-11-03");
+    let out = log.run(&["--daily"]);
+    assert_eq!(out.latest.as_deref(), Some("2026-11-03"));
+}
+
+#[test]
+fn a_folder_an_hour() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    for hour in [22, 23] {
+        for minute in [0, 30, 59] {
+            log.add(&format!("31/Oct/2026:{hour}:{minute:02}:00 +0000"), &format!("2026-10-31T{hour}"));
+        }
+        log.run(&["--hourly"]);
+    }
+    log.add("01/Nov/2026:00:00:00 +0000", "2026-11-01T00");
+    log.run(&["--hourly"]);
+}
+
+/// Late lines go to the day they belong to, whose folder is replaced whole and says so.
+#[test]
+fn late_lines_go_to_their_day() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    for day in 1..=3 {
+        log.add(&format!("{day:02}/Nov/2026:08:00:00 +0000"), &format!("2026-11-{day:02}"));
+    }
+    let before = log.run(&["--daily"]);
+    log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
+    log.add("01/Nov/2026:23:00:00 +0000", "2026-11-01");
+    log.add("04/Nov/2026:08:00:00 +0000", "2026-11-04");
+    let untouched = picture(&rig.path("out/2026-11-02"));
+    let out = log.run(&["--daily"]);
+    assert!(out.folders[0].summary.contains("late"), "{}", out.folders[0].summary);
+    assert!(!before.folders[0].summary.contains("late"), "{}", before.folders[0].summary);
+    assert!(!out.folders[3].summary.contains("late"), "{}", out.folders[3].summary);
+    assert!(picture(&rig.path("out/2026-11-02")) == untouched, "a day without new lines is left alone");
+    // Late lines alone are something new.
+    log.add("02/Nov/2026:23:00:00 +0000", "2026-11-02");
+    let out = log.run(&["--daily"]);
+    assert_eq!(out.latest.as_deref(), Some("2026-11-04"), "the newest day, whatever was written last");
+}
+
+/// Nothing new: nothing changes.
+#[test]
+fn a_run_with_nothing_new() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    log.add("02/Nov/2026:08:01:00 +0000", "2026-11-02");
+    log.run(&["--daily"]);
+    let before = picture(&rig.path("out"));
+    let run = report(&rig, &[&QUICK[..], &["--daily", "access.log"]].concat());
+    assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""));
+    assert!(picture(&rig.path("out")) == before);
+}
+
+#[test]
+fn each_line_by_its_own_clock() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    log.add("01/Nov/2026:23:30:00 -0500", "2026-11-01");
+    log.add("02/Nov/2026:00:30:00 +0900", "2026-11-02");
+    log.add("01/Nov/2026:23:30:00 +1300", "2026-11-01");
+    log.run(&["--daily"]);
+}
+
+#[test]
+fn all_lines_by_one_clock() {
+    let rig = Rig::new();
+    if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
+        return crate::rig::skip("--timezone", "there are no time zones here");
+    }
+    let mut log = Log::new(&rig);
+    log.add("01/Jul/2026:22:30:00 +0000", "2026-07-02");
+    log.add("01/Jul/2026:21:30:00 +0000", "2026-07-01");
+    log.add("01/Jul/2026:19:30:00 -0400", "2026-07-02");
+    log.add("01/Dec/2026:22:30:00 +0000", "2026-12-01");
+    log.add("01/Dec/2026:23:30:00 +0000", "2026-12-02");
+    log.run(&["--daily", "--timezone", "Europe/Berlin"]);
+}
+
+/// The hour that comes twice in autumn is one folder; the one that spring leaves out is none.
+#[test]
+fn hours_that_come_twice_or_never() {
+    let rig = Rig::new();
+    if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
+        return crate::rig::skip("--timezone, in autumn", "there are no time zones here");
+    }
+    let mut log = Log::new(&rig);
+    log.add("29/Mar/2026:00:30:00 +0000", "2026-03-29T01");
+    log.add("29/Mar/2026:01:30:00 +0000", "2026-03-29T03");
+    log.add("24/Oct/2026:23:30:00 +0000", "2026-10-25T01");
+    log.add("25/Oct/2026:00:30:00 +0000", "2026-10-25T02");
+    log.add("25/Oct/2026:01:30:00 +0000", "2026-10-25T02");
+    log.add("25/Oct/2026:02:30:00 +0000", "2026-10-25T03");
+    log.run(&["--hourly", "--timezone", "Europe/Berlin"]);
+}
+
+#[test]
+fn a_time_zone_that_is_none() {
+    let rig = Rig::new();
+    rig.file("access.log", at(1, "02/Nov/2026:08:01:00 +0000"));
+    for zone in ["Mars/Olympus", "../../etc/passwd", ""] {
+        let run = report(&rig, &["--daily", "--timezone", zone, "access.log"]);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{zone}: {}", run.stderr);
+        assert!(!rig.path("out").join("latest").exists());
+    }
+}
+
+/// A line without a time is of the period of the line before it, also across runs and where there is none yet.
+#[test]
+fn lines_without_a_time() {
+    let rig = Rig::new();
+    let odd = "GET /odd/.git/config is no line of any log\n";
+    rig.file("access.log", odd.to_owned() + &at(1, "01/Nov/2026:08:00:00 +0000") + odd + &at(2, "02/Nov/2026:08:00:00 +0000") + odd);
+    let args = [&QUICK[..], &["--daily", "access.log"]].concat();
+    well(&rig, &args);
+    let lines = |out: &Out| out.folders.iter().map(|folder| (folder.name.clone(), folder.sums().get("lines"))).collect::<Vec<_>>();
+    assert_eq!(lines(&Out::read(&rig)), [("2026-11-01".to_owned(), 3), ("2026-11-02".to_owned(), 2)]);
+    let text = fs::read_to_string(rig.path("access.log")).unwrap();
+    rig.file("access.log", text + odd);
+    well(&rig, &args);
+    let out = Out::read(&rig);
+    out.sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "odd lines");
+}
+
+/// Runs with and without periods take turns over one state.
+#[test]
+fn periods_begin_and_end() {
+    let rig = Rig::new();
+    let (mut text, mut runs) = (String::new(), Vec::new());
+    for (n, args) in [&["--daily"][..], &[], &["--hourly"], &["--daily"], &[]].into_iter().enumerate() {
+        text += &at(n as u64, "02/Nov/2026:08:01:00 +0000");
+        rig.file("access.log", &text);
+        well(&rig, &[&QUICK, args, &["access.log"]].concat());
+        runs.push(Out::read(&rig).folders.len());
+    }
+    assert_eq!(runs, [1, 2, 3, 3, 4]);
+    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "periods and none");
+}
+
+/// The reports of the days are one report again, and a report is as itself.
+#[test]
+fn days_can_be_merged() {
+    let rig = Rig::new();
+    let mut log = Log::new(&rig);
+    for day in 1..=5 {
+        for hour in [3, 12] {
+            log.add(&format!("{day:02}/Nov/2026:{hour:02}:00:00 +0000"), &format!("2026-11-{day:02}"));
+        }
+    }
+    let out = log.run(&["--daily"]);
+    let reports: Vec<_> = out.names().iter().map(|name| format!("out/{name}/report.json")).collect();
+    let args = ["merge", "-f", "json", "--min-severity", "info"].into_iter().chain(reports.iter().map(String::as_str));
+    let run = finish(&mut rig.command(args));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    Sums::of([&run.json()]).assert_same(&out.sums(), "merged");
+    let run = rig.run(["diff", "-f", "csv", &reports[0], &reports[0]]);
+    assert_eq!((run.code, run.text().lines().count()), (0, 1), "{}", run.stderr);
+}

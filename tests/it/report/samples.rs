@@ -1,0 +1,170 @@
+//! What lies under `samples/` for cron jobs: the line for cron, the service with its timer, the lines for logrotate. Each is
+//! understood by the program it is for, and its command line is one of ours.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::rig::Out;
+use crate::follow::works;
+use crate::rig::{EXE, Rig, finish, skip};
+
+/// The worst exposure that `systemd-analyze security` may find, of 10, times ten.
+const MOST_EXPOSED: &str = "20";
+
+const SERVICE: &str = "probewatch-report.service";
+const TIMER: &str = "probewatch-report.timer";
+
+fn sample(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name)).unwrap()
+}
+
+/// The lines that are no comments.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The values of a setting of a unit, in order.
+fn values<'a>(unit: &'a str, name: &str) -> Vec<&'a str> {
+    unit.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).collect()
+}
+
+/// Runs a command line of a sample with everything it names below the folder of the rig, and reads back what it left.
+fn understood(rig: &Rig, command: &str, state: &str, out: &str) {
+    fs::create_dir_all(rig.path("log/nginx")).unwrap();
+    rig.file("log/nginx/access.log", crate::rig::log(20));
+    let here = |name: &str| rig.path(name).display().to_string();
+    let line = command.replace(state, &here("state")).replace(out, &here("out")).replace("/var/log/nginx", &here("log/nginx"));
+    let mut words = line.split_whitespace();
+    assert_eq!(words.next(), Some("/usr/bin/probewatch"), "{command}");
+    let words: Vec<_> = words.collect();
+    let (at_state, at_out) = (format!("--state {}", here("state")), format!("--out {}", here("out")));
+    assert!(line.contains(&at_state) && line.contains(&at_out), "{line}");
+    let run = finish(&mut rig.command(&words));
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
+    let folders = fs::read_dir(rig.path("out")).unwrap().count();
+    assert_eq!(folders, 2, "a folder and latest");
+    // And a second run right behind it is silent: so is the mailbox.
+    let run = finish(&mut rig.command(&words));
+    assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""), "{line}");
+    Out::read_as(&rig.path("out"), mode(&words));
+}
+
+/// The mode that a command line asks for.
+fn mode(words: &[&str]) -> u32 {
+    let given = words.iter().position(|word| *word == "--mode").map(|at| words[at + 1]);
+    given.map_or(0o600, |mode| u32::from_str_radix(mode, 8).unwrap())
+}
+
+/// `* * * * * user command`, as in `/etc/cron.d`.
+#[test]
+fn the_line_for_cron() {
+    let text = sample("probewatch.cron");
+    let jobs: Vec<_> = lines(&text).filter(|line| !line.contains('=') || line.starts_with(|c: char| c.is_ascii_digit() || c == '*')).collect();
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    let fields: Vec<_> = jobs[0].split_whitespace().collect();
+    for (field, highest) in fields[..5].iter().zip([59, 23, 31, 12, 7]) {
+        assert!(*field == "*" || field.parse::<u32>().is_ok_and(|value| value <= highest), "{field}");
+    }
+    // Where cron would make an end of it, or a new line.
+    assert!(!jobs[0].contains('%') && text.ends_with('\n'), "cron reads % as a newline, and a last line only with its end");
+    assert!(lines(&text).any(|line| line.starts_with("MAILTO=")), "{text}");
+    let command = fields[6..].join(" ");
+    assert!(!command.contains('>') && !command.contains('|'), "nothing to hide: it says nothing where there is nothing to say");
+    understood(&Rig::new(), &command, "/var/lib/probewatch", "/srv/reports");
+}
+
+/// The units as they would stand in the system, but with the program that was built.
+fn copies(rig: &Rig) -> Option<[PathBuf; 2]> {
+    if !works(Command::new("systemd-analyze").arg("--version")) {
+        skip("the units of report", "systemd-analyze is not installed");
+        return None;
+    }
+    Some([SERVICE, TIMER].map(|name| rig.file(name, sample(name).replace("/usr/bin/probewatch", EXE))))
+}
+
+#[test]
+fn the_units_can_be_loaded() {
+    let rig = Rig::new();
+    let Some(paths) = copies(&rig) else { return };
+    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Other units of the machine may have faults of their own.
+    let ours: Vec<_> = said.lines().filter(|line| line.contains("probewatch")).collect();
+    assert!(ours.is_empty(), "{said}");
+    assert!(output.status.success() || !said.trim().is_empty(), "it fails and says nothing");
+}
+
+#[test]
+fn the_service_is_closed() {
+    let rig = Rig::new();
+    let Some([service, _]) = copies(&rig) else { return };
+    if !String::from_utf8_lossy(&Command::new("systemd-analyze").arg("--help").output().unwrap().stdout).contains("--offline") {
+        return skip("the service of report is closed", "this systemd-analyze knows no --offline");
+    }
+    let mut command = Command::new("systemd-analyze");
+    command.args(["security", "--offline=true", "--no-pager", &format!("--threshold={MOST_EXPOSED}")]).arg(service);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("Overall exposure level"), "{said}");
+}
+
+/// The timer is understood, and comes every hour.
+#[test]
+fn the_timer_comes_every_hour() {
+    let timer = sample(TIMER);
+    let calendar = values(&timer, "OnCalendar");
+    assert_eq!((calendar.len(), values(&timer, "Persistent"), values(&timer, "WantedBy")), (1, vec!["true"], vec!["timers.target"]));
+    if !works(Command::new("systemd-analyze").arg("--version")) {
+        return skip("the timer of report", "systemd-analyze is not installed");
+    }
+    let output = Command::new("systemd-analyze").args(["calendar", "--iterations=3", calendar[0]]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Normalized form: *-*-* *:"), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn the_command_line_of_the_service() {
+    let unit = sample(SERVICE);
+    let start = values(&unit, "ExecStart");
+    assert_eq!((start.len(), values(&unit, "Type")), (1, vec!["oneshot"]));
+    understood(&Rig::new(), start[0], "%S/probewatch-report", "%L/probewatch-report");
+    // What a damaged log is to it is told by the exit code, and is no failure of the unit.
+    assert_eq!(values(&unit, "SuccessExitStatus"), ["3"]);
+}
+
+/// logrotate takes the lines, and rotates with them so that nothing is lost.
+#[test]
+fn the_lines_for_logrotate() {
+    let text = sample("probewatch.logrotate");
+    let rig = Rig::new();
+    let mut site = super::site::Site::new(&rig);
+    let inner = text.split_once('{').unwrap().1.rsplit_once('}').unwrap().0;
+    // The server, and the user and group of a system, are not here.
+    let directives: String = inner
+        .split("postrotate")
+        .next()
+        .unwrap()
+        .lines()
+        .filter(|line| !["#", "create", "su", "sharedscripts", "rotate"].iter().any(|word| line.trim().starts_with(word)))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let Some(logrotate) = crate::follow::logrotate::Logrotate::new("the sample for logrotate", &rig, &format!("{directives}create")) else {
+        return;
+    };
+    for word in ["daily", "delaycompress", "compress", "create", "rotate"] {
+        assert!(lines(inner).any(|line| line.split_whitespace().next() == Some(word)), "{word}");
+    }
+    site.write(5);
+    site.run(&[]);
+    for _ in 0..3 {
+        site.write(5);
+        logrotate.rotate();
+        site.write(2);
+        site.reopen();
+        site.write(5);
+    }
+    site.run(&[]);
+    site.settle("rotated as the sample says");
+}

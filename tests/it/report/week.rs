@@ -1,0 +1,110 @@
+//! A week of hourly runs over the logs of a few sites, rotated and packed every day (point 3).
+//!
+//! Over real logs, and with sizes and times: `benches/week.sh`.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use super::news::{Reference, told};
+use super::rig::{Out, Sums, well};
+use crate::rig::{Dice, Rig, line};
+
+/// The state of a run stays below this.
+const MOST_STATE: u64 = 5 << 20;
+
+const SITES: [&str; 3] = ["blog", "shop", "wiki"];
+
+const PROBES: [&str; 10] = [
+    "/.git/config",
+    "/.env",
+    "/phpinfo.php",
+    "/backup.zip",
+    "/actuator/env",
+    "/server-status",
+    "/.aws/credentials",
+    "/.svn/entries",
+    "/db.sql",
+    "/id_rsa",
+];
+
+/// The lines of a site within an hour.
+fn hour(dice: &mut Dice, day: u64, hour: u64) -> String {
+    let mut text = String::new();
+    for n in 0..dice.below(12) {
+        let client = format!("198.51.{}.{}", dice.below(3), dice.below(200));
+        let path = match dice.below(8) {
+            0 => PROBES[dice.below(10) as usize].to_owned(),
+            1 => format!("/{}{}", dice.below(40), PROBES[dice.below(10) as usize]),
+            _ => format!("/page/{}", dice.below(500)),
+        };
+        let status = if dice.below(30) == 0 { 200 } else { 404 };
+        let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
+        text += &line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
+    }
+    text
+}
+
+/// As logrotate does at midnight with `create`, `compress` and `delaycompress`.
+fn rotate(rig: &Rig, site: &str, day: u64) {
+    let path = |suffix: &str| rig.path(format!("log/{site}.log{suffix}"));
+    if day > 0 {
+        let packed = std::process::Command::new("gzip").arg(path(".1")).status().unwrap();
+        assert!(packed.success());
+        fs::rename(path(".1.gz"), path(&format!(".{}.gz", 100 - day))).unwrap();
+    }
+    fs::rename(path(""), path(".1")).unwrap();
+    fs::write(path(""), "").unwrap();
+}
+
+/// Context that a rule draws from other lines is of the run that sees them, and adds up to nothing.
+const LOCAL: [&str; 4] = ["--min-severity", "info", "--disable", "client/script-name"];
+
+fn replayed(args: &[&str]) {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("log")).unwrap();
+    let (mut dice, mut reference, mut all) = (Dice::new(), Reference::default(), String::new());
+    for site in SITES {
+        rig.file(format!("log/{site}.log"), "");
+    }
+    let mut seen = BTreeSet::new();
+    for day in 0..7 {
+        let mut expected = BTreeSet::new();
+        for h in 0..24 {
+            let mut of_hour = String::new();
+            for site in SITES {
+                let more = hour(&mut dice, day, h);
+                let path = rig.path(format!("log/{site}.log"));
+                fs::write(&path, fs::read_to_string(&path).unwrap() + &more).unwrap();
+                rig.file(format!("{site}.new"), &more);
+                of_hour += &more;
+            }
+            if h == 23 {
+                SITES.iter().for_each(|site| rotate(&rig, site, day));
+            }
+            well(&rig, &[&LOCAL[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
+            let scanned: Value = rig.json([&LOCAL[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
+            expected.extend(reference.take(&scanned));
+            all += &of_hour;
+        }
+        let out = Out::read(&rig);
+        let of_day: BTreeSet<_> = out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
+        assert_eq!(of_day, expected, "what is new on day {day}");
+        seen.extend(of_day);
+    }
+    rig.file("all.log", all);
+    Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["all.log"][..], &LOCAL].concat()), "a week");
+    let state = fs::metadata(rig.path("state/report.json")).unwrap().len();
+    assert!(state < MOST_STATE, "{state} bytes of state");
+}
+
+#[test]
+fn a_week_of_hourly_runs() {
+    replayed(&[]);
+}
+
+#[test]
+fn a_week_of_hourly_runs_with_a_folder_a_day() {
+    replayed(&["--daily"]);
+}
