@@ -11,14 +11,8 @@ use crate::rig::{Rig, Run, finish};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What lies in the folder and is no log.
-const NO_LOGS: [&str; 6] = [
-    "README.md",
-    "probewatch-report.service",
-    "probewatch-report.timer",
-    "probewatch.cron",
-    "probewatch.logrotate",
-    "probewatch.service",
-];
+const NO_LOGS: [&str; 6] =
+    ["README.md", "probewatch-report.service", "probewatch-report.timer", "probewatch.cron", "probewatch.rotate", "probewatch.service"];
 
 fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("samples/README.md")).unwrap()

@@ -28,7 +28,8 @@ impl Reference {
                 None => text(row, "path"),
             })
             .collect();
-        let found = [("answer", answers), ("rule", keys("rules", "rule")), ("path", keys("paths", "path")), ("client", keys("clients", "client"))];
+        let found =
+            [("answer", answers), ("rule", keys("rules", "rule")), ("path", keys("paths", "path")), ("client", keys("clients", "client"))];
         let found = found.into_iter().flat_map(|(kind, keys)| keys.into_iter().map(move |key| (kind.to_owned(), key)));
         found.filter(|key| self.seen.insert(key.clone())).collect()
     }

@@ -67,7 +67,8 @@ fn d12_a_disk_that_is_read_only() {
         let rig = Rig::new();
         let site = full(&rig);
         let run = mounts::report(&Site::args(&[]));
-        let script = format!("mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat said >&2; umount {what}; {run}");
+        let script =
+            format!("mount --bind {what} {what}; mount -o remount,bind,ro {what}; {run}; cat printed; cat said >&2; umount {what}; {run}");
         let Some(run) = mounting("D12", &rig, &script) else { return };
         assert_eq!(run.text(), "exit 4\nexit 0\n", "{what}: {}", run.stderr);
         assert!(run.stderr.to_lowercase().contains("read-only file system"), "{what}: {}", run.stderr);
@@ -443,4 +444,22 @@ fn what_is_missing_on_the_command_line() {
     }
     // And a log that is not there is an input that could not be read.
     assert_eq!(report(&rig, &["gone.log"]).code, 3);
+}
+
+/// The two folders that are named may be links: where systemd gives a service a user of its own, they are.
+#[test]
+fn the_folders_that_are_named_may_be_links() {
+    let rig = Rig::new();
+    let mut site = Site::new(&rig);
+    for (name, mode) in [("out", 0o755), ("state", 0o700)] {
+        fs::create_dir(rig.path(format!("private-{name}"))).unwrap();
+        fs::set_permissions(rig.path(format!("private-{name}")), Permissions::from_mode(mode)).unwrap();
+        symlink(format!("private-{name}"), rig.path(name)).unwrap();
+    }
+    for _ in 0..2 {
+        site.write(5);
+        site.run(&[]);
+        site.settle("named by links");
+    }
+    assert!(fs::symlink_metadata(rig.path("out")).unwrap().is_symlink() && fs::symlink_metadata(rig.path("state")).unwrap().is_symlink());
 }

@@ -98,9 +98,7 @@ fn f9_many_runs_at_once() {
     let mut site = site(&rig);
     for round in 0..5 {
         site.write(20);
-        let runs: Vec<_> = (0..6)
-            .map(|n| spawn(&mut command(&rig, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] }))))
-            .collect();
+        let runs: Vec<_> = (0..6).map(|n| spawn(&mut command(&rig, &Site::args(if n % 2 == 0 { &[] } else { &["--wait"] })))).collect();
         let codes: Vec<_> = runs.into_iter().map(|run| wait(run).code).collect();
         for (n, code) in codes.iter().enumerate() {
             assert!(*code == 0 || *code == 5 && n % 2 == 0, "round {round}: {codes:?}");

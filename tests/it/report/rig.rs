@@ -142,9 +142,13 @@ impl Folder {
 
     /// The tables say what the JSON says.
     fn agrees(&self) {
-        for (file, list) in
-            [("pairs.csv", "pairs"), ("clients.csv", "clients"), ("paths.csv", "paths"), ("rules.csv", "rules"), ("answered.csv", "answered")]
-        {
+        for (file, list) in [
+            ("pairs.csv", "pairs"),
+            ("clients.csv", "clients"),
+            ("paths.csv", "paths"),
+            ("rules.csv", "rules"),
+            ("answered.csv", "answered"),
+        ] {
             let hits = |row: &Value| row["hits"].as_u64().unwrap();
             let json: Vec<_> = self.report[list].as_array().unwrap().iter().map(hits).collect();
             let csv: Vec<_> = self.rows(file).iter().map(|row| number(row, "hits")).collect();

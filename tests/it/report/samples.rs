@@ -60,7 +60,8 @@ fn mode(words: &[&str]) -> u32 {
 #[test]
 fn the_line_for_cron() {
     let text = sample("probewatch.cron");
-    let jobs: Vec<_> = lines(&text).filter(|line| !line.contains('=') || line.starts_with(|c: char| c.is_ascii_digit() || c == '*')).collect();
+    let jobs: Vec<_> =
+        lines(&text).filter(|line| !line.contains('=') || line.starts_with(|c: char| c.is_ascii_digit() || c == '*')).collect();
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     let fields: Vec<_> = jobs[0].split_whitespace().collect();
     for (field, highest) in fields[..5].iter().zip([59, 23, 31, 12, 7]) {
@@ -137,7 +138,7 @@ fn the_command_line_of_the_service() {
 /// logrotate takes the lines, and rotates with them so that nothing is lost.
 #[test]
 fn the_lines_for_logrotate() {
-    let text = sample("probewatch.logrotate");
+    let text = sample("probewatch.rotate");
     let rig = Rig::new();
     let mut site = super::site::Site::new(&rig);
     let inner = text.split_once('{').unwrap().1.rsplit_once('}').unwrap().0;

@@ -89,7 +89,8 @@ fn replayed(args: &[&str]) {
             all += &of_hour;
         }
         let out = Out::read(&rig);
-        let of_day: BTreeSet<_> = out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
+        let of_day: BTreeSet<_> =
+            out.folders.iter().flat_map(|folder| told(folder.rows("new.csv"))).filter(|key| !seen.contains(key)).collect();
         assert_eq!(of_day, expected, "what is new on day {day}");
         seen.extend(of_day);
     }

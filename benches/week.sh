@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Lets `probewatch report` run every hour of a week over the logs of some sites, replayed by their own times, with a rotation
+# every day, and judges what it reported. Ends with 1 when something is not as it should be.
+set -eu
+
+if [ $# -lt 1 ]; then
+    echo "usage: benches/week.sh LOG..." >&2
+    echo "  LOG  the access log of a site, plain or packed; its first week is used" >&2
+    exit 2
+fi
+# The logs are meant from where the caller stands.
+logs=()
+for log in "$@"; do
+    logs+=("$(realpath -- "$log")")
+done
+cd -- "$(dirname -- "$0")/.."
+messages=$(cargo bench --bench week --no-run --quiet --message-format=json)
+week=$(printf '%s\n' "$messages" | grep -F '"name":"week"' | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4)
+# Last: a build for benchmarks has what only tests need.
+messages=$(cargo build --release --quiet --message-format=json)
+probewatch=$(printf '%s\n' "$messages" | grep -F '"name":"probewatch"' | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4)
+exec "$week" replay "$probewatch" "${logs[@]}"
