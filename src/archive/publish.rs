@@ -104,13 +104,16 @@ impl Archive {
             return Ok(());
         }
         let Some(room) = self.folder.enter(room)? else { return Ok(()) };
+        let mut moved = false;
         for old in room.names()?.into_iter().filter_map(|name| name.into_string().ok()) {
             let Some(name) = old.strip_prefix(OLD).filter(|name| Name::parse(name).is_some()) else { continue };
             if self.folder.kind(name)?.is_none() {
                 room.rename(&old, &self.folder, name)?;
+                moved = true;
             }
         }
-        Ok(())
+        // As with new ones, before what is left here is removed.
+        if moved { self.folder.sync().and_then(|()| room.sync()) } else { Ok(()) }
     }
 }
 

@@ -3,12 +3,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use tempfile::TempDir;
 
 use super::*;
+use crate::archive::Run;
 use crate::source::Fingerprint;
 
 /// A checkpoint that differs from another in every number.
@@ -434,4 +436,121 @@ fn whatever_fails_the_state_is_whole() {
         assert_eq!(load(&open(&dir)).unwrap(), Some(state(rules)), "{fault}");
         assert_eq!(names(&dir), ["follow.json", "follow.lock"], "{fault}");
     }
+}
+
+#[test]
+fn a_lock_is_waited_for() {
+    let (_room, dir) = room();
+    let folder = open(&dir);
+    let stop = AtomicBool::new(true);
+    let refusal = StateFolder::wait(&dir, "follow", false, &stop).unwrap_err();
+    assert!(matches!(refusal, StateError::Held { .. }), "{refusal:?}");
+    stop.store(false, Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop).and_then(|folder| load(&folder)));
+        folder.save(&state(7)).unwrap();
+        assert!(!waiting.is_finished());
+        drop(folder);
+        assert_eq!(waiting.join().unwrap().unwrap(), Some(state(7)), "what the other run left");
+    });
+    let folder = open(&dir);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop));
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(waiting.join().unwrap(), Err(StateError::Held { .. })));
+    });
+    drop(folder);
+    set_mode(dir.join("follow.lock"), 0o666);
+    stop.store(false, Ordering::Relaxed);
+    assert!(matches!(StateFolder::wait(&dir, "follow", false, &stop), Err(StateError::Insecure { .. })), "that gets no better");
+}
+
+#[test]
+fn a_peek_leaves_no_trace() {
+    let (room, dir) = room();
+    let peek = || StateFolder::peek::<State>(&dir, "follow", false);
+    assert_eq!(peek().unwrap(), None);
+    assert!(!dir.exists());
+    let folder = open(&dir);
+    assert_eq!(peek().unwrap(), None);
+    folder.save(&state(3)).unwrap();
+    assert_eq!(peek().unwrap(), Some(state(3)), "while another run holds it");
+    fs::write(dir.join("follow.json.tmp"), "half").unwrap();
+    fs::write(dir.join("follow.json"), "{}").unwrap();
+    let refusal = peek().unwrap_err();
+    assert!(matches!(refusal, StateError::Damaged { kept: None, .. }), "{refusal:?}");
+    assert_eq!(names(&dir), ["follow.json", "follow.json.tmp", "follow.lock"]);
+    fs::remove_file(dir.join("follow.json")).unwrap();
+    symlink(room.path().join("nowhere"), dir.join("follow.json")).unwrap();
+    assert!(matches!(peek(), Err(StateError::Insecure { .. })));
+    set_mode(&dir, 0o777);
+    assert!(matches!(peek(), Err(StateError::Insecure { path, .. }) if path == dir));
+}
+
+#[test]
+fn a_ledger_is_kept_and_names_its_own_flag() {
+    let (_room, dir) = room();
+    let folder = StateFolder::open(&dir, "report", false).unwrap();
+    let ledger = Ledger {
+        logs: state(4),
+        run: Some(Run { number: 12, folders: vec!["2026-11-19".into(), "2026-11-20".into()] }),
+        newest_period: Some("2026-11-20".into()),
+        seen: crate::news::Seen::default(),
+    };
+    for ledger in [Ledger::default(), ledger] {
+        folder.save(&ledger).unwrap();
+        assert_eq!(folder.load::<Ledger>().unwrap(), Some(ledger));
+    }
+    folder.save(&state(4)).unwrap();
+    let refusal = folder.load::<Ledger>().unwrap_err();
+    assert!(matches!(refusal, StateError::Damaged { .. }));
+    assert!(refusal.to_string().contains(": --reset (or deleting the file) starts as on the first run"), "{refusal}");
+    fs::remove_file(folder.path()).unwrap();
+    symlink("nowhere", folder.path()).unwrap();
+    let refusal = folder.load::<Ledger>().unwrap_err().to_string();
+    assert!(refusal.ends_with("delete it, or start as on the first run with --reset"), "{refusal}");
+}
+
+/// A state of the first version.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Older {
+    name: String,
+}
+
+/// And of the version after that.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Newer {
+    names: Vec<String>,
+}
+
+impl Kept for Older {
+    const VERSION: u32 = 1;
+    const OLDEST: u32 = 1;
+    const RESET: &'static str = "--reset";
+}
+
+impl Kept for Newer {
+    const VERSION: u32 = 2;
+    const OLDEST: u32 = 1;
+    const RESET: &'static str = "--reset";
+
+    fn read(version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+        if version == 1 {
+            return serde_json::from_slice(body).map(|older: Older| Self { names: vec![older.name] });
+        }
+        serde_json::from_slice(body)
+    }
+}
+
+#[test]
+fn the_version_before_is_read_and_the_next_one_refused() {
+    let (_room, dir) = room();
+    let folder = open(&dir);
+    folder.save(&Older { name: "a".into() }).unwrap();
+    let read: Newer = folder.load().unwrap().unwrap();
+    assert_eq!(read, Newer { names: vec!["a".into()] });
+    folder.save(&read).unwrap();
+    assert_eq!(folder.load().unwrap(), Some(read));
+    let refusal = folder.load::<Older>().unwrap_err().to_string();
+    assert!(refusal.contains("a newer probewatch wrote this state (its version is 2, this one knows 1): use the newer one"), "{refusal}");
 }

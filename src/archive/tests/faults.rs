@@ -53,6 +53,11 @@ pub(super) fn was_hasty() -> bool {
     PLAN.with_borrow(|plan| plan.hasty)
 }
 
+/// What was changed so far does not count.
+pub(super) fn forget_changes() {
+    PLAN.with_borrow_mut(|plan| *plan = Plan { at: plan.at, calls: plan.calls, dead: plan.dead, ..Plan::default() });
+}
+
 /// A step that is none of this room's: saving the state.
 pub(super) fn step() -> Result<()> {
     PLAN.with_borrow_mut(Plan::next)
@@ -77,12 +82,14 @@ pub(in crate::archive) fn pass(call: Call, fd: BorrowedFd<'_>) -> Result<()> {
     let stat = fstat(fd)?;
     let id = (stat.st_dev, stat.st_ino);
     PLAN.with_borrow_mut(|plan| {
+        if call == Call::Sync {
+            // Where that fails the run does not go on, but for file systems that know no such thing.
+            plan.changed.remove(&id);
+            plan.moved.remove(&id);
+        }
         plan.next()?;
         match call {
-            Call::Sync => {
-                plan.changed.remove(&id);
-                plan.moved.remove(&id);
-            }
+            Call::Sync => {}
             Call::Move => {
                 plan.moved.insert(id);
                 plan.changed.insert(id);

@@ -27,7 +27,11 @@ fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ArchiveError>
     let mut book = book.clone();
     let mut run = || {
         let archive = try_open(out, PRIVATE)?;
+        // Retention before may be undone.
+        faults::forget_changes();
         archive.settle(book.run.as_ref())?;
+        assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
+        faults::forget_changes();
         let number = book.run.as_ref().map_or(0, |run| run.number).max(archive.last_number()?) + 1;
         let run = stage(&archive, number, next.folders, next.text)?;
         assert!(faults::lasts(), "a power cut after the commit must not take anything of it");
@@ -62,37 +66,47 @@ fn check(book: &Book, out: &Path, keep: Keep, what: &dyn std::fmt::Debug) {
     }
 }
 
-/// The runs before, then one with the fault at every call, one after the other, and then a start. `again` is called for
-/// each place where the run ended.
-fn at_every_call(before: &[Next], then: &Next, fault: Fault, mut again: impl FnMut(&Book, &Path, usize) -> bool) {
+/// The runs before, and then one with the fault at this call.
+struct World {
+    _room: TempDir,
+    out: PathBuf,
+    book: Book,
+    struck: bool,
+    done: Result<(), ArchiveError>,
+}
+
+fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World {
+    let (room, out) = room();
+    plan(None);
+    let mut book = Book::default();
+    for run in before {
+        let (now, done) = next(&book, &out, run);
+        done.unwrap();
+        book = now;
+        check(&book, &out, run.keep, &"before");
+    }
+    plan(Some((call, fault)));
+    let (book, done) = next(&book, &out, then);
+    let struck = struck();
+    plan(None);
+    World { _room: room, out, book, struck, done }
+}
+
+/// The fault at every call, one after the other, and then a start, and one run more.
+fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
+    let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
     for call in 1.. {
-        let (_room, out) = room();
-        plan(None);
-        let mut book = Book::default();
-        for run in before {
-            let (now, done) = next(&book, &out, run);
-            done.unwrap();
-            check(&now, &out, run.keep, &"before");
-            book = now;
-        }
-        plan(Some((call, fault)));
-        let (book, done) = next(&book, &out, then);
-        let struck = struck();
-        plan(None);
+        let World { _room, out, book, struck, done } = world(runs, call, fault);
         assert_eq!(struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
-        if out.exists() {
-            // Whatever is seen is whole, at every instant.
-            reports(&out);
-        }
-        if !again(&book, &out, call) {
-            settle(&book, &out, then.keep).unwrap();
-            check(&book, &out, then.keep, &(fault, call));
-            let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
-            let (book, done) = next(&book, &out, &further);
-            done.unwrap();
-            check(&Book { reports: reports(&out), ..book.clone() }, &out, ALL, &(fault, call));
-            assert!(reports(&out).contains_key(further.latest));
-        }
+        // Whatever is seen is whole, at every instant.
+        reports(&out);
+        settle(&book, &out, runs.1.keep).unwrap();
+        check(&book, &out, runs.1.keep, &(fault, call));
+        let mut expected = reports(&out);
+        expected.insert(further.latest.into(), further.text.into());
+        let (book, done) = next(&book, &out, &further);
+        done.unwrap();
+        check(&Book { reports: expected, ..book }, &out, ALL, &(fault, call));
         if !struck {
             assert!(call > 20, "{call} calls were seen");
             return;
@@ -116,43 +130,48 @@ const FAULTS: [Fault; 4] = [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(E
 
 #[test]
 fn the_very_first_run() {
+    let (_, then) = runs();
+    let runs = (Vec::new(), then);
     for fault in FAULTS {
-        let (_, then) = runs();
-        at_every_call(&[], &then, fault, |_, _, _| false);
+        at_every_call(&runs, fault);
     }
 }
 
 #[test]
 fn a_run_and_the_end_of_an_older_one() {
     for fault in FAULTS {
-        let (before, then) = runs();
-        at_every_call(&before, &then, fault, |_, _, _| false);
+        at_every_call(&runs(), fault);
     }
 }
 
 #[test]
 fn days_that_are_replaced() {
     for fault in FAULTS {
-        let (before, then) = days();
-        at_every_call(&before, &then, fault, |_, _, _| false);
+        at_every_call(&days(), fault);
     }
 }
 
-/// Ended once, and then again while the next one finishes what it left.
-fn twice((before, then): &(Vec<Next>, Next), second: Fault) {
-    for round in 1.. {
-        let mut ended = 0;
-        at_every_call(before, then, Fault::Dies, |book, out, call| {
-            plan(Some((round, second)));
-            let done = if out.exists() { settle(book, out, then.keep) } else { Ok(()) };
-            assert_eq!(struck(), done.is_err(), "{second:?} at call {round} after the end at call {call}: {done:?}");
-            ended += usize::from(struck());
+/// Ended once, and then again at every call while the next one finishes what it left.
+fn twice(runs: &(Vec<Next>, Next), second: Fault) {
+    let mut most = 0;
+    for call in 1.. {
+        for again in 1.. {
+            let World { _room, out, book, struck, .. } = world(runs, call, Fault::Dies);
+            if !struck {
+                assert!(call > 20 && most > 5, "{call} and then {most} calls were seen");
+                return;
+            }
+            plan(Some((again, second)));
+            let done = settle(&book, &out, runs.1.keep);
+            let struck = faults::struck();
             plan(None);
-            false
-        });
-        if ended == 0 {
-            assert!(round > 5, "{round} calls were seen");
-            return;
+            assert_eq!(struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
+            settle(&book, &out, runs.1.keep).unwrap();
+            check(&book, &out, runs.1.keep, &(call, again));
+            if !struck {
+                most = most.max(again);
+                break;
+            }
         }
     }
 }
@@ -168,14 +187,11 @@ fn a_run_that_ends_and_one_that_ends_while_it_cleans_up() {
 #[test]
 fn what_a_file_system_does_not_know_is_done_without() {
     let (_, then) = runs();
+    let runs = (Vec::new(), then);
     for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
         let mut passed = 0;
         for call in 1.. {
-            let (_room, out) = room();
-            plan(Some((call, Fault::Fails(error))));
-            let (book, done) = next(&Book::default(), &out, &then);
-            let struck = struck();
-            plan(None);
+            let World { _room, out, book, struck, done } = world(&runs, call, Fault::Fails(error));
             if !struck {
                 break;
             }
@@ -192,14 +208,16 @@ fn what_a_file_system_does_not_know_is_done_without() {
 /// A state that was reset, or brought back from a backup, knows nothing of a run that was committed and not published.
 #[test]
 fn a_replaced_day_comes_back_when_nobody_knows_of_the_new_one() {
-    let (before, then) = days();
-    at_every_call(&before, &then, Fault::Dies, |book, out, call| {
-        open(out).settle(None).unwrap();
-        let there = reports(out);
+    for call in 1.. {
+        let World { _room, out, struck, .. } = world(&days(), call, Fault::Dies);
+        open(&out).settle(None).unwrap();
+        let there = reports(&out);
         for day in ["2026-11-19", "2026-11-20"] {
-            assert!(there.contains_key(day), "{call}: {there:?} of {book:?}");
+            assert!(there.contains_key(day), "{call}: {there:?}");
         }
-        assert_eq!(hidden(out), [""; 0]);
-        true
-    });
+        assert_eq!(hidden(&out), [""; 0]);
+        if !struck {
+            return;
+        }
+    }
 }
