@@ -104,3 +104,15 @@ fn nothing_is_removed_through_a_link() {
     assert_eq!(names(&out), [RUN_2, LATEST]);
     assert_eq!(names(&elsewhere), ["precious"]);
 }
+
+#[test]
+fn what_could_not_be_removed_before_is_in_nobodys_way() {
+    let (_room, out) = room();
+    publish(&out, 1, &[RUN_1], "one");
+    publish(&out, 2, &[RUN_2], "two");
+    let left = out.join(format!(".gone-{RUN_1}"));
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("still open elsewhere"), "text").unwrap();
+    assert_eq!(open(&out).prune(keep(1, None), SystemTime::now()).unwrap(), 1);
+    assert_eq!(names(&out), [RUN_2, LATEST]);
+}

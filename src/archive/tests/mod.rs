@@ -147,7 +147,11 @@ fn periods_are_replaced_whole() {
     assert_eq!((latest(&out), hidden(&out)), ("2026-11-21".into(), vec![]));
     publish(&out, 3, &["2026-11-18"], "late");
     assert_eq!(latest(&out), "2026-11-21", "late lines make no latest day");
-    publish(&out, 4, &["2026-11-18T13"], "hour");
+    fs::create_dir(out.join("2026-12-31")).unwrap();
+    publish(&out, 4, &["2026-11-17"], "late");
+    assert_eq!(latest(&out), "2026-11-21", "nor does a folder that is not ours");
+    fs::remove_dir(out.join("2026-12-31")).unwrap();
+    publish(&out, 5, &["2026-11-18T13"], "hour");
     assert_eq!(latest(&out), "2026-11-18T13", "the latest of what is made now");
     assert_eq!(open(&out).last_number().unwrap(), 0, "periods have no number");
 }

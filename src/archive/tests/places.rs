@@ -182,8 +182,29 @@ fn an_out_that_goes_away_is_an_error() {
     assert_eq!(names(&out), [""; 0]);
 
     let archive = open(&out);
+    let mut staging = archive.stage(1).unwrap();
+    staging.folder(RUN_1).unwrap();
+    write(&mut staging, REPORT, "probewatch").unwrap();
+    fs::rename(out.join(".run-1.tmp"), out.join("elsewhere")).unwrap();
+    assert!(staging.finish().is_err(), "nobody would find it there");
+    wipe(&out.join("elsewhere"));
+
     let run = stage(&archive, 1, &[RUN_1], "one").unwrap();
     wipe(&out.join(".run-1.tmp"));
     let refusal = archive.publish(&run).unwrap_err();
     assert!(matches!(&refusal, ArchiveError::Lost { path } if *path == out.join(RUN_1)), "{refusal}");
+}
+
+/// Between the end of a run and the next start somebody put the day's folder where it was.
+#[test]
+fn a_day_that_was_put_back_by_hand_is_replaced_too() {
+    let (_room, out) = room();
+    publish(&out, 1, &["2026-11-19"], "one");
+    let archive = open(&out);
+    let run = stage(&archive, 2, &["2026-11-19"], "two").unwrap();
+    let old = out.join(".run-2.tmp/.old-2026-11-19");
+    fs::create_dir(&old).unwrap();
+    fs::write(old.join("pairs.csv"), "one").unwrap();
+    archive.settle(Some(&run)).unwrap();
+    assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-19", "two")]), vec![]));
 }
