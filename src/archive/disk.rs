@@ -38,6 +38,7 @@ pub(super) enum Call {
 
 /// Before each call.
 #[cfg(not(test))]
+#[allow(clippy::unnecessary_wraps, reason = "it fails where a test wants it to")]
 fn pass(_: Call, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
     Ok(())
 }
@@ -103,8 +104,8 @@ impl Folder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = pass(Call::Add, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
         let file = NewFile(File::from(made.map_err(|error| self.failed("make", name, error))?));
-        let mode = Mode::from_raw_mode(access.file_mode());
-        set_rights(file.0.as_fd(), access.group, mode).map_err(|error| self.failed("set the rights of", name, error))?;
+        let rights = Mode::from_raw_mode(access.file_mode());
+        set_rights(file.0.as_fd(), access.group, rights).map_err(|error| self.failed("set the rights of", name, error))?;
         Ok(file)
     }
 
