@@ -11,11 +11,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat};
-use rustix::fs::{fchmod, fchown, fstat, fsync, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
+use rustix::fs::{fchmod, fchown, fstat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
+use super::durable::Unsynced;
 #[cfg(test)]
-use super::tests::faults::pass;
+pub(super) use super::tests::faults::pass;
 use super::{Access, ArchiveError};
 
 type Result<T> = std::result::Result<T, ArchiveError>;
@@ -39,7 +40,7 @@ pub(super) enum Call {
 /// Before each call.
 #[cfg(not(test))]
 #[allow(clippy::unnecessary_wraps, reason = "it fails where a test wants it to")]
-fn pass(_: Call, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
+pub(super) fn pass(_: Call, _: BorrowedFd<'_>) -> rustix::io::Result<()> {
     Ok(())
 }
 
@@ -103,9 +104,9 @@ impl Folder {
     pub(super) fn create(&self, name: &str, access: Access) -> Result<NewFile> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = pass(Call::Add, self.fd()).and_then(|()| openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR));
-        let file = NewFile(File::from(made.map_err(|error| self.failed("make", name, error))?));
+        let file = NewFile { file: made.map_err(|error| self.failed("make", name, error))?.into(), path: self.path(name) };
         let rights = Mode::from_raw_mode(access.file_mode());
-        set_rights(file.0.as_fd(), access.group, rights).map_err(|error| self.failed("set the rights of", name, error))?;
+        set_rights(file.fd(), access.group, rights).map_err(|error| self.failed("set the rights of", name, error))?;
         Ok(file)
     }
 
@@ -207,12 +208,15 @@ impl Folder {
         unlink(AtFlags::REMOVEDIR)
     }
 
-    /// Makes its entries last. Some network file systems know no such thing for folders and say so.
+    /// Makes its entries last.
     pub(super) fn sync(&self) -> Result<()> {
-        match pass(Call::Sync, self.fd()).and_then(|()| fsync(&self.fd)) {
-            Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
-            done => done.map_err(|error| self.failed("write", "", error)),
-        }
+        let fd = self.fd.try_clone().map_err(|error| self.failed("write", "", error))?;
+        Unsynced { fd, path: self.path.clone(), is_folder: true }.sync()
+    }
+
+    /// Done with it, but for making it last.
+    pub(super) fn unsynced(self) -> Unsynced {
+        Unsynced { fd: self.fd, path: self.path, is_folder: true }
     }
 
     fn failed(&self, step: &'static str, name: impl AsRef<std::path::Path>, error: impl Into<io::Error>) -> ArchiveError {
@@ -235,23 +239,27 @@ fn set_rights(fd: BorrowedFd<'_>, group: Option<u32>, mode: Mode) -> io::Result<
 
 /// A file that is being written.
 #[derive(Debug)]
-pub(super) struct NewFile(File);
+pub(super) struct NewFile {
+    file: File,
+    /// For messages.
+    path: PathBuf,
+}
 
 impl NewFile {
-    pub(super) fn sync(&self) -> io::Result<()> {
-        pass(Call::Sync, self.fd())?;
-        self.0.sync_all()
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+    /// Done with it, but for making it last.
+    pub(super) fn unsynced(self) -> Unsynced {
+        Unsynced { fd: self.file.into(), path: self.path, is_folder: false }
     }
 }
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         pass(Call::Change, self.fd())?;
-        self.0.write(bytes)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -11,6 +11,7 @@
 //! say, but for who wrote them. Two states must not share one `--out`: what one run left, the other would take away.
 
 mod disk;
+mod durable;
 mod error;
 mod name;
 mod publish;

@@ -8,11 +8,15 @@ use std::io::{self, BufWriter, Write};
 use rustix::fs::FileType;
 
 use super::disk::{Folder, NewFile};
+use super::durable::{Unsynced, sync_all};
 use super::name::Name;
 use super::{Access, Archive, ArchiveError, LATEST, REPORT, Run};
 
 /// Bytes held back before a write: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
+
+/// Files and folders that are held open until all of them are made to last.
+const MOST_UNSYNCED: usize = 64;
 
 /// The folders of one run. Dropped before [`finish`](Self::finish), they are removed.
 #[derive(Debug)]
@@ -24,18 +28,21 @@ pub struct Staging<'a> {
     /// The folder that files go to.
     current: Option<Folder>,
     folders: Vec<String>,
-    /// Files that were begun and are not on disk.
+    /// Files that were begun and not completed.
     unfinished: usize,
+    /// Files and folders that are complete, and perhaps not on disk.
+    unsynced: Vec<Unsynced>,
     finished: bool,
 }
 
-/// A file of a folder. It is complete after [`done`](Self::done) only.
+/// A file of a folder. It is complete after [`done`](Self::done) only, and on disk when all of them are.
 #[derive(Debug)]
 pub struct StagedFile<'s> {
     out: BufWriter<NewFile>,
     folder: &'s Folder,
     name: String,
     unfinished: &'s mut usize,
+    unsynced: &'s mut Vec<Unsynced>,
 }
 
 /// What the folder of a run is called until it has its place.
@@ -52,7 +59,7 @@ impl Archive {
     pub fn stage(&self, run: u64) -> Result<Staging<'_>, ArchiveError> {
         // Given to the group so that one that is refused is heard of at once; the rights are the owner's alone.
         let room = self.folder.make(&room_name(run), Access { mode: 0o600, group: self.access.group })?;
-        Ok(Staging { archive: self, run, room, current: None, folders: Vec::new(), unfinished: 0, finished: false })
+        Ok(Staging { archive: self, run, room, current: None, folders: Vec::new(), unfinished: 0, unsynced: Vec::new(), finished: false })
     }
 
     /// The folder that `latest` should lead to once these have their places: a run's own, or the latest of the periods.
@@ -104,7 +111,8 @@ impl Staging<'_> {
         let Some(folder) = &self.current else { return Err(ArchiveError::vanished(&self.room.path(name))) };
         let file = folder.create(name, self.archive.access)?;
         self.unfinished += 1;
-        Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished: &mut self.unfinished })
+        let (unfinished, unsynced) = (&mut self.unfinished, &mut self.unsynced);
+        Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished, unsynced })
     }
 
     /// Makes everything last. What is returned is to be committed: written to a state, on disk. Until then a
@@ -115,6 +123,7 @@ impl Staging<'_> {
     /// A file was not completed, something of it was removed meanwhile, or the system refuses.
     pub fn finish(mut self) -> Result<Run, ArchiveError> {
         self.close_current()?;
+        sync_all(&self.unsynced)?;
         if let Some(latest) = self.archive.latest_with(&self.folders)? {
             self.room.link(&latest, LATEST)?;
         }
@@ -139,7 +148,12 @@ impl Staging<'_> {
             let what = "its files were not completed";
             return Err(ArchiveError::in_the_way(folder.path(""), what, "run it again"));
         }
-        folder.sync()
+        self.unsynced.push(folder.unsynced());
+        if self.unsynced.len() >= MOST_UNSYNCED {
+            sync_all(&self.unsynced)?;
+            self.unsynced.clear();
+        }
+        Ok(())
     }
 }
 
@@ -153,17 +167,18 @@ impl Drop for Staging<'_> {
 }
 
 impl StagedFile<'_> {
-    /// Completes the file, on disk.
+    /// Completes the file.
     ///
     /// # Errors
     ///
     /// It cannot be written, or was removed meanwhile.
     pub fn done(mut self) -> Result<(), ArchiveError> {
-        let written = self.out.flush().and_then(|()| self.out.get_ref().sync());
-        written.map_err(|error| self.explain(error))?;
+        self.out.flush().map_err(|error| self.explain(error))?;
         if !self.folder.has(&self.name, self.out.get_ref().fd())? {
             return Err(ArchiveError::vanished(&self.folder.path(&self.name)));
         }
+        // Nothing is left in the buffer.
+        self.unsynced.push(self.out.into_parts().0.unsynced());
         *self.unfinished -= 1;
         Ok(())
     }
