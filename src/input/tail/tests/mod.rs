@@ -2,6 +2,8 @@
 
 mod model;
 mod odd;
+mod once;
+mod once_model;
 mod race;
 mod rotation;
 

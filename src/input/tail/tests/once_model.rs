@@ -1,0 +1,271 @@
+//! One-shot reading against a model: whatever is written, rotated and packed between two runs, the runs together tell
+//! every line once.
+//!
+//! Runs 200 programs, or as many as `PROBEWATCH_MODEL_PROGRAMS` says.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use proptest::prelude::*;
+
+use super::once::Runs;
+use super::{line, lines, note, number_of};
+use crate::input::tail::First;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Whole lines; the first one completes a partial line.
+    Write(usize),
+    /// So many bytes of a line.
+    Partial(usize),
+    /// Renames; the writer keeps its file until it opens its log anew.
+    Rotate {
+        create: bool,
+    },
+    Reopen,
+    /// Perhaps with a run when the copy is half done, and one before the original is cut.
+    CopyTruncate {
+        runs: bool,
+    },
+    /// Packs the newest rotated file that is not; perhaps with a run when it is half done, and one when it lies there twice.
+    Compress {
+        runs: bool,
+    },
+    /// A run whose checkpoints are kept.
+    Run,
+    /// A run that was killed before it could keep anything.
+    Killed,
+}
+
+/// How the log is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Alone,
+    Folder,
+    Glob,
+    /// As a shell does it: every file there is.
+    Each,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (1usize..30).prop_map(Step::Write),
+        2 => (1usize..70).prop_map(Step::Partial),
+        3 => any::<bool>().prop_map(|create| Step::Rotate { create }),
+        3 => Just(Step::Reopen),
+        3 => any::<bool>().prop_map(|runs| Step::CopyTruncate { runs }),
+        3 => any::<bool>().prop_map(|runs| Step::Compress { runs }),
+        5 => Just(Step::Run),
+        1 => Just(Step::Killed),
+    ]
+}
+
+struct World {
+    runs: Runs,
+    named: Named,
+    writer: File,
+    next: usize,
+    begun: usize,
+    torn: HashSet<String>,
+    told: HashMap<usize, usize>,
+    ids: HashMap<(u64, u64), String>,
+}
+
+impl World {
+    fn new(named: Named) -> Self {
+        let runs = Runs::new();
+        let log = runs.path("access.log");
+        fs::write(&log, lines(0..5)).unwrap();
+        fs::write(runs.path("access.log.1"), lines(900_000..900_020)).unwrap();
+        Self { writer: writer(&log), runs, named, next: 5, begun: 0, torn: HashSet::new(), told: HashMap::new(), ids: HashMap::new() }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Write(count) => self.write(count),
+            Step::Partial(bytes) => {
+                let line = line(self.next);
+                let end = (self.begun + bytes).min(line.len() - 1);
+                self.writer.write_all(&line.as_bytes()[self.begun..end]).unwrap();
+                self.begun = end;
+            }
+            Step::Rotate { create } => {
+                self.shift();
+                let _ = fs::rename(self.runs.path("access.log"), self.runs.path("access.log.1"));
+                if create {
+                    File::create_new(self.runs.path("access.log")).unwrap();
+                }
+            }
+            Step::Reopen => self.reopen(),
+            Step::CopyTruncate { runs } => self.copy_truncate(runs),
+            Step::Compress { runs } => self.compress(runs),
+            Step::Run => self.run(true),
+            Step::Killed => self.run(false),
+        }
+    }
+
+    fn write(&mut self, count: usize) {
+        for _ in 0..count {
+            self.writer.write_all(&line(self.next).as_bytes()[self.begun..]).unwrap();
+            self.next += 1;
+            self.begun = 0;
+        }
+    }
+
+    /// A writer ends its line before it opens its log anew.
+    fn reopen(&mut self) {
+        if self.begun > 0 {
+            self.write(1);
+        }
+        self.writer = writer(&self.runs.path("access.log"));
+    }
+
+    fn names(&self) -> Vec<PathBuf> {
+        let number =
+            |path: &PathBuf| -> u32 { path.to_str().unwrap().trim_end_matches(".gz").rsplit('.').next().unwrap().parse().unwrap_or(0) };
+        let mut names: Vec<_> = fs::read_dir(self.runs.folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        names.sort_by_key(number);
+        names
+    }
+
+    /// Makes room for a new `access.log.1`; nothing is ever deleted.
+    fn shift(&mut self) {
+        for name in self.names().into_iter().rev() {
+            let text = name.to_str().unwrap();
+            let (plain, ending) = text.strip_suffix(".gz").map_or((text, ""), |plain| (plain, ".gz"));
+            let (stem, number) = plain.rsplit_once('.').unwrap();
+            if let Ok(number) = number.parse::<u32>() {
+                fs::rename(&name, format!("{stem}.{}{ending}", number + 1)).unwrap();
+            }
+        }
+    }
+
+    fn copy_truncate(&mut self, runs: bool) {
+        let Ok(text) = fs::read(self.runs.path("access.log")) else { return };
+        self.shift();
+        let mut copy = File::create_new(self.runs.path("access.log.1")).unwrap();
+        copy.write_all(&text[..text.len() / 2]).unwrap();
+        if runs {
+            self.run(true);
+        }
+        copy.write_all(&text[text.len() / 2..]).unwrap();
+        if runs {
+            self.run(true);
+        }
+        let file = OpenOptions::new().write(true).open(self.runs.path("access.log")).unwrap();
+        file.set_len(0).unwrap();
+        if self.begun > 0 {
+            // Its halves are in two files, or the second is in one that has no name: neither is a line.
+            let line = line(self.next);
+            self.torn.insert(line[..self.begun].to_owned());
+            self.torn.insert(line[self.begun..].trim_end().to_owned());
+            if file.metadata().unwrap().ino() == self.writer.metadata().unwrap().ino() {
+                self.writer.write_all(&line.as_bytes()[self.begun..]).unwrap();
+                self.begun = 0;
+                self.next += 1;
+                self.told.insert(self.next - 1, 1);
+            }
+        }
+    }
+
+    fn compress(&mut self, runs: bool) {
+        let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending != "gz" && ending != "log");
+        let Some(plain) = self.names().into_iter().find(plain) else { return };
+        if fs::metadata(&plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
+            // `delaycompress`, or a signal to the writer: nobody packs what is still being written.
+            self.reopen();
+        }
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
+        out.write_all(&packed[..packed.len() / 2]).unwrap();
+        if runs {
+            self.run(true);
+        }
+        out.write_all(&packed[packed.len() / 2..]).unwrap();
+        if runs {
+            self.run(true);
+        }
+        fs::remove_file(plain).unwrap();
+    }
+
+    fn run(&mut self, keep: bool) {
+        let names: Vec<String> = match self.named {
+            Named::Alone => vec!["access.log".to_owned()],
+            Named::Folder => vec![String::new()],
+            Named::Glob => vec!["access.log*".to_owned()],
+            Named::Each => self.names().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect(),
+        };
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if !keep {
+            let mut tail = self.runs.tail(&names, First::Given);
+            let mut told = Vec::new();
+            tail.catch_up(Instant::now(), &mut |piece| note(&mut told, piece));
+            let _ = tail.checkpoints();
+            return;
+        }
+        let before = self.runs.told.len();
+        self.runs.run(&names);
+        let notices = &self.runs.notices;
+        assert!(notices.iter().all(|notice| !notice.problem), "{notices:?}");
+        for told in &self.runs.told[before..] {
+            let text = told.text.clone().unwrap();
+            let known = self.ids.insert((told.generation, told.offset), text.clone());
+            assert!(known.is_none_or(|known| text.starts_with(&known)), "two lines of one name: {text}");
+            match number_of(&text) {
+                Some(number) => *self.told.entry(number).or_default() += 1,
+                None => assert!(self.torn.contains(&text), "garbled: {text}"),
+            }
+        }
+    }
+
+    fn end(mut self) {
+        if self.begun > 0 {
+            self.write(1);
+        }
+        self.run(true);
+        self.run(true);
+        for number in 0..self.next {
+            assert_eq!(self.told.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
+        }
+        let old = usize::from(self.named != Named::Alone);
+        for number in 900_000..900_020 {
+            assert_eq!(self.told.get(&number).copied().unwrap_or(0), old, "old line {number}");
+        }
+    }
+}
+
+fn writer(path: &Path) -> File {
+    OpenOptions::new().append(true).create(true).open(path).unwrap()
+}
+
+fn programs() -> u32 {
+    std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn runs_together_tell_every_line_once(
+        named in prop_oneof![Just(Named::Alone), Just(Named::Folder), Just(Named::Glob), Just(Named::Each)],
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let mut world = World::new(named);
+        // A first run reads only what it is given.
+        if named == Named::Alone {
+            world.run(true);
+        }
+        for step in steps {
+            world.step(step);
+        }
+        world.end();
+    }
+}
