@@ -16,6 +16,7 @@ use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings};
 use super::probe::{Probe, head_of};
 use super::sibling::Sibling;
+use super::stamp::Stamp;
 use super::text::Text;
 use super::{Notice, Piece, Tail};
 use crate::input::magic::{self, Packing};
@@ -131,11 +132,11 @@ impl Place {
         }
     }
 
-    /// Whether a sibling whose text nobody knows is older by its number than all that are known: it was put there since,
-    /// and is nothing new. Dates are written in too many ways to be compared.
+    /// Whether a sibling whose text nobody knows is older than all that are known, by its number and by its time: it was put
+    /// there since, and is nothing new. One of the two alone proves nothing: some count upwards, and clocks are set.
     pub(super) fn is_put_there(&self, sibling: &Sibling, around: &Surroundings<'_>) -> bool {
-        let older = |known: &Rank| sibling.rank.is_older(known);
-        !self.is_fresh && !around.is_given(sibling) && !self.met_ranks.is_empty() && self.met_ranks.iter().all(older)
+        let is_older = |(rank, stamp): &(Rank, Stamp)| sibling.rank.is_older(rank) && sibling.stamp.is_before(stamp);
+        !self.is_fresh && !around.is_given(sibling) && !self.known_siblings.is_empty() && self.known_siblings.iter().all(is_older)
     }
 
     /// Says what was to be read and is not to be found.
@@ -150,13 +151,8 @@ impl Place {
             let was_live = past.path == self.path && past.id != (0, 0) && past.text.offset > 0;
             if was_live && past.met < self.scans && !self.is_absent {
                 past.id = (0, 0);
-                say(
-                    format!(
-                        "was replaced, and the log that was read up to byte {} is not to be found: what came behind that is lost",
-                        past.text.offset
-                    ),
-                    false,
-                );
+                let read = past.text.offset;
+                say(format!("is another log than the one that was read up to byte {read}, and that is not to be found any more"), false);
             }
         }
     }

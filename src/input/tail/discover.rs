@@ -9,9 +9,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::family::rank;
+use super::family::{base_of, folder_of, rank};
 use super::notice::Notice;
-use super::place::{base_of, folder_of};
 use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;

@@ -4,6 +4,8 @@
 //! look; what a file is, its text decides.
 
 use std::cmp::Reverse;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 /// Endings that packing gives.
 const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
@@ -65,6 +67,19 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
     }
     let index = std::str::from_utf8(rest).ok().filter(|_| digits <= 5).and_then(|rest| rest.parse().ok());
     Some(index.map_or_else(|| Rank::Date(rest.to_vec()), |index| Rank::Index(Reverse(index))))
+}
+
+/// The folder that a path lies in.
+pub(super) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The name of a path, without its folder.
+pub(super) fn base_of(path: &Path) -> Vec<u8> {
+    path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }
 
 #[cfg(test)]

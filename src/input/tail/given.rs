@@ -12,9 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::discover::{Candidate, Discovery, base_among};
-use super::family::rank;
+use super::family::{base_of, folder_of, rank};
 use super::notice::Notice;
-use super::place::{base_of, folder_of};
 use super::stamp::Id;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::{is_pattern, leads_to};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::begin::Begin;
-use super::family::{Rank, rank};
+use super::family::{Rank, base_of, folder_of, rank};
 use super::known::is_cut;
 use super::listing::Listings;
 use super::log::{Log, Role};
@@ -112,7 +112,7 @@ pub(super) struct Place {
     /// The path leads to a packed file, which is read as siblings are.
     pub(super) is_packed: bool,
     /// Siblings whose texts the present scan knew.
-    pub(super) met_ranks: Vec<Rank>,
+    pub(super) known_siblings: Vec<(Rank, Stamp)>,
     /// Since when the path leads nowhere, and whether that was said.
     pub(super) missing: Option<(Instant, bool)>,
     /// Whether it was looked at whether the file is mounted by itself.
@@ -146,7 +146,7 @@ impl Place {
             only_given: false,
             is_absent: false,
             is_packed: false,
-            met_ranks: Vec::new(),
+            known_siblings: Vec::new(),
             missing: None,
             told_mount: false,
             trouble: None,
@@ -390,17 +390,4 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, Stamp)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
     }
     Ok((Arc::new(file), Stamp::of(&metadata)))
-}
-
-/// The folder that a path lies in.
-pub(super) fn folder_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-/// The name of a path, without its folder.
-pub(super) fn base_of(path: &Path) -> Vec<u8> {
-    path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }

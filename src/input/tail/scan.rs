@@ -57,7 +57,7 @@ impl Place {
     /// Looks through the siblings.
     pub(super) fn scan(&mut self, around: &mut Surroundings<'_>) {
         self.scans += 1;
-        self.met_ranks.clear();
+        self.known_siblings.clear();
         self.scan_at = Some(around.now + if self.rescans > 0 { SOON } else { EVERY });
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
@@ -179,7 +179,7 @@ impl Place {
         }
         if let Some(verdict) = self.known(&mut probe, &file, sibling, around)? {
             self.note_folder(sibling);
-            self.met_ranks.push(sibling.rank.clone());
+            self.known_siblings.push((sibling.rank.clone(), sibling.stamp));
             return Ok(verdict);
         }
         if around.once { Ok(Verdict::New) } else { self.unknown(&probe, &file, sibling, around) }

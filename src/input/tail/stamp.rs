@@ -42,6 +42,11 @@ impl Stamp {
         (self.size, self.modified)
     }
 
+    /// Whether the file was last written to before another one was.
+    pub(super) fn is_before(&self, other: &Self) -> bool {
+        self.modified < other.modified
+    }
+
     /// Whether nothing was written to the file for so long. A time that is yet to come says nothing.
     pub(super) fn has_rested(&self, time: Duration) -> bool {
         SystemTime::now().duration_since(time_of(self.modified)).is_ok_and(|since| since >= time)

@@ -364,12 +364,17 @@ fn what_is_put_there_and_older_is_not_read() {
     runs.append("access.log", &lines(20..30));
     assert_eq!(runs.run(&["access.log"]), some(20..30));
     runs.append("access.log.5", &lines(0..10));
+    rest(&runs.path("access.log.5"));
     assert_eq!(runs.run(&["access.log"]), []);
     assert!(runs.notices[0].what.contains("older"), "{:?}", runs.notices);
     assert_eq!(runs.run(&["access.log"]), []);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
-    // But by its name it is.
+    // One that counts upwards is.
+    runs.append("access.log.7", &lines(40..45));
+    assert_eq!(runs.run(&["access.log"]), some(40..45));
+    // And by its name all is.
     runs.append("access.log.6", &lines(30..35));
+    rest(&runs.path("access.log.6"));
     assert_eq!(runs.run(&["access.log", "access.log.6"]), some(30..35));
 }
 

@@ -73,6 +73,8 @@ struct World {
     next: usize,
     begun: usize,
     torn: HashSet<String>,
+    /// Lines that were cut in two: their first halves may be all but the newline.
+    spoilt: HashSet<usize>,
     told: HashMap<usize, usize>,
     ids: HashMap<(u64, u64), String>,
 }
@@ -83,7 +85,17 @@ impl World {
         let log = runs.path("access.log");
         fs::write(&log, lines(0..5)).unwrap();
         fs::write(runs.path("access.log.1"), lines(900_000..900_020)).unwrap();
-        Self { writer: writer(&log), runs, named, next: 5, begun: 0, torn: HashSet::new(), told: HashMap::new(), ids: HashMap::new() }
+        Self {
+            writer: writer(&log),
+            runs,
+            named,
+            next: 5,
+            begun: 0,
+            torn: HashSet::new(),
+            spoilt: HashSet::new(),
+            told: HashMap::new(),
+            ids: HashMap::new(),
+        }
     }
 
     fn step(&mut self, step: Step) {
@@ -169,7 +181,7 @@ impl World {
                 self.writer.write_all(&line.as_bytes()[self.begun..]).unwrap();
                 self.begun = 0;
                 self.next += 1;
-                self.told.insert(self.next - 1, 1);
+                self.spoilt.insert(self.next - 1);
             }
         }
     }
@@ -232,7 +244,7 @@ impl World {
         }
         self.run(true);
         self.run(true);
-        for number in 0..self.next {
+        for number in (0..self.next).filter(|number| !self.spoilt.contains(number)) {
             assert_eq!(self.told.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
         }
         let old = usize::from(self.named != Named::Alone);
