@@ -25,7 +25,7 @@ impl Clock {
         let now = now.div_euclid(3_600);
         let highest = self.highest.unwrap_or(now);
         let passed = now.saturating_sub(highest).clamp(0, MOST);
-        self.hours = self.hours.saturating_add(passed as u32);
+        self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
         self.highest = Some(now.max(highest));
         self.hours
     }

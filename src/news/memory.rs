@@ -91,12 +91,14 @@ impl<const MOST: usize> Memory<MOST> {
         let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
         let mut before = None;
         for record in records {
-            let [a, b, c, d, e, f, g, h, mark @ .., x, y, z] = *record;
-            let hash = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+            let (hash, rest) = record.split_first_chunk()?;
+            let (first, hour) = rest.split_first_chunk()?;
+            let (hash, first) = (u64::from_be_bytes(*hash), u32::from_be_bytes(*first));
+            let last = hour.iter().fold(0, |hour, byte| hour << 8 | u32::from(*byte));
             if before.replace(hash).is_some_and(|before| before >= hash) {
                 return None;
             }
-            memory.0.insert(hash, Sighting { first: u32::from_be_bytes(mark), last: u32::from_be_bytes([0, x, y, z]) });
+            memory.0.insert(hash, Sighting { first, last });
         }
         rest.is_empty().then_some(memory)
     }

@@ -7,6 +7,7 @@ mod csv;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 pub use self::csv::write_csv;
 use super::facts;
@@ -48,10 +49,10 @@ pub fn news<'a>(report: &Report<'a>, seen: &mut Seen, mark: u32, now: i64) -> Ve
         if !seen.look(one.kind, one.key.as_bytes(), mark, now) {
             continue;
         }
-        match known.get(&(one.kind, one.key.clone())) {
-            Some(&at) => found[at].add(&one),
-            None => {
-                known.insert((one.kind, one.key.clone()), found.len());
+        match known.entry((one.kind, one.key.clone())) {
+            Entry::Occupied(at) => found[*at.get()].add(&one),
+            Entry::Vacant(place) => {
+                place.insert(found.len());
                 found.push(one);
             }
         }
