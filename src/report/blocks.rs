@@ -263,7 +263,7 @@ fn network_of(upper: u64) -> IpNet {
 }
 
 /// What counts as one party around a client: its /24 or /64.
-fn network(client: Client<'_>) -> Option<IpNet> {
+pub(super) fn network(client: Client<'_>) -> Option<IpNet> {
     match Network::of(client) {
         Network::V4(bits) => Some(Ipv4Net::new_assert(Ipv4Addr::from_bits(bits << 8), 24).into()),
         Network::V6(upper) => Some(network_of(upper)),

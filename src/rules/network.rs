@@ -25,7 +25,11 @@ pub enum Width {
 /// Reads a network; an address is a network of one. One of IPv4 written as IPv6 is that of IPv4, as clients are.
 #[must_use]
 pub fn network(text: &str) -> Option<IpNet> {
-    let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()?;
+    // Not `IpNet`'s own reader: it takes 010.0.0.0/8 for 10.0.0.0/8.
+    let network = match text.split_once('/') {
+        Some((address, length)) => IpNet::new(address.parse().ok()?, prefix_len(length)?).ok()?,
+        None => text.parse::<IpAddr>().ok()?.into(),
+    };
     match network {
         IpNet::V6(six) if six.prefix_len() >= 96 => match six.addr().to_ipv4_mapped() {
             Some(four) => IpNet::new(four.into(), six.prefix_len() - 96).ok(),
@@ -33,6 +37,11 @@ pub fn network(text: &str) -> Option<IpNet> {
         },
         _ => Some(network),
     }
+}
+
+/// A number of bits, in digits alone.
+fn prefix_len(digits: &str) -> Option<u8> {
+    digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 /// How much of the internet a network is.

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 
 use super::words::{self, Answered};
 use super::{Page, candidates};
+use crate::report::model::{Campaign, Input};
 use crate::news::Kind;
-use crate::report::facts;
-use crate::report::model::Campaign;
 use crate::report::sanitize::text;
 use crate::report::table::layout::{cut, cut_start, width};
 use crate::report::table::number::{counted, grouped};
@@ -95,13 +94,14 @@ fn listed(before: &str, words: &[String]) -> Option<String> {
 }
 
 fn asked_most(page: &Page<'_>) -> Option<String> {
-    let (row, _) = *words::asked_most(page.report, 1).first()?;
-    let share = match (row.hits, page.report.totals.sum.hits) {
+    let askers = words::asked_most(page.report, 1);
+    let asker = askers.first()?;
+    let share = match (asker.hits, page.report.totals.sum.hits) {
         (hits, all) if hits == all => format!("all {}", counted(all, "probe", "probes")),
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),
     };
-    let answered = if row.answered > 0 { format!(", {} answered", grouped(row.answered)) } else { String::new() };
-    Some(format!("Most: {}, {share}{answered}", cut(&facts::client(row.key.client()?), WIDTH / 2)))
+    let answered = if asker.answered > 0 { format!(", {} answered", grouped(asker.answered)) } else { String::new() };
+    Some(format!("Most: {}, {share}{answered}", cut(&asker.who(), WIDTH / 2)))
 }
 
 /// How many one could block, what it would cost, and who, where that is not longer than a line.
@@ -120,7 +120,8 @@ fn block(page: &Page<'_>) -> Vec<String> {
 }
 
 fn note(page: &Page<'_>) -> Option<String> {
-    let notes = words::notes(page);
+    let name = |input: &Input| text(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
+    let notes = words::notes(page, name);
     let note = notes.first()?;
     let more = match notes.len() {
         1 => String::new(),

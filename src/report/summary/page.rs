@@ -4,13 +4,14 @@
 
 use std::io::{self, Write};
 
-use super::words::Answered;
+use super::words::{Answered, Asker};
 use super::{Page, candidates, words};
-use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
-use crate::report::model::{Campaign, Row};
+use crate::report::model::Campaign;
+use crate::news::Kind;
 use crate::report::news::News;
+use crate::report::sanitize::text;
 use crate::report::style::{PLAIN, Pen};
 use crate::report::table::layout::{Cell, Column, Grid, write_wrapped};
 use crate::report::table::number::{counted, grouped};
@@ -107,16 +108,17 @@ fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 }
 
 fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
-    let rows = words::asked_most(page.report, ROWS);
-    let classes = |row: &Row<'_>| facts::classes(page.report.rule_set, &row.rules).join(", ");
-    let grid = Grid::of(&rows)
-        .column(Column::number("hits"), |(row, _)| Cell::new(grouped(row.hits)))
-        .column(Column::text("client"), |(row, _)| Cell::new(row.key.client().map(facts::client).unwrap_or_default()))
-        .column(Column::number("paths").rank(1), |(row, _)| Cell::new(grouped(row.paths)))
-        .column(Column::number("answered").rank(2), |(row, _)| Cell::new(grouped(row.answered)))
-        .column(Column::text("to block").rank(3), |(_, block)| Cell::new(block.map(Block::word).unwrap_or_default()))
-        .column(Column::text("looks for").rank(4).flexible(12), |(row, _)| Cell::new(classes(row)));
-    section("WHO ASKED MOST", &grid, page.report.clients.len(), "clients.csv", out)
+    let askers = words::asked_most(page.report, ROWS);
+    let classes = |asker: &Asker<'_>| facts::classes(page.report.rule_set, &asker.row.rules).join(", ");
+    let grid = Grid::of(&askers)
+        .column(Column::number("hits"), |asker| Cell::new(grouped(asker.hits)))
+        .column(Column::text("client"), |asker| Cell::new(asker.who()))
+        .column(Column::number("paths").rank(1), |asker| Cell::new(grouped(asker.paths)))
+        .column(Column::number("answered").rank(2), |asker| Cell::new(grouped(asker.answered)))
+        .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(Block::word).unwrap_or_default()))
+        .column(Column::text("looks for").rank(4).flexible(12), |asker| Cell::new(classes(asker)));
+    let left = page.report.clients.len().saturating_sub(askers.iter().map(|asker| asker.clients as usize).sum());
+    section("WHO ASKED MOST", &grid, askers.len() + left, "clients.csv", out)
 }
 
 fn block<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
@@ -127,7 +129,7 @@ fn block<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     heading("WHOM ONE COULD BLOCK", out)?;
     wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
     if found.left_out > 0 {
-        wrapped(&format!("{} more were left out by --max-block.", grouped(found.left_out)), 2, out)?;
+        wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
     }
     Grid::of(first(&found.lines, Some(ROWS)))
         .column(Column::text("address"), |line| Cell::new(&line.who))
@@ -158,7 +160,7 @@ fn lines<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 }
 
 fn notes<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
-    let notes = words::notes(page);
+    let notes = words::notes(page, |input| text(&input.path).into_owned());
     if notes.is_empty() {
         return Ok(());
     }

@@ -3,15 +3,17 @@
 //! Text of a log leaves here masked and escaped.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::Page;
+use crate::client::Network;
 use crate::finding::RuleId;
-use crate::news::Kind;
-use crate::report::blocks::Block;
+use crate::report::blocks::{self, Block};
+use crate::report::facts;
 use crate::report::mask::shown;
 use crate::report::model::{Input, Report, Row};
+use crate::news::Kind;
 use crate::report::news::News;
-use crate::report::sanitize::text;
 use crate::report::table::answered::{self, Answer};
 
 /// A path that answered.
@@ -52,13 +54,51 @@ fn is_at(key: &str, path: &str) -> bool {
     key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
 }
 
-/// The clients that asked most, and what was made of each where somebody asked whom one could block.
-pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<(&'r Row<'r>, Option<&'r Block>)> {
+/// Who asked: a client, or all clients of an IPv6 network, who are one party.
+#[derive(Debug)]
+pub(super) struct Asker<'r> {
+    /// The row of the worst of them.
+    pub(super) row: &'r Row<'r>,
+    /// What was made of it, where somebody asked whom one could block.
+    pub(super) block: Option<&'r Block>,
+    pub(super) clients: u64,
+    pub(super) hits: u64,
+    /// Distinct paths, at least.
+    pub(super) paths: u64,
+    pub(super) answered: u64,
+}
+
+impl Asker<'_> {
+    /// The address, or the network.
+    pub(super) fn who(&self) -> String {
+        match (self.row.key.client(), self.clients) {
+            (Some(client), 1) => facts::client(client).into_owned(),
+            (Some(client), _) => blocks::network(client).map(|network| network.to_string()).unwrap_or_default(),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+/// Who asked most.
+pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'r>> {
     let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
-    let mut rows: Vec<_> = report.clients.iter().zip(judged).collect();
-    rows.sort_by_key(|(row, _)| Reverse(row.hits));
-    rows.truncate(most);
-    rows
+    let mut askers: Vec<Asker<'r>> = Vec::new();
+    let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
+    for (row, block) in report.clients.iter().zip(judged) {
+        let network = row.key.client().map(Network::of).filter(|network| matches!(network, Network::V6(_)));
+        let at = network.map_or(askers.len(), |network| *networks.entry(network).or_insert(askers.len()));
+        if at == askers.len() {
+            askers.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
+        }
+        let asker = &mut askers[at];
+        asker.clients += 1;
+        asker.hits += row.hits;
+        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.party.paths));
+        asker.answered += row.answered;
+    }
+    askers.sort_by_key(|asker| Reverse(asker.hits));
+    askers.truncate(most);
+    askers
 }
 
 /// The path of a row or, where a request had none, what it said instead.
@@ -77,8 +117,8 @@ pub(super) fn title_of<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
     report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
 }
 
-/// Everything a reader must know besides: what could not be read first.
-pub(super) fn notes(page: &Page<'_>) -> Vec<String> {
-    let problem = |input: &Input| Some(format!("{}: {}", text(&input.path), input.problem.as_ref()?));
+/// Everything a reader must know besides: what could not be read first, a log called as `name` says.
+pub(super) fn notes(page: &Page<'_>, name: impl Fn(&Input) -> String) -> Vec<String> {
+    let problem = |input: &Input| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
     page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
 }
