@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 type Range<T> = (T, u8);
 
 const V4: [Range<Ipv4Addr>; 13] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),      // this network, RFC 791
+    (Ipv4Addr::UNSPECIFIED, 8),          // this network, RFC 791
     (Ipv4Addr::new(10, 0, 0, 0), 8),     // private, RFC 1918
     (Ipv4Addr::new(100, 64, 0, 0), 10),  // shared by a carrier's customers, RFC 6598
     (Ipv4Addr::new(127, 0, 0, 0), 8),    // loopback, RFC 1122

@@ -23,6 +23,9 @@ use crate::time::LogTime;
 /// A column: its name, and what it says of a row.
 type Column = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
+/// A further column of a client: its name, and what it says of its block.
+type BlockColumn = (&'static str, fn(&Block) -> String);
+
 const PAIR: &[Column] = &[
     ("client", client),
     ("path", path),
@@ -84,7 +87,7 @@ const RULE: &[Column] = &[
 ];
 
 /// Further columns of a client, where it was asked whom one could block.
-const BLOCK: &[(&str, fn(&Block) -> String)] = &[
+const BLOCK: &[BlockColumn] = &[
     ("block_candidate", |block| block.is_candidate().to_string()),
     ("block_reason", Block::reason),
     ("network", Block::network_text),

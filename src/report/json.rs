@@ -33,7 +33,7 @@ const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let list = |rows| Rows { rules: report.rule_set, rows: first(rows, top), blocks: None };
+    let list = |rows| Rows { rules: report.rule_set, list: first(rows, top), blocks: None };
     let document = Document {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
@@ -207,7 +207,7 @@ fn approximate(bound: Approximate) -> ApproximateObject {
 /// Rows that become objects one by one, while they are written.
 struct Rows<'a> {
     rules: &'a RuleSet,
-    rows: &'a [Row<'a>],
+    list: &'a [Row<'a>],
     /// What is known of each row's block.
     blocks: Option<&'a [Block]>,
 }
@@ -216,7 +216,7 @@ impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
         let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
-        serializer.collect_seq(self.rows.iter().enumerate().map(row))
+        serializer.collect_seq(self.list.iter().enumerate().map(row))
     }
 }
 

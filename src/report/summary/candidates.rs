@@ -63,7 +63,10 @@ pub(super) fn of(report: &Report<'_>) -> Candidates {
     for (row, block) in candidates() {
         let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
         let (at, who) = if is_told(&network) {
-            (*told.entry(network).or_insert(found.lines.len()), network.to_string())
+            let at = *told.entry(network).or_insert(found.lines.len());
+            // Only what was judged as a whole can be blocked as a whole.
+            let who = if block.party.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
+            (at, who)
         } else {
             (found.lines.len(), facts::client(client).into_owned())
         };
