@@ -218,3 +218,179 @@ proptest! {
         prop_assert_eq!(json(&of_whole(told.finish(|_| false).unwrap())), json(&merged(&written)));
     }
 }
+
+/// The lines of a report in order, without what stands between rows.
+fn rows(text: &str) -> Vec<String> {
+    let mut rows: Vec<String> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
+    rows.sort();
+    rows
+}
+
+fn get(client: &str, target: &str, status: u16, bytes: u32) -> String {
+    format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" {status} {bytes} \"-\" \"x\"\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// A path that holds a secret is sorted by what was logged, and by what was told later: rows that are alike in all else may change
+    /// places.
+    #[test]
+    fn paths_with_secrets_come_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
+        let line = |(client, secret, answered): &(u8, u8, bool)| {
+            let target = format!("/.git/reset-password/0123456789abcdef012{secret}/.git/config");
+            get(&format!("192.0.2.{client}"), &target, if *answered { 200 } else { 404 }, 9)
+        };
+        let lines: Vec<String> = lines.iter().map(line).collect();
+        let at = cut.index(lines.len());
+        let pieces = [Piece::new("a.log", &lines[..at]), Piece { generation: 8, ..Piece::new("b.log", &lines[at..]) }];
+        let whole = scan(&pieces);
+        let parts: Vec<String> = pieces.iter().rev().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
+        let result = merged(&parts);
+        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
+        prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
+        for by in [By::Pair, By::Client, By::Path, By::Rule] {
+            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
+            prop_assert_eq!(result, whole);
+        }
+    }
+}
+
+/// The JSON report as a value.
+fn value(scanned: &Scanned) -> serde_json::Value {
+    serde_json::from_str(&json(scanned)).unwrap()
+}
+
+const PROBES: [&str; 6] = ["/.env", "/.git/config", "/phpinfo.php", "/backup.sql", "/.aws/credentials", "/.svn/entries"];
+
+#[test]
+fn what_only_all_parts_show_is_decided_anew() {
+    let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
+    let parts: Vec<String> = ["access.log", "access.log.1", "access.log.2"]
+        .iter()
+        .zip(probes.chunks(2))
+        .map(|(path, lines)| json(&scan(&[Piece::new(path, lines)])))
+        .collect();
+    for part in &parts {
+        let part: serde_json::Value = serde_json::from_str(part).unwrap();
+        assert_eq!((&part["totals"]["answered"], &part["catch_all"]), (&2.into(), &serde_json::json!([])));
+    }
+    // Logs that name no host are a site each.
+    let apart = merged(&parts);
+    assert_eq!(value(&apart)["totals"]["answered"], 6);
+    // Read bit by bit, one log is one site.
+    let one: Vec<String> = probes.chunks(2).map(|lines| json(&scan(&[Piece::new("access.log", lines)]))).collect();
+    let one = value(&merged(&one));
+    assert_eq!((&one["totals"]["answered"], &one["totals"]["catch_all"]), (&0.into(), &6.into()));
+    assert_eq!(one["catch_all"][0]["paths"], 6);
+}
+
+#[test]
+fn logs_of_one_name_on_two_machines_stay_apart() {
+    let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
+    let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
+    let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
+    let both = value(&merged(&parts));
+    assert_eq!((&both["totals"]["answered"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
+    assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
+    assert_eq!(both["clients"][0]["sample"]["machine"], "web1");
+    let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
+    let one = value(&merged(&unnamed));
+    assert_eq!((&one["totals"]["catch_all"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
+    assert_eq!(one["inputs"][0].get("machine"), None);
+}
+
+const OWN: &str = r#"
+[[rule]]
+id = "own/admin"
+title = "Our old admin"
+class = "panel"
+severity = "high"
+cve = ["CVE-2030-0001"]
+paths = ["/old-admin"]
+
+[[rule]]
+id = "own/guess"
+title = "Guesses"
+class = "exposure"
+severity = "medium"
+paths = ["/guess"]
+with_client = { distinct_paths = 2, classes = ["panel", "backup"] }
+
+[[rule]]
+id = "zz/key"
+title = "Key"
+class = "backup"
+severity = "low"
+paths = ["/key"]
+"#;
+
+#[test]
+fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
+    let file = std::path::Path::new("own.toml");
+    let own = crate::rules::check(file, OWN).unwrap();
+    let (_, last) = OWN.rsplit_once("\n\n").unwrap();
+    let fewer = crate::rules::check(file, last).unwrap();
+    let asked = Scope::default();
+    let mut scratch = Scratch::default();
+    let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
+    let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
+    let mut tally = Tally::default();
+    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    let inputs =
+        vec![Input { path: b"a.log".to_vec(), lines: 4, parsed: 4, formats: [4, 0, 0], format: Some("combined"), ..Input::default() }];
+    let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
+    let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
+    let told = printed(&own, &scanned, Format::Json, By::Pair);
+    let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
+        let mut merged = Merged::new(rules);
+        merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
+        let Whole { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
+        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
+    };
+    assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
+    let (by_fewer, unknown) = as_told(&fewer, &|_| false);
+    assert_eq!(by_fewer, told);
+    assert_eq!(unknown, ["own/admin", "own/guess"]);
+    let (left, unknown) = as_told(&fewer, &|rule| rule.class == "panel");
+    assert_eq!(unknown, ["own/guess"]);
+    let left: serde_json::Value = serde_json::from_str(&left).unwrap();
+    assert_eq!(left["rules"].as_array().unwrap().len(), 1, "who asked for less is nobody to whom the other applies: {left}");
+    assert_eq!((&left["totals"]["hits"], &left["clients"][0]["other_requests"]), (&1.into(), &3.into()));
+}
+
+#[test]
+fn what_was_allowed_adds_up_by_entry() {
+    let with = |entries: &[(&str, usize, u64)]| {
+        let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
+        scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
+        for (entry, (.., requests)) in (0..).zip(entries) {
+            scanned.tally.insert_allowed(entry, *requests);
+        }
+        json(&scanned)
+    };
+    let all = value(&merged(&[with(&[("b.toml", 1, 5)]), with(&[("a.toml", 9, 1), ("b.toml", 1, 2)]), with(&[("a.toml", 3, 0)])]));
+    let rows: Vec<_> = all["allowed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["file"].as_str().unwrap(), row["line"].as_u64().unwrap(), row["requests"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rows, [("a.toml", 3, 0), ("a.toml", 9, 1), ("b.toml", 1, 7)]);
+}
+
+#[test]
+fn an_inputs_problems_are_each_told_once() {
+    let part = |path, problem: Option<&str>| {
+        let mut scanned = scan(&[Piece::new(path, &[get("192.0.2.1", "/.env", 404, 9)])]);
+        scanned.inputs[0].problem = problem.map(str::to_owned);
+        json(&scanned)
+    };
+    let parts =
+        [part("a.log", Some("torn")), part("a.log", None), part("a.log", Some("odd")), part("a.log", Some("torn")), part("b.log", None)];
+    let whole = merged(&parts);
+    assert_eq!(whole.inputs.iter().map(|input| input.problem.as_deref()).collect::<Vec<_>>(), [Some("odd; also: torn"), None]);
+    let grouped = merged(&[json(&merged(&parts[..3])), json(&merged(&parts[3..]))]);
+    assert_eq!(json(&grouped), json(&whole));
+}

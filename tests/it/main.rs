@@ -20,6 +20,7 @@ mod laws;
 mod learn;
 mod live_view;
 mod memory;
+mod merge;
 mod outputs;
 mod packed;
 mod report;

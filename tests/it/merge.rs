@@ -1,0 +1,177 @@
+//! `merge` and `diff`: reports of parts add up to that of the whole, and what differs is told.
+
+use crate::rig::{Rig, Run, line, log};
+
+/// Logs with probes, on sites that answer, with secrets and lines that no format explains.
+fn logs(rig: &Rig) -> [&'static str; 3] {
+    let secret = line("192.0.2.77", "GET /.env?token=s3cr3t HTTP/1.1", 200);
+    rig.file("a.log", log(300) + &secret + "no log line /etc/passwd\n");
+    rig.file("b.log", log(70) + &line("198.51.100.7", "GET /wp-login.php HTTP/1.1", 200));
+    let hosted = |n: u32| format!("shop.example:443 {}", line(&format!("203.0.113.{n}"), &format!("GET /backup{n}.sql HTTP/1.1"), 200));
+    rig.file("c.log", (1..40).map(hosted).collect::<String>());
+    ["a.log", "b.log", "c.log"]
+}
+
+fn report(rig: &Rig, name: &str, args: &[&str]) {
+    let run = rig.run([&["scan", "-f", "json", "-o", name], args].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// A report of each log, and their names.
+fn reports(rig: &Rig) -> Vec<String> {
+    let each = logs(rig).map(|log| (log, format!("{log}.json")));
+    each.iter().for_each(|(log, name)| report(rig, name, &[log]));
+    each.map(|(_, name)| name).to_vec()
+}
+
+fn merge(rig: &Rig, args: &[&str]) -> Run {
+    let run = rig.run([&["merge"], args].concat());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    run
+}
+
+#[test]
+fn reports_of_parts_are_the_report_of_the_whole_in_every_format() {
+    let rig = Rig::new();
+    let names = reports(&rig);
+    let [a, b, c] = [0, 1, 2].map(|n| names[n].as_str());
+    for args in [
+        &["-f", "json"][..],
+        &["-f", "csv"],
+        &["-f", "csv", "--by", "client"],
+        &["-f", "csv", "--by", "rule", "--min-severity", "high"],
+        &["-f", "json", "--outcome", "answered", "--disable", "dotfiles/env"],
+    ] {
+        let whole = rig.run([&["scan"], args, &["a.log", "b.log", "c.log"]].concat()).text();
+        for order in [[a, b, c], [c, a, b], [b, c, a]] {
+            assert_eq!(merge(&rig, &[args, &order].concat()).text(), whole, "{args:?} {order:?}");
+        }
+    }
+    merge(&rig, &["-f", "json", "-o", "two.json", c, a]);
+    let whole = rig.run(["scan", "-f", "json", "a.log", "b.log", "c.log"]);
+    assert!(!whole.text().contains("s3cr3t"));
+    assert_eq!(merge(&rig, &["-f", "json", b, "two.json"]).text(), whole.text());
+    let last = |text: String| text.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(last(merge(&rig, &[a, b, c]).text()), last(rig.run(["scan", "a.log", "b.log", "c.log"]).text()));
+    merge(&rig, &["-f", "json", a, b, c]).json();
+}
+
+#[test]
+fn a_report_comes_from_a_folder_or_a_pipe_and_counts_once() {
+    let rig = Rig::new();
+    let names = reports(&rig);
+    std::fs::create_dir(rig.path("2026-11-20")).unwrap();
+    std::fs::rename(rig.path(&names[0]), rig.path("2026-11-20/report.json")).unwrap();
+    let whole = merge(&rig, &["-f", "json", "2026-11-20", &names[1]]).text();
+    let piped = std::fs::read(rig.path(&names[1])).unwrap();
+    assert_eq!(rig.run_with_stdin(["merge", "-f", "json", "2026-11-20/", "-"], &piped).text(), whole);
+    let twice = rig.run(["merge", "-f", "json", "2026-11-20", &names[1], "2026-11-20/report.json"]);
+    assert_eq!((twice.code, twice.text()), (0, whole));
+    assert!(twice.stderr.contains("named twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn what_is_no_report_is_refused_with_a_word() {
+    let rig = Rig::new();
+    let name = &reports(&rig)[0];
+    report(&rig, "cut.json", &["--top", "3", "a.log"]);
+    let whole = std::fs::read_to_string(rig.path(name)).unwrap();
+    rig.file("half.json", &whole[..whole.len() / 2]);
+    rig.file("later.json", whole.replacen("\"schema_version\": 2", "\"schema_version\": 3", 1));
+    rig.file("other.json", "{\"general\": {}}");
+    let ndjson = rig.run(["scan", "-f", "ndjson", "a.log"]).stdout;
+    rig.file("hits.ndjson", ndjson);
+    rig.run(["learn", "-f", "json", "-o", "learnt.json", "a.log"]);
+    for (file, said) in [
+        ("missing.json", "cannot be read"),
+        ("a.log", "is no report"),
+        ("other.json", "is no report"),
+        ("hits.ndjson", "is no report"),
+        ("learnt.json", "is no report"),
+        ("cut.json", "--top"),
+        ("half.json", "is damaged"),
+        ("later.json", "schema_version 3"),
+    ] {
+        for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
+            let run = rig.run(args);
+            assert_eq!((run.code, run.text().as_str()), (2, ""), "{args:?}");
+            assert!(run.stderr.contains(file) && run.stderr.contains(said), "{args:?}: {}", run.stderr);
+        }
+    }
+    let run = rig.run(["merge", "-f", "json", "-o", name, name]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("would overwrite an input"), "{}", run.stderr);
+    assert_eq!(rig.run(["merge"]).code, 2);
+    assert!(rig.run(["merge", "-f", "ndjson", name]).stderr.contains("does not print ndjson"));
+}
+
+#[test]
+fn rules_that_are_not_here_are_told_with_a_warning_and_can_be_left_out() {
+    let rig = Rig::new();
+    rig.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nhits = ['GET /page']\nmisses = ['GET /']\n");
+    logs(&rig);
+    report(&rig, "own.json", &["--rules", "own.toml", "a.log"]);
+    let with = rig.run(["scan", "-f", "csv", "--rules", "own.toml", "a.log"]).text();
+    assert_eq!(merge(&rig, &["-f", "csv", "--rules", "own.toml", "own.json"]).text(), with);
+    let without = rig.run(["merge", "-f", "csv", "own.json"]);
+    assert_eq!((without.code, without.text()), (0, with));
+    assert!(without.stderr.contains("no rule here is called own/page"), "{}", without.stderr);
+    let left = merge(&rig, &["-f", "csv", "--rules", "own.toml", "--disable", "own/page", "own.json"]);
+    assert_eq!(left.text(), rig.run(["scan", "-f", "csv", "a.log"]).text());
+    let only = merge(&rig, &["-f", "csv", "--only", "vcs-exposure", "own.json"]);
+    assert_eq!(only.text(), rig.run(["scan", "-f", "csv", "--only", "vcs-exposure", "a.log"]).text());
+}
+
+#[test]
+fn a_report_that_tells_of_damage_is_not_taken_for_whole() {
+    let rig = Rig::new();
+    rig.file("a.log", log(20));
+    rig.file("b.log", "nothing that is known\n");
+    assert_eq!(rig.run(["scan", "-f", "json", "-o", "all.json", "a.log", "b.log"]).code, 3);
+    let run = rig.run(["merge", "all.json"]);
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("b.log"), "{}", run.stderr);
+    assert_eq!(rig.run(["merge", "--fail-on", "low", "all.json"]).code, 1);
+}
+
+#[test]
+fn diff_says_what_is_new_and_nothing_of_itself() {
+    let rig = Rig::new();
+    logs(&rig);
+    report(&rig, "old.json", &["a.log"]);
+    report(&rig, "new.json", &["a.log", "c.log"]);
+    let diff = |args: &[&str]| {
+        let run = rig.run([&["diff"], args].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        run.text()
+    };
+    assert_eq!(diff(&["old.json", "old.json"]), "No difference.\n");
+    assert_eq!(diff(&["-f", "csv", "old.json", "old.json"]), "kind,key,change,severity,hits_before,hits_after\n");
+    assert_eq!(diff(&["-f", "json", "old.json", "old.json"]), "[]\n");
+    let rows = diff(&["-f", "csv", "old.json", "new.json"]);
+    assert!(rows.lines().skip(1).all(|row| row.contains(",new,") || row.contains(",more,")), "{rows}");
+    assert!(rows.contains("\nclient,203.0.113.7,new,"), "{rows}");
+    assert!(diff(&["-f", "csv", "new.json", "old.json"]).contains("\nclient,203.0.113.7,gone,"));
+    assert!(diff(&["--top", "1", "old.json", "new.json"]).contains("CLIENTS"));
+    let json: serde_json::Value = serde_json::from_str(&diff(&["-f", "json", "--top", "2", "old.json", "new.json"])).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn help_variables_and_manual_know_both() {
+    let rig = Rig::new();
+    for (command, words) in [
+        ("merge", ["Examples:", "Exit codes:", "[env: PROBEWATCH_MIN_SEVERITY]"]),
+        ("diff", ["Examples:", "No difference.", "[env: PROBEWATCH_TOP]"]),
+    ] {
+        let help = rig.run([command, "--help"]).text();
+        assert!(words.iter().all(|word| help.contains(word)), "{help}");
+        assert!(rig.run([command, "-h"]).text().lines().all(|line| line.len() <= 100));
+        assert!(rig.run(["man", command]).text().contains(&format!(".TH probewatch-{command} 1")));
+        assert!(rig.run(["completions", "bash"]).text().contains(command));
+    }
+    let names = reports(&rig);
+    let by_variable =
+        crate::rig::finish(rig.command(["merge", &names[0], &names[2]]).env("PROBEWATCH_FORMAT", "csv").env("PROBEWATCH_TOP", "1"));
+    assert_eq!(by_variable.text().lines().count(), 2);
+}
