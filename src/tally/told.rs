@@ -7,6 +7,7 @@ use super::cell::CellKey;
 use super::{Cell, ClientCount, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
+use crate::names::Names;
 
 /// What tells a told cell from others. Numbers are those that this tally gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,10 +66,10 @@ impl Tally {
         self.names.rules.number(rules, Box::from)
     }
 
-    /// A cell; one with the same key is added to.
+    /// A cell; one with the same key is added to, and one without rules is none.
     pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
         let ToldKey { client, path, rules, status, input, host, answered, bytes } = key;
-        self.put(CellKey { client, path, rules, status, input, host, answered, bytes }, cell);
+        self.put_told(CellKey { client, path, rules, status, input, host, answered, bytes }, cell);
     }
 
     /// What shows an app, of an input and a virtual host.
@@ -90,7 +91,7 @@ impl Tally {
         let keys = std::mem::take(&mut self.keys);
         for (key, mut cell) in keys.keys().iter().zip(std::mem::take(&mut self.cells)) {
             cell.sample.place.input = input(cell.sample.place.input);
-            self.put(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..*key }, cell);
+            self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..*key }, cell);
         }
         let signs = std::mem::take(&mut self.signs);
         for (app, (its_input, host), few) in signs.iter() {
@@ -109,5 +110,12 @@ impl Tally {
         list.sort_unstable();
         list.dedup();
         self.insert_list(&list)
+    }
+
+    /// A cell that all rules have left is no hit any more.
+    fn put_told(&mut self, key: CellKey, cell: Cell) {
+        if key.rules != Names::NO_RULES {
+            self.put(key, cell);
+        }
     }
 }

@@ -87,7 +87,7 @@ fn what_is_no_report_is_refused_with_a_word() {
         ("a.log", "is no report"),
         ("other.json", "is no report"),
         ("hits.ndjson", "is no report"),
-        ("learnt.json", "is no report"),
+        ("learnt.json", "schema_version 1"),
         ("cut.json", "--top"),
         ("half.json", "is damaged"),
         ("later.json", "schema_version 3"),
