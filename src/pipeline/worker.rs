@@ -129,9 +129,10 @@ mod tests {
     /// What a worker finds in requests of these clients.
     fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {
         let mut scratch = workers.scratch(0);
-        let askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
+        let mut findings = Findings::default();
+        findings.askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
         let underway = workers.underway(0, &scratch);
-        (Findings { askers, ..Findings::default() }, underway)
+        (findings, underway)
     }
 
     #[test]
