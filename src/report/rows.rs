@@ -116,8 +116,8 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         outcomes: [0; 8],
         answered,
         catch_all: 0,
-        clients: distinct(items.iter().map(|i| i.view.client).filter(|&client| client != Names::REST)).len() as u64,
-        paths: distinct(items.iter().map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64,
+        clients: how_many(items.iter().map(|i| i.view.client)),
+        paths: how_many(items.iter().map(|i| i.view.path)),
         requests: 0,
         other_requests: 0,
         status: commonest_status(&items),
@@ -135,6 +135,11 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
     }
     row
+}
+
+/// How many clients or paths these are. Of those that were let go no more is known than that there were some.
+fn how_many(numbers: impl Iterator<Item = u32>) -> u64 {
+    distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
 }
 
 /// Distinct values, sorted.

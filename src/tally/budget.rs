@@ -14,7 +14,12 @@
 //! that one of them lacks takes that one's floor as error: N1 / M + N2 / M is N / M again.
 //!
 //! What is let go of a pair stays with its client and with its path, and of a client with nobody: the hits of all cells
-//! together are always all hits, by rules, status, input and host.
+//! together are always all hits, by rules, status, input and host. So sums and the rows of rules stay exact, with one
+//! exception: a rule that asks how many paths a client tried sees the pairs that are there.
+//!
+//! Whether a tally is exact depends on what was counted, never on how it was split: one is over its budget in the end, or
+//! none of its parts was. Above the budget the order in which parts come in decides which light keys stay, and how great
+//! the floors are. What is heavy stays in any order: a key with more hits than N / M is always there.
 
 use super::Tally;
 
