@@ -123,7 +123,9 @@ impl Bench {
                     fs::write(self.path(format!("new/{}.log", site.name)), lines).unwrap();
                 }
                 if hour % 24 == 12 {
-                    sites.iter().for_each(|site| self.rotate(&site.name, day));
+                    for site in sites {
+                        self.rotate(&site.name, day);
+                    }
                 }
                 let start = Instant::now();
                 self.report(&logs);
@@ -189,7 +191,7 @@ impl Bench {
             scans.push(start.elapsed());
             println!("round {round}: {:?} and {:?}", reports[round], scans[round]);
         }
-        let mut median = |times: &mut Vec<Duration>| {
+        let median = |times: &mut Vec<Duration>| {
             times.sort();
             times[ROUNDS / 2]
         };

@@ -86,8 +86,8 @@ fn i2_private_addresses_mapped_into_ipv6() {
 /// I2. The machine's own addresses, which may be public ones.
 #[test]
 fn i2_own_addresses() {
-    let rig = Rig::new();
     const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2606:4700:4700::1111/128 dev lo";
+    let rig = Rig::new();
     if !works(Command::new("unshare").args(["--net", "sh", "-c", SETUP])) {
         return skip("I2, own addresses", "needs root and ip");
     }

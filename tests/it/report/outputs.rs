@@ -173,9 +173,9 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe() {
     let (mut reader, writer) = pipe().unwrap();
     fcntl_setfl(&writer, fcntl_getfl(&writer).unwrap() | OFlags::NONBLOCK).unwrap();
     let mut filler = writer.try_clone().unwrap();
-    let mut filled = 0;
+    let mut before = 0;
     while let Ok(n) = filler.write(&[b'x'; 100]) {
-        filled += n;
+        before += n;
     }
     drop(filler);
     let mut command = command(&rig, &Site::args(&[]));
@@ -191,7 +191,7 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe() {
     reader.read_to_end(&mut got).unwrap();
     let run = Run::of(child.wait_with_output().unwrap());
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let mail = String::from_utf8(got.split_off(filled)).unwrap();
+    let mail = String::from_utf8(got.split_off(before)).unwrap();
     assert!(mail.ends_with('\n') && mail.lines().count() > 2, "{mail}");
     site.settle("a slow reader");
 }

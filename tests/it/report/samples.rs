@@ -143,15 +143,11 @@ fn the_lines_for_logrotate() {
     let mut site = super::site::Site::new(&rig);
     let inner = text.split_once('{').unwrap().1.rsplit_once('}').unwrap().0;
     // The server, and the user and group of a system, are not here.
-    let directives: String = inner
-        .split("postrotate")
-        .next()
-        .unwrap()
-        .lines()
-        .filter(|line| !["#", "create", "su", "sharedscripts", "rotate"].iter().any(|word| line.trim().starts_with(word)))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let Some(logrotate) = crate::follow::logrotate::Logrotate::new("the sample for logrotate", &rig, &format!("{directives}create")) else {
+    let here = |line: &&str| !["#", "create", "su", "sharedscripts", "rotate"].iter().any(|word| line.trim().starts_with(word));
+    let directives: Vec<_> = inner.split("postrotate").next().unwrap().lines().filter(here).collect();
+    let directives = directives.join("\n");
+    let Some(logrotate) = crate::follow::logrotate::Logrotate::new("the sample for logrotate", &rig, &format!("{directives}\ncreate"))
+    else {
         return;
     };
     for word in ["daily", "delaycompress", "compress", "create", "rotate"] {

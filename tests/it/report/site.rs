@@ -91,7 +91,7 @@ impl<'a> Site<'a> {
     /// Moves the log and all old ones on by one number, as logrotate does; the server keeps what it has open.
     pub(super) fn rotate(&self) {
         let old = |number: u32, packed: &str| self.rig.path(format!("{LOG}.{number}{packed}"));
-        let last = (1..).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
+        let last = (1..10_000).find(|&n| !old(n, "").exists() && !old(n, ".gz").exists()).unwrap();
         for number in (1..last).rev() {
             for packed in ["", ".gz"] {
                 if old(number, packed).exists() {

@@ -81,7 +81,9 @@ fn replayed(args: &[&str]) {
                 of_hour += &more;
             }
             if h == 23 {
-                SITES.iter().for_each(|site| rotate(&rig, site, day));
+                for site in SITES {
+                    rotate(&rig, site, day);
+                }
             }
             well(&rig, &[&LOCAL[..], args, &["log/blog.log", "log/shop.log", "log/wiki.log"]].concat());
             let scanned: Value = rig.json([&LOCAL[..], &["blog.new", "shop.new", "wiki.new"]].concat()).1;
