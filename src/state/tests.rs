@@ -495,9 +495,9 @@ fn a_ledger_is_kept_and_names_its_own_flag() {
         logs: state(4),
         run: Some(Run { number: 12, folders: vec!["2026-11-19".into(), "2026-11-20".into()] }),
         newest_period: Some("2026-11-20".into()),
-        seen: crate::news::Seen::default(),
+        ..Ledger::new(7)
     };
-    for ledger in [Ledger::default(), ledger] {
+    for ledger in [Ledger::new(7), ledger] {
         folder.save(&ledger).unwrap();
         assert_eq!(folder.load::<Ledger>().unwrap(), Some(ledger));
     }

@@ -40,16 +40,16 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     let stop = signals::listen();
     let group = settings.group.as_deref().map(group::number).transpose()?;
     let desk = Desk::new(settings, &stop)?;
-    let folder = match settings.wait {
-        true => StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())?,
-        false => StateFolder::open(dir(settings), NAME, settings.state.insecure)?,
+    let opened = match settings.wait {
+        true => StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag()),
+        false => StateFolder::open(dir(settings), NAME, settings.state.insecure),
     };
-    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?;
-    if settings.state.reset {
-        folder.reset()?;
+    if let Some(exit) = stop.exit() {
+        return Err(Failure::Stopped(exit));
     }
-    let known: Option<Ledger> = folder.load()?;
-    archive.settle(known.as_ref().and_then(|ledger| ledger.run.as_ref()))?;
+    let folder = opened?;
+    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?;
+    let known = settled(settings, &folder, &archive)?;
     let mut ledger = desk.ledger(known.as_ref());
     let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
     if let Some(exit) = stop.exit() {
@@ -61,6 +61,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
         if known.as_ref() != Some(&ledger) {
             folder.save(&ledger)?;
         }
+        archive.prune(settings.keep, desk.started())?;
         return Ok(tell(&problems));
     }
     let number = archive.last_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
@@ -71,10 +72,38 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     ledger.sites.prune(desk.now().cast_signed(), REMEMBER);
     ledger.run = Some(run.clone());
     // From here on it is reported, whatever happens.
-    folder.save(&ledger)?;
+    if let Err(error) = folder.save(&ledger) {
+        take_back(&folder, &archive, known.as_ref());
+        return Err(error.into());
+    }
     publish(&archive, &run, &desk)?;
     let exit = tell(&problems);
     Ok(print(editions.mail().as_deref(), exit))
+}
+
+/// What the last run left, once its folders have their places; nothing where it is to be forgotten.
+fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -> Result<Option<Ledger>, Failure> {
+    let run = |known: &Option<Ledger>| known.as_ref().and_then(|ledger| ledger.run.clone());
+    if !settings.state.reset {
+        let known = folder.load()?;
+        archive.settle(run(&known).as_ref())?;
+        return Ok(known);
+    }
+    // A state that is damaged says nothing of folders that wait; one that is not still does.
+    let known = folder.load().unwrap_or(None);
+    archive.settle(run(&known).as_ref())?;
+    folder.reset()?;
+    Ok(None)
+}
+
+/// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
+fn take_back(folder: &StateFolder, archive: &Archive, known: Option<&Ledger>) {
+    if let Ok(there) = folder.load::<Ledger>()
+        && there.as_ref() == known
+    {
+        // What it cannot remove now the next run does.
+        let _ = archive.settle(known.and_then(|ledger| ledger.run.as_ref()));
+    }
 }
 
 /// Puts a run's folders in their place, and deletes those that are too old.

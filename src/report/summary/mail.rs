@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use super::words::{self, Answered};
 use super::{Page, candidates};
-use crate::report::model::{Campaign, Input};
 use crate::news::Kind;
+use crate::report::model::{Campaign, Input};
 use crate::report::sanitize::text;
 use crate::report::table::layout::{cut, cut_start, width};
 use crate::report::table::number::{counted, grouped};

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use super::words::{Answered, Asker};
 use super::{Page, candidates, words};
+use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
 use crate::report::model::Campaign;
-use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::sanitize::text;
 use crate::report::style::{PLAIN, Pen};

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use super::Page;
 use crate::client::Network;
 use crate::finding::RuleId;
+use crate::news::Kind;
 use crate::report::blocks::{self, Block};
 use crate::report::facts;
 use crate::report::mask::shown;
 use crate::report::model::{Input, Report, Row};
-use crate::news::Kind;
 use crate::report::news::News;
 use crate::report::table::answered::{self, Answer};
 
