@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::begin::{Begin, begin};
 use super::family::Rank;
 use super::log::{Log, Role};
-use super::place::{Past, Place, Surroundings};
+use super::place::{Known, Leads, Past, Place, Surroundings};
 use super::probe::{Probe, head_of};
 use super::sibling::Sibling;
 use super::stamp::Stamp;
@@ -79,7 +79,7 @@ impl Place {
         if self.scans != 1 {
             return false;
         }
-        self.begin == Begin::End || self.only_given && !around.is_given(sibling)
+        self.begin == Begin::End || self.known == Known::NotAndOnlyGiven && !around.is_given(sibling)
     }
 
     /// Whether a sibling whose text nobody knows is nothing to this place.
@@ -87,7 +87,7 @@ impl Place {
         if around.once && around.is_given(sibling) {
             return false;
         }
-        self.is_absent || sibling.below && !self.is_ours(&sibling.path)
+        self.leads == Leads::Nowhere || sibling.below && !self.is_ours(&sibling.path)
     }
 
     /// Says, once, that a sibling holds what cannot be read, and notes it by its first bytes.
@@ -136,20 +136,20 @@ impl Place {
     /// there since, and is nothing new. One of the two alone proves nothing: some count upwards, and clocks are set.
     pub(super) fn is_put_there(&self, sibling: &Sibling, around: &Surroundings<'_>) -> bool {
         let is_older = |(rank, stamp): &(Rank, Stamp)| sibling.rank.is_older(rank) && sibling.stamp.is_before(stamp);
-        !self.is_fresh && !around.is_given(sibling) && !self.known_siblings.is_empty() && self.known_siblings.iter().all(is_older)
+        self.known == Known::Yes && !around.is_given(sibling) && !self.known_siblings.is_empty() && self.known_siblings.iter().all(is_older)
     }
 
     /// Says what was to be read and is not to be found.
     fn tell_absence(&mut self, notices: &mut Vec<Notice>) {
         let mut say = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
         let is_empty = self.logs.is_empty() && self.past.is_empty();
-        if self.named && !self.is_absent && self.missing.is_some() && (self.is_fresh || is_empty) {
+        if self.named && self.leads == Leads::Log && self.missing.is_some() && (self.known != Known::Yes || is_empty) {
             say("no such file".to_owned(), true);
         }
         for past in &mut self.past {
             // What the path led to when the state was kept.
             let was_live = past.path == self.path && past.id != (0, 0) && past.text.offset > 0;
-            if was_live && past.met < self.scans && !self.is_absent {
+            if was_live && past.met < self.scans && self.leads != Leads::Nowhere {
                 past.id = (0, 0);
                 let read = past.text.offset;
                 say(format!("is another log than the one that was read up to byte {read}, and that is not to be found any more"), false);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::begin::{Begin, begin};
 use super::log::{Log, Role, Turn};
-use super::place::{Past, Place, Surroundings};
+use super::place::{Known, Past, Place, Surroundings};
 use super::stamp::Stamp;
 use super::{Options, Piece};
 use crate::input::chunk::Chunk;
@@ -109,7 +109,7 @@ impl Place {
         for log in &mut self.logs {
             let waited = Self::is_blocking(log);
             if log.has_more() {
-                more |= read_log(log, (self.named, self.is_fresh), options, buffer, each);
+                more |= read_log(log, (self.named, self.known != Known::Yes), options, buffer, each);
             }
             if Self::is_blocking(log) {
                 break;

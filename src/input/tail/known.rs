@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::begin::{begin, is_too_little};
 use super::log::{Log, Role};
-use super::place::{Place, Surroundings};
+use super::place::{Leads, Place, Surroundings};
 use super::probe::Probe;
 use super::stamp::{Id, Stamp};
 use super::text::{Likeness, Text};
@@ -22,7 +22,7 @@ impl Place {
         let mut probe = Probe::new(file)?;
         if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
             if around.once {
-                self.is_packed = true;
+                self.leads = Leads::Packed;
             } else if self.named {
                 self.trouble(around, "is packed; only plain logs are followed");
             }

@@ -39,7 +39,7 @@ use self::discover::{Candidate, Discovery};
 use self::listing::Listings;
 use self::log::{Log, Role};
 use self::numbers::Numbers;
-use self::place::{Past, Place, Surroundings};
+use self::place::{Known, Leads, Past, Place, Surroundings};
 use self::stamp::Id;
 use self::text::Text;
 use super::chunk::Chunk;
@@ -343,8 +343,12 @@ impl Tail {
         let is_known = self.is_in_state(&path, !is_open, &argument) || self.discover_at.is_some();
         let begin = if is_known || self.options.begin != First::End { Begin::Start } else { Begin::End };
         let mut place = Place::new(path.clone(), named, begin);
-        (place.is_fresh, place.is_absent) = (!is_known, is_absent);
-        place.only_given = !is_known && self.options.begin == First::Given;
+        place.leads = if is_absent { Leads::Nowhere } else { Leads::Log };
+        place.known = match self.options.begin {
+            _ if is_known => Known::Yes,
+            First::Given => Known::NotAndOnlyGiven,
+            First::Start | First::End => Known::Not,
+        };
         let (mine, others) = std::mem::take(&mut self.strays).into_iter().partition(|stray| place.is_family(&stray.path));
         (place.past, self.strays) = (mine, others);
         // Whoever tells of changes may name it from the root on.

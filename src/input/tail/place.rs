@@ -4,10 +4,9 @@
 //! text.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +19,7 @@ use super::log::{Log, Role};
 use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
+use super::probe::open;
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
@@ -73,6 +73,26 @@ pub(super) struct Past {
     pub(super) met: u64,
 }
 
+/// Whether a state knows a log or one that it was rotated to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Yes,
+    Not,
+    /// And at the first look only those siblings are read that were given.
+    NotAndOnlyGiven,
+}
+
+/// What the path of a place leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leads {
+    /// The log.
+    Log,
+    /// A packed file, which is read as siblings are.
+    Packed,
+    /// It is not asked for: only files were given that its log was rotated to.
+    Nowhere,
+}
+
 /// A followed path.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -103,14 +123,10 @@ pub(super) struct Place {
     pub(super) alias: Option<Id>,
     /// Siblings that another place holds.
     pub(super) wanted: Vec<(Id, PathBuf)>,
-    /// No state knows it.
-    pub(super) is_fresh: bool,
-    /// At the first look only those siblings are read that were given.
-    pub(super) only_given: bool,
-    /// The path itself was not given, but files it was rotated to.
-    pub(super) is_absent: bool,
-    /// The path leads to a packed file, which is read as siblings are.
-    pub(super) is_packed: bool,
+    /// Whether a state knows it.
+    pub(super) known: Known,
+    /// What the path itself is to it.
+    pub(super) leads: Leads,
     /// Siblings whose texts the present scan knew.
     pub(super) known_siblings: Vec<(Rank, Stamp)>,
     /// Since when the path leads nowhere, and whether that was said.
@@ -142,10 +158,8 @@ impl Place {
             moved: false,
             alias: None,
             wanted: Vec::new(),
-            is_fresh: true,
-            only_given: false,
-            is_absent: false,
-            is_packed: false,
+            known: Known::Not,
+            leads: Leads::Log,
             known_siblings: Vec::new(),
             missing: None,
             told_mount: false,
@@ -180,7 +194,7 @@ impl Place {
             let id = if matches!(log.role, Role::Lost { .. }) || log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
             checkpoints.extend(log.text.as_ref().map(|text| text.checkpoint_at(&log.path, id)));
         }
-        if !self.is_absent && !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
+        if self.leads != Leads::Nowhere && !self.logs.iter().any(|log| log.role == Role::Live && log.text.is_some()) {
             let nothing = Text::new(0, b"", 0, 0, b"");
             checkpoints.push(nothing.checkpoint_at(&self.path, (0, 0)));
         }
@@ -202,7 +216,7 @@ impl Place {
     /// Looks at the path and at the logs it led to before. Reads nothing but heads.
     pub(super) fn look(&mut self, around: &mut Surroundings<'_>) {
         match fs::metadata(&self.path) {
-            _ if self.is_absent || self.is_packed => {}
+            _ if self.leads != Leads::Log => {}
             Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
             Ok(_) => self.not_a_log(around, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.missing(around),
@@ -327,7 +341,7 @@ impl Place {
             }
             Err(error) => self.trouble(around, &format!("cannot be read: {error}")),
         }
-        if self.is_packed {
+        if self.leads == Leads::Packed {
             self.logs.pop();
             self.moved = true;
         }
@@ -376,18 +390,4 @@ impl Place {
             around.problem(&self.path, what);
         }
     }
-}
-
-/// Opens a regular file, without waiting for anything and without taking a terminal.
-///
-/// # Errors
-///
-/// It cannot be opened, or is no regular file.
-pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, Stamp)> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
-    }
-    Ok((Arc::new(file), Stamp::of(&metadata)))
 }

@@ -2,9 +2,10 @@
 //!
 //! Reads by position only, so that nobody else who holds the file is disturbed, and never more than it is asked for.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::stamp::Stamp;
@@ -197,4 +198,18 @@ pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
         head.truncate(head.len() - nuls);
     }
     Ok(head)
+}
+
+/// Opens a regular file, without waiting for anything and without taking a terminal.
+///
+/// # Errors
+///
+/// It cannot be opened, or is no regular file.
+pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, Stamp)> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
+    }
+    Ok((Arc::new(file), Stamp::of(&metadata)))
 }

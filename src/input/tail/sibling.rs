@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::family::Rank;
 use super::listing::Listings;
 use super::log::Log;
-use super::place::Place;
+use super::place::{Leads, Place};
 use super::probe::Probe;
 use super::stamp::Stamp;
 use super::text::Likeness;
@@ -43,7 +43,7 @@ impl Place {
                 add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
             }
         }
-        if self.is_packed {
+        if self.leads == Leads::Packed {
             add(Rank::Index(Reverse(0)), self.path.clone(), false, &mut siblings);
         }
         siblings.sort_by_key(|sibling| (is_packed_by_name(&sibling.path), u64::MAX - sibling.stamp.size));

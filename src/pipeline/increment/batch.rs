@@ -15,6 +15,7 @@ use super::log::Log;
 use super::parts::{OPEN, Parts, When};
 use super::{Increment, Reading};
 use crate::engine::Judge;
+use crate::finding::Findings;
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
@@ -227,18 +228,12 @@ impl<'a> Collector<'a> {
     fn count_group(&mut self, group: &[Counted<'_>], periods: &BTreeSet<When>) {
         let Self { judge, parts, .. } = self;
         let workers = parts.open(periods, rayon::current_num_threads());
-        let done: Vec<Option<Account>> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, run, &workers)).collect();
+        let done: Vec<Account> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, run, &workers)).collect();
         for (run, account) in group.iter().zip(done) {
-            let counts = self.logs.get_mut(&run.log).map(|log| &mut log.counts);
-            match account {
-                Some(account) => {
-                    parts.count(run.period, run.text, (run.run.end - run.run.start) as u64, &account);
-                    counts.into_iter().for_each(|counts| counts.add(&account.lines));
-                }
-                None => {
-                    parts.count_oversized(run.period, run.text, run.item.lines.bytes());
-                    counts.into_iter().for_each(|counts| counts.lines += 1);
-                }
+            let bytes = if run.run.end > 0 { (run.run.end - run.run.start) as u64 } else { run.item.lines.bytes() };
+            parts.count(run.period, run.text, bytes, &account);
+            if let Some(log) = self.logs.get_mut(&run.log) {
+                log.counts.add(&account.lines);
             }
         }
     }
@@ -324,22 +319,24 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Judges a run of lines by the workers of its period; `None` of a line that was too long to be held.
-fn judge_run(judge: Judge<'_>, run: &Counted<'_>, workers: &BTreeMap<When, &Workers>) -> Option<Account> {
-    let Lines::Text(text) = &run.item.lines else { return None };
-    let workers = workers.get(&run.period)?;
+/// Judges a run of lines by the workers of its period. A line that was too long to be held is only counted.
+fn judge_run(judge: Judge<'_>, run: &Counted<'_>, workers: &BTreeMap<When, &Workers>) -> Account {
+    let mut account = Account::default();
+    let (Lines::Text(text), Some(workers)) = (&run.item.lines, workers.get(&run.period)) else {
+        account.add(&Findings::of_oversized_line());
+        return account;
+    };
     let worker = Workers::mine();
     let mut scratch = workers.scratch(worker);
     let findings = judge.judge(&text[run.run.start..run.run.end], &mut scratch);
     let chunk = run.item.offset + run.run.start as u64;
     let place = Place { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
     workers.tally(worker).absorb(&findings, place);
-    let mut account = Account::default();
     account.add(&findings);
     scratch.recycle(findings);
     drop(scratch);
     workers.make_room(worker);
-    Some(account)
+    account
 }
 
 /// All of an item as one run.

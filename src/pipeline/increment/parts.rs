@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Part;
-use crate::finding::Findings;
 use crate::pipeline::account::Account;
 use crate::pipeline::doubt::holes;
 use crate::pipeline::worker::Workers;
@@ -72,13 +71,6 @@ impl Parts {
     pub(super) fn count(&mut self, period: When, text: u32, bytes: u64, account: &Account) {
         let sum = self.sum(period, text);
         sum.account.merge(account);
-        sum.bytes += bytes;
-    }
-
-    /// Counts a line that was too long to be looked at.
-    pub(super) fn count_oversized(&mut self, period: When, text: u32, bytes: u64) {
-        let sum = self.sum(period, text);
-        sum.account.add(&Findings::of_oversized_line());
         sum.bytes += bytes;
     }
 
