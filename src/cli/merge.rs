@@ -2,6 +2,8 @@
 //!
 //! They become a [`ScanArgs`], so that variables and the configuration file are laid below them in the same way.
 
+#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
+
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;

@@ -16,8 +16,8 @@ impl Entries {
     }
 
     /// Adds others; the new numbers of those that were here, and of those that came.
-    pub(super) fn add(&mut self, others: Vec<AllowedBy>) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
-        let mut all: Vec<AllowedBy> = self.each.iter().chain(&others).cloned().collect();
+    pub(super) fn add(&mut self, others: &[AllowedBy]) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
+        let mut all: Vec<AllowedBy> = self.each.iter().chain(others).cloned().collect();
         all.sort();
         all.dedup();
         if all.len() > usize::from(u16::MAX) {

@@ -100,7 +100,7 @@ impl<'r> Merged<'r> {
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
-        let (my_allowed, their_allowed) = self.allowed.add(allowed)?;
+        let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
         if !is_same(&mine) || !is_same(&my_allowed) {
             let new = Renumbered { inputs: &mine, rules: &Some, allowed: &my_allowed };
             self.tally = std::mem::take(&mut self.tally).renumbered(&new);

@@ -30,7 +30,7 @@ impl Sources {
         let mut numbers = vec![0; all.len()];
         for (old, (text, input)) in all {
             match self.each.last_mut().filter(|(known, _)| key(known) == key(&text)) {
-                Some((_, sum)) => add(sum, input),
+                Some((_, sum)) => add(sum, &input),
                 None => self.each.push((text, input)),
             }
             numbers[old] = (self.each.len() - 1) as u32;
@@ -48,7 +48,7 @@ fn key(text: &SourceText) -> (Option<&str>, &[u8]) {
     (text.machine.as_deref(), &text.path)
 }
 
-fn add(sum: &mut Input, other: Input) {
+fn add(sum: &mut Input, other: &Input) {
     sum.bytes += other.bytes;
     sum.lines += other.lines;
     sum.parsed += other.parsed;
@@ -62,7 +62,7 @@ fn add(sum: &mut Input, other: Input) {
     sum.pending += other.pending;
     sum.requests += other.requests;
     let times = |input: &Input| input.first_time.zip(input.last_time);
-    (sum.first_time, sum.last_time) = span(times(sum), times(&other)).unzip();
+    (sum.first_time, sum.last_time) = span(times(sum), times(other)).unzip();
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();
     let problems: Vec<&str> = problems.into_iter().collect();
     sum.problem = (!problems.is_empty()).then(|| problems.join(ALSO));

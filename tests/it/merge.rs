@@ -20,7 +20,9 @@ fn report(rig: &Rig, name: &str, args: &[&str]) {
 /// A report of each log, and their names.
 fn reports(rig: &Rig) -> Vec<String> {
     let each = logs(rig).map(|log| (log, format!("{log}.json")));
-    each.iter().for_each(|(log, name)| report(rig, name, &[log]));
+    for (log, name) in &each {
+        report(rig, name, &[log]);
+    }
     each.map(|(_, name)| name).to_vec()
 }
 

@@ -27,9 +27,9 @@ impl<T: Ord> Ranks<T> {
             is_used[at] = true;
         }
         let used = (0..).zip(&is_used).filter(|(_, used)| **used);
-        let mut named: Vec<(T, u32)> = used.map(|(number, _)| (name(number), number)).collect();
-        named.sort_unstable();
-        let (names, numbers): (Vec<T>, Vec<u32>) = named.into_iter().unzip();
+        let mut sorted: Vec<(T, u32)> = used.map(|(number, _)| (name(number), number)).collect();
+        sorted.sort_unstable();
+        let (names, numbers): (Vec<T>, Vec<u32>) = sorted.into_iter().unzip();
         let mut places = vec![0; is_used.len()];
         for (place, number) in (0..).zip(&numbers) {
             places[*number as usize] = place;

@@ -29,9 +29,15 @@ pub(super) struct Teller<'a> {
     lists: Ranks<&'a [RuleId]>,
     clients: Ranks<ClientName<'a>>,
     paths: Ranks<PathName<'a>>,
-    hosts: (Vec<Cow<'a, [u8]>>, HashMap<&'a [u8], u32>),
+    hosts: Hosts<'a>,
     cells: Vec<Placed<'a>>,
     signs: Vec<(RuleId, Scope<'a>, Few)>,
+}
+
+/// Virtual hosts as they are told, and the place of each as the tally has it.
+struct Hosts<'a> {
+    names: Vec<Cow<'a, [u8]>>,
+    places: HashMap<&'a [u8], u32>,
 }
 
 /// A cell and the places of its names.
@@ -58,7 +64,7 @@ impl<'a> Teller<'a> {
         let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
         let clients =
-            clients.chain(tally.cells().map(|view| view.client)).chain(signs.iter().flat_map(|sign| sign.2.clients()).flatten().copied());
+            clients.chain(tally.cells().map(|view| view.client)).chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
         let lists = Ranks::of(tally.cells().map(|view| view.rules), |list| tally.rules(list));
         let mut rules: Vec<RuleId> =
             lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).collect();
@@ -100,7 +106,7 @@ impl<'a> Teller<'a> {
     }
 
     fn host(&self, site: Scope<'_>) -> u32 {
-        host_of(site).and_then(|host| self.hosts.1.get(host)).copied().unwrap_or(0)
+        host_of(site).and_then(|host| self.hosts.places.get(host)).copied().unwrap_or(0)
     }
 
     fn rule_place(&self, rule: RuleId) -> u32 {
@@ -117,7 +123,7 @@ impl<'a> Teller<'a> {
 
     /// The first one is no host.
     pub(super) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.hosts.0.iter().map(|host| exact(host))
+        self.hosts.names.iter().map(|host| exact(host))
     }
 
     pub(super) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
@@ -167,8 +173,12 @@ impl<'a> Teller<'a> {
             };
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
-            clients.iter_mut().for_each(|clients| clients.sort_unstable());
-            sizes.iter_mut().for_each(|sizes| sizes.sort_unstable());
+            if let Some(clients) = &mut clients {
+                clients.sort_unstable();
+            }
+            if let Some(sizes) = &mut sizes {
+                sizes.sort_unstable();
+            }
             SignRow(self.rule_place(*app), input, host, clients, sizes)
         };
         let mut rows: Vec<_> = self.signs.iter().map(row).collect();
@@ -203,12 +213,12 @@ fn input_of(site: Scope<'_>) -> Option<u32> {
 }
 
 /// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
-fn hosts<'a>(sites: impl Iterator<Item = Scope<'a>>) -> (Vec<Cow<'a, [u8]>>, HashMap<&'a [u8], u32>) {
+fn hosts<'a>(sites: impl Iterator<Item = Scope<'a>>) -> Hosts<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
     let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
-    (std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places)
+    Hosts { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
 }
 
 fn host_of(site: Scope<'_>) -> Option<&[u8]> {

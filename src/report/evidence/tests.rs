@@ -126,7 +126,7 @@ fn what_makes_no_sense_is_refused() {
         (with("signs", "[[0,0,null,null,null]]"), "more clients saw an app"),
         (with("inputs", "[]"), "input 0"),
         (with("without_time", "99999999999999999999"), "is damaged"),
-        (with("clients", &format!("[{}]", vec!["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
+        (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
     ];
     for (text, said) in cases {
         let error = refusal(&text);
