@@ -4,7 +4,7 @@
 //! anything: so whether a report is exact does not depend on how many threads there were.
 
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::engine::Scratch;
@@ -25,6 +25,8 @@ pub(super) struct Workers {
     whole: Mutex<Tally>,
     /// What one may hold; all where `None`.
     room: Option<usize>,
+    /// The whole had to let go of something: half the room will do, as there is more to come.
+    is_over: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ impl Workers {
 
     fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
         let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
-        Self { each: (0..threads).map(|_| Worker::default()).collect(), whole, room }
+        Self { each: (0..threads).map(|_| Worker::default()).collect(), whole, room, is_over: AtomicBool::new(false) }
     }
 
     /// The number of the worker of the thread that asks.
@@ -83,8 +85,11 @@ impl Workers {
     /// Puts what a worker holds to the whole, if it is much and nothing is underway.
     pub(super) fn make_room(&self, worker: usize) {
         let Some(room) = self.room else { return };
+        let room = if self.is_over.load(Ordering::Relaxed) { room / 2 } else { room };
         if let Some(full) = self.each[worker].take_full(room) {
-            own(&self.whole).merge(full);
+            let mut whole = own(&self.whole);
+            whole.merge(full);
+            self.is_over.store(!whole.is_exact(), Ordering::Relaxed);
         }
     }
 

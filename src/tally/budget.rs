@@ -42,7 +42,7 @@ impl Budget {
 
     /// Cells of pairs that are kept for their weight.
     pub(super) fn pairs(self) -> usize {
-        self.cells * 2 / 5
+        self.cells / 4
     }
 
     /// Cells of pairs that are kept besides because they were answered.
@@ -52,7 +52,7 @@ impl Budget {
 
     /// Cells of clients, of what was let go of their pairs; and as many of paths.
     pub(super) fn folded(self) -> usize {
-        self.cells / 5
+        self.cells / 8
     }
 
     /// Cells of nobody.
@@ -70,9 +70,16 @@ impl Budget {
         self.cells * 3 / 2
     }
 
+    /// Cells that a tally may hold; less once it is not exact any more, as a prune needs room for itself.
+    pub(super) fn most_cells(self, tally: &Tally) -> usize {
+        if tally.floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
+    }
+
     /// Whether a tally holds more.
     pub(super) fn is_exceeded(self, tally: &Tally) -> bool {
-        tally.cells.len() > self.cells || tally.names.paths.keys().len() > self.paths() || tally.names.clients.len() > self.clients
+        tally.cells.len() > self.most_cells(tally)
+            || tally.names.paths.keys().len() > self.paths()
+            || tally.names.clients.len() > self.clients
     }
 }
 

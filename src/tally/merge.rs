@@ -48,7 +48,9 @@ impl Tally {
             && by_path.cells.is_empty()
     }
 
-    fn is_exact(&self) -> bool {
+    /// Whether nothing was let go.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
         self.floor.is_zero() && self.by_path.cells.is_empty() && self.keys.keys().iter().all(CellKey::is_pair)
     }
 

@@ -56,8 +56,8 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 
 /// The pairs that stay, and the cells of those that go.
 fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, Cells) {
+    let is_over = tally.cells.len() > budget.most_cells(tally);
     let table = Table { keys: std::mem::take(&mut tally.keys), cells: std::mem::take(&mut tally.cells) };
-    let is_over = table.cells.len() > budget.cells;
     let (pairs, mut folded): (Cells, Cells) = table.into_cells().into_iter().partition(|(key, _)| key.is_pair());
     if !is_over {
         return (pairs, folded);
