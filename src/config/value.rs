@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
         assert_eq!(span("12w"), Ok(Duration::from_secs(84 * 86_400)));
-        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1w", "367d", "99999999999999999999s", "18446744073709551615d", "1é"] {
+        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1y", "3661d", "99999999999999999999s", "18446744073709551615d", "1é"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

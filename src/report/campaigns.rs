@@ -43,6 +43,10 @@ pub(super) fn of<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Campaig
 
 /// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
 fn counts(material: &Material<'_>, item: &Item<'_>) -> bool {
+    // What a tally let go of is nobody's.
+    if item.view.is_rest() {
+        return false;
+    }
     let is_certain = item.rules.iter().any(|&rule| material.rules.rule(rule).is_certain());
     let is_somebody = !matches!(material.tally.client(item.view.client), Client::Text(b"" | b"-"));
     is_certain && is_somebody && !material.tally.path(item.view.path).is_empty()

@@ -54,7 +54,7 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, items: &[Item<'a>], most: u
         Scope::Host(host) => Some(host),
         Scope::Input(_) => None,
     };
-    let answered = items.iter().filter(|i| i.answered).collect();
+    let answered = items.iter().filter(|i| i.answered && i.view.path != Names::REST).collect();
     grouped(material, answered, most, |i| (host(i), i.view.path), |i| Key::Answer(host(i), material.tally.path(i.view.path)))
 }
 

@@ -33,7 +33,7 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
     let begin = if settings.state.from_start { First::Start } else { First::Given };
     let paths = if settings.scan.paths.is_empty() { paths(&known) } else { settings.scan.paths.clone() };
     let mut tail = Tail::new(paths, Options { begin, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
-    tail.look(Instant::now(), None);
+    tail.survey(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();
     let mut seen = HashSet::new();
