@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use super::ArchiveError;
 use super::disk::{Call, pass};
 
-/// How many are waited for at a time.
-const AT_ONCE: usize = 16;
+/// How many are waited for at a time, as a rule.
+pub(super) const AT_ONCE: usize = 16;
 
 /// Something that was written and may not be on disk.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl Unsynced {
     }
 }
 
-/// Makes all of them last.
+/// Makes all of them last, `at_once` of them at a time.
 ///
 /// # Errors
 ///
 /// One of them did not; which of the others did is not known.
-pub(super) fn sync_all(items: &[Unsynced]) -> Result<(), ArchiveError> {
+pub(super) fn sync_all(items: &[Unsynced], at_once: usize) -> Result<(), ArchiveError> {
     for item in items {
         item.judge(pass(Call::Sync, item.fd.as_fd()))?;
     }
@@ -55,7 +55,7 @@ pub(super) fn sync_all(items: &[Unsynced]) -> Result<(), ArchiveError> {
     };
     thread::scope(|scope| {
         // One thread is enough, only slower: a limit on them is no fault.
-        let helpers = (1..items.len().min(AT_ONCE)).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let helpers = (1..items.len().min(at_once)).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
         let helpers: Vec<_> = helpers.collect();
         let mut done = work();
         for helper in helpers {

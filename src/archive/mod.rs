@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::SIGXFSZ;
 
 use self::disk::Folder;
+use self::durable::AT_ONCE;
 use self::name::Name;
 pub use error::ArchiveError;
 pub use name::run_folder;
@@ -89,6 +90,8 @@ pub struct Keep {
 pub struct Archive {
     folder: Folder,
     access: Access,
+    /// Files that are made to last at a time.
+    at_once: usize,
 }
 
 impl Archive {
@@ -110,9 +113,15 @@ impl Archive {
         if flock(folder.fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(ArchiveError::Held { path: dir });
         }
-        let archive = Self { folder, access };
+        let archive = Self { folder, access, at_once: AT_ONCE };
         archive.check_latest()?;
         Ok(archive)
+    }
+
+    /// The same by one thread: slower, and always in the same order.
+    #[must_use]
+    pub fn one_by_one(self) -> Self {
+        Self { at_once: 1, ..self }
     }
 
     /// The greatest number of a run that has a folder; 0 without one. The next run must have a greater one, and a greater

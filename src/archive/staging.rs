@@ -123,7 +123,7 @@ impl Staging<'_> {
     /// A file was not completed, something of it was removed meanwhile, or the system refuses.
     pub fn finish(mut self) -> Result<Run, ArchiveError> {
         self.close_current()?;
-        sync_all(&self.unsynced)?;
+        sync_all(&self.unsynced, self.archive.at_once)?;
         if let Some(latest) = self.archive.latest_with(&self.folders)? {
             self.room.link(&latest, LATEST)?;
         }
@@ -150,7 +150,7 @@ impl Staging<'_> {
         }
         self.unsynced.push(folder.unsynced());
         if self.unsynced.len() >= MOST_UNSYNCED {
-            sync_all(&self.unsynced)?;
+            sync_all(&self.unsynced, self.archive.at_once)?;
             self.unsynced.clear();
         }
         Ok(())

@@ -93,7 +93,7 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const LONGEST: u64 = 3660 * 86_400_000;
+        const LONGEST: u64 = 36_500 * 86_400_000;
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let unit = match &text[digits..] {
             "ms" => Some(1),
@@ -108,7 +108,7 @@ impl FromStr for Span {
         match milliseconds {
             Some(0) => Err("no time at all; type 1ms or more".to_owned()),
             Some(milliseconds @ 1..=LONGEST) => Ok(Self(Duration::from_millis(milliseconds))),
-            Some(_) => Err("too long; type 3660d or less".to_owned()),
+            Some(_) => Err("too long; type 36500d or less".to_owned()),
             None => Err("not a length of time; type a number with ms, s, m, h, d or w: 250ms, 10m, 90d".to_owned()),
         }
     }
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(span("5s"), Ok(Duration::from_secs(5)));
         assert_eq!(span("366d"), Ok(Duration::from_secs(366 * 86_400)));
         assert_eq!(span("12w"), Ok(Duration::from_secs(84 * 86_400)));
-        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1y", "3661d", "99999999999999999999s", "18446744073709551615d", "1é"] {
+        for wrong in ["", "5", "s", "0s", "-1s", "1.5s", "5 s", "1y", "36501d", "99999999999999999999s", "18446744073709551615d", "1é"] {
             assert!(span(wrong).is_err(), "{wrong}");
         }
     }

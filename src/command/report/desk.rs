@@ -18,8 +18,9 @@ use crate::command::message::{self, shown};
 use crate::command::run::pool;
 use crate::command::signals::Stop;
 use crate::input::tail::{First, Options, Tail};
-use crate::pipeline::increment::{Increment, Reading, increment};
+use crate::pipeline::increment::{Increment, Part, Reading, increment};
 use crate::state::Ledger;
+use crate::tally::Tally;
 use crate::time::LogTime;
 
 /// Bytes of one log that are read in a turn.
@@ -99,7 +100,10 @@ impl<'a> Desk<'a> {
         let Brief { rules, scope, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
         let reading = Reading { rules, scope, stop: self.stop.flag(), now };
-        let increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
+        let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
+        if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
+            increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
+        }
         ledger.logs.checkpoints = tail.checkpoints();
         self.take_rules(known, ledger);
         let (mut problems, mut notes) = (Vec::new(), Vec::new());

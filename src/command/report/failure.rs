@@ -35,6 +35,9 @@ impl Failure {
     /// Says why, and how the run ends.
     pub(super) fn tell(&self) -> Exit {
         message::error(&message::shown_lines(&self.to_string()));
+        if let Self::State(StateError::Held { .. }) = self {
+            message::hint("--wait waits for it");
+        }
         self.exit()
     }
 

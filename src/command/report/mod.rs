@@ -49,6 +49,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     }
     let folder = opened?;
     let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?;
+    let archive = if settings.scan.threads == Some(1) { archive.one_by_one() } else { archive };
     let known = settled(settings, &folder, &archive)?;
     let mut ledger = desk.ledger(known.as_ref());
     let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
