@@ -2,9 +2,11 @@
 //!
 //! Writes nothing.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +21,7 @@ use crate::command::run::pool;
 use crate::command::signals::Stop;
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::increment::{Increment, Part, Reading, increment};
+use crate::source::Checkpoint;
 use crate::state::Ledger;
 use crate::tally::Tally;
 use crate::time::LogTime;
@@ -128,7 +131,6 @@ impl<'a> Desk<'a> {
 }
 
 /// Whether something is where a log was last seen.
-pub(super) fn is_there(known: &crate::source::Checkpoint) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    fs::symlink_metadata(std::ffi::OsStr::from_bytes(&known.path)).is_ok()
+pub(super) fn is_there(known: &Checkpoint) -> bool {
+    fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok()
 }
