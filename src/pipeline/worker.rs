@@ -25,7 +25,7 @@ pub(super) struct Workers {
     whole: Mutex<Tally>,
     /// What one may hold; all where `None`.
     room: Option<usize>,
-    /// The whole had to let go of something: half the room will do, as there is more to come.
+    /// The whole had to let go of something: a part of the room will do, as there is much more to come.
     is_over: AtomicBool,
 }
 
@@ -85,7 +85,7 @@ impl Workers {
     /// Puts what a worker holds to the whole, if it is much and nothing is underway.
     pub(super) fn make_room(&self, worker: usize) {
         let Some(room) = self.room else { return };
-        let room = if self.is_over.load(Ordering::Relaxed) { room / 2 } else { room };
+        let room = if self.is_over.load(Ordering::Relaxed) { room / 3 } else { room };
         if let Some(full) = self.each[worker].take_full(room) {
             let mut whole = own(&self.whole);
             whole.merge(full);

@@ -58,7 +58,8 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, Cells) {
     let is_over = tally.cells.len() > budget.most_cells(tally);
     let table = Table { keys: std::mem::take(&mut tally.keys), cells: std::mem::take(&mut tally.cells) };
-    let (pairs, mut folded): (Cells, Cells) = table.into_cells().into_iter().partition(|(key, _)| key.is_pair());
+    let mut pairs = table.into_cells();
+    let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
     if !is_over {
         return (pairs, folded);
     }
@@ -85,8 +86,14 @@ fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, C
 /// What stays of what was let go of the pairs of each path.
 fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells) -> Cells {
     let mut table = std::mem::take(&mut tally.by_path);
+    // No more than these find room: cells of others are not even copied.
+    let heavy: HashSet<u32> = heaviest(scales.paths.len(), budget.folded(), |path| scales.paths[path as usize]).into_iter().collect();
     for (key, cell) in loose.iter().filter(|(key, _)| key.is_pair()) {
-        table.put(CellKey { client: Names::REST, ..*key }, cell.clone());
+        if heavy.contains(&key.path) {
+            table.put(CellKey { client: Names::REST, ..*key }, cell.clone());
+        } else {
+            tally.path_errors[key.path as usize] += cell.hits;
+        }
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
     let chosen = choose(table.into_cells(), |key| key.path.into(), weigh, budget.folded(), 0);
@@ -98,16 +105,28 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
 
 /// What stays of what was let go of the pairs of each client; the rest is nobody's.
 fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells) -> Cells {
-    let (nobodys, clients): (Cells, Cells) = loose.into_iter().partition(|(key, _)| key.client == Names::REST);
-    let table: Table = clients.into_iter().map(|(key, cell)| (CellKey { path: Names::REST, ..key }, cell)).collect();
+    // No more than these find room.
+    let heavy: HashSet<u32> =
+        heaviest(scales.clients.len(), budget.folded(), |client| scales.clients[client as usize]).into_iter().collect();
+    let (mut table, mut nobodys) = (Table::default(), Table::default());
+    for (key, cell) in loose {
+        if heavy.contains(&key.client) {
+            table.put(CellKey { path: Names::REST, ..key }, cell);
+            continue;
+        }
+        if let Some(count) = tally.clients.get_mut(key.client as usize) {
+            count.error += cell.hits;
+        }
+        nobodys.put(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
+    }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
     let chosen = choose(table.into_cells(), |key| key.client.into(), weigh, budget.folded(), 0);
     for (key, cell) in &chosen.loose {
         tally.clients[key.client as usize].error += cell.hits;
     }
-    let loose = chosen.loose.into_iter().map(|(key, cell)| (CellKey { client: Names::REST, ..key }, cell));
+    chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: Names::REST, ..key }, cell));
     let mut kept = chosen.kept;
-    kept.extend(of_nobody(nobodys.into_iter().chain(loose).collect(), budget));
+    kept.extend(of_nobody(nobodys, budget));
     kept
 }
 
@@ -158,8 +177,8 @@ fn choose(
         stays[start..start + kinds].fill(true);
     }
     let mut stays = stays.into_iter();
-    let (kept, loose) = cells.into_iter().partition(|_| stays.next().unwrap_or(false));
-    Choice { kept, loose, floor }
+    let kept = cells.extract_if(.., |_| stays.next().unwrap_or(false)).collect();
+    Choice { kept, loose: cells, floor }
 }
 
 impl Scales {
