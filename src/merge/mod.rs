@@ -1,7 +1,8 @@
 //! Adds reports up: counts add, firsts and lasts widen, samples are kept, and the context is decided anew from all of it.
 //!
 //! Parts may come in any order and in any groups: logs are told apart by their machine and their path, entries of allow lists by
-//! what they say, rules by their ids, and each of these is brought into one order. It reads no file and prints nothing.
+//! what they say, rules by their ids, and each of these is brought into one order. What they come to keeps to a [`Budget`], as
+//! a tally of logs does: up to it the sum is exact if all parts are; above it, it says by how much it may be too low. It reads no file and prints nothing.
 
 mod allow;
 mod rules;
@@ -19,7 +20,7 @@ use crate::report::evidence::{Evidence, EvidenceError, retold};
 use crate::report::model::{Input, Report};
 use crate::rules::{AllowList, Rule, RuleError, RuleSet};
 use crate::source::SourceText;
-use crate::tally::{Renumbered, Tally};
+use crate::tally::{Budget, Renumbered, Tally};
 
 /// Why reports cannot be added up.
 #[derive(Debug, Error)]
@@ -78,10 +79,16 @@ impl<'r> Merged<'r> {
     /// Nothing yet. All evidence must have been read for these rules.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
+        Self::bounded(rules, Budget::STANDARD)
+    }
+
+    /// The same, with a budget of its own.
+    #[must_use]
+    pub fn bounded(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
             known: rules,
             unknown: Unknown::default(),
-            tally: Tally::default(),
+            tally: Tally::bounded(budget),
             sources: Sources::default(),
             allowed: Entries::default(),
             without_time: 0,

@@ -215,7 +215,8 @@ impl<'a> Context<'a> {
         let with = |with: &'a WithClient| {
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
             let lists = by_list(material, |rule| counts(self.rules.rule(rule)));
-            let cells = material.tally.cells().filter(|view| lists[view.rules as usize]);
+            // Of what was let go nobody knows how many paths it were.
+            let cells = material.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_rest());
             let strong = |view: &CellView<'a>| {
                 let rules = material.tally.rules(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.silenced(rule, view.site).is_none())
@@ -249,7 +250,9 @@ impl<'a> Context<'a> {
             rules.filter(|rule| rule.exposes()).map(|rule| rule.class.as_str()).collect()
         };
         let path = |view: &CellView<'a>| xxh3_64(material.tally.path(view.path));
-        let answers = material.tally.cells().filter_map(|view| Some((answer_key(&view)?, path(&view), classes(&view))));
+        // What was let go of a pair is still known of its path.
+        let cells = material.tally.cells().filter(|view| !view.is_rest()).chain(material.tally.path_cells());
+        let answers = cells.filter_map(|view| Some((answer_key(&view)?, path(&view), classes(&view))));
         answers.filter(|(_, _, classes)| !classes.is_empty()).collect()
     }
 

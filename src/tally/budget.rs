@@ -158,6 +158,12 @@ impl Tally {
         self.floor
     }
 
+    /// The same of all paths, by number; those that had none may be missing.
+    #[must_use]
+    pub fn path_errors(&self) -> &[u64] {
+        &self.path_errors
+    }
+
     /// Hits that a path may have had besides those of its cells and [`path_cells`](Self::path_cells).
     #[must_use]
     pub fn path_error(&self, path: u32) -> u64 {

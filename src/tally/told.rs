@@ -4,7 +4,7 @@
 //! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, Tally};
+use super::{Cell, ClientCount, Floor, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::names::Names;
@@ -12,9 +12,9 @@ use crate::names::Names;
 /// What tells a told cell from others. Numbers are those that this tally gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToldKey {
-    /// The client.
+    /// The client, or [`Names::REST`].
     pub client: u32,
-    /// The path.
+    /// The path, or [`Names::REST`].
     pub path: u32,
     /// The list of rules.
     pub rules: u32,
@@ -66,7 +66,27 @@ impl Tally {
         self.names.rules.number(rules, Box::from)
     }
 
-    /// A cell; one with the same key is added to, and one without rules is none.
+    /// Hits and requests that a client may have had besides those counted.
+    pub fn insert_client_error(&mut self, client: u32, hits: u64, requests: u64) {
+        let sum = self.count_mut(client);
+        sum.error += hits;
+        sum.missed += requests;
+    }
+
+    /// Hits that a path may have had besides those counted.
+    pub fn insert_path_error(&mut self, path: u32, hits: u64) {
+        let at = path as usize;
+        self.path_errors.resize(self.path_errors.len().max(at + 1), 0);
+        self.path_errors[at] += hits;
+    }
+
+    /// The most that any key may have had that is not there.
+    pub fn insert_floor(&mut self, floor: Floor) {
+        self.floor = self.floor.plus(floor);
+    }
+
+    /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
+    /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are.
     pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
         let ToldKey { client, path, rules, status, input, host, answered, bytes } = key;
         self.put_told(CellKey { client, path, rules, status, input, host, answered, bytes }, cell);
@@ -88,8 +108,9 @@ impl Tally {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
-        let keys = std::mem::take(&mut self.keys);
-        for (key, mut cell) in keys.keys().iter().zip(std::mem::take(&mut self.cells)) {
+        let (keys, by_path) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.by_path));
+        let cells = keys.keys().iter().zip(std::mem::take(&mut self.cells));
+        for (key, mut cell) in cells.chain(by_path.keys.keys().iter().zip(by_path.cells)) {
             cell.sample.place.input = input(cell.sample.place.input);
             self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..*key }, cell);
         }
@@ -114,7 +135,12 @@ impl Tally {
 
     /// A cell that all rules have left is no hit any more.
     fn put_told(&mut self, key: CellKey, cell: Cell) {
-        if key.rules != Names::NO_RULES {
+        if key.rules == Names::NO_RULES {
+            return;
+        }
+        if key.client == Names::REST && key.path != Names::REST {
+            self.by_path.put(key, cell);
+        } else {
             self.put(key, cell);
         }
     }

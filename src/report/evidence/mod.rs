@@ -2,10 +2,9 @@
 //!
 //! It holds every cell of the tally, whatever the report shows of it, in one order for any number of threads: adding up the
 //! parts gives the bytes of the whole. Texts are masked like all others; where that makes two keys look the same, a hash of
-//! what was logged keeps them apart. What is read back may come from anywhere: it is checked, bounded, and never trusted
+//! what was logged keeps them apart. Of a tally that let go of something it tells by how much all of it may be too low. What is read back may come from anywhere: it is checked, bounded, and never trusted
 //! with a panic.
 
-mod bounds;
 mod error;
 mod guarded;
 mod ranks;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer};
 use super::error::READS;
 use super::guarded::Guarded;
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientRow, InputRow, RuleRow, SignRow};
-use super::write::LISTS;
+use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, InputRow, PathErrorRow, RuleRow, SignRow};
+use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
 use crate::report::sanitize::text;
 use crate::rules::RuleSet;
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for Lists<'_> {
         let mut told = 0;
         while let Some(key) = map.next_key::<String>()? {
             // Rows speak of rows of the lists before them.
-            match LISTS.iter().position(|name| *name == key) {
+            match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == told => told += 1,
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' stands in the wrong place"))),
                 None => {
@@ -181,10 +181,15 @@ impl<'de> Visitor<'de> for Lists<'_> {
                 "cells" => map.next_value_seed(Each::of(|row: CellRow<'static>| rebuild.cell(row)))?,
                 "signs" => map.next_value_seed(Each::of(|row: SignRow| rebuild.sign(&row)))?,
                 "allowed" => map.next_value_seed(Each::of(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
+                "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
+                "client_errors" => map.next_value_seed(Each::of(|row: ClientErrorRow| rebuild.client_error(&row)))?,
+                "path_errors" => map.next_value_seed(Each::of(|row: PathErrorRow| rebuild.path_error(&row)))?,
                 _ => rebuild.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
-        match LISTS.get(told) {
+        // Bounds are told where something was let go, and then all of them.
+        let is_whole = told == LISTS.len();
+        match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
             None => Ok(Some(rebuild.done())),
         }

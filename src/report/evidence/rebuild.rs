@@ -3,18 +3,21 @@
 
 use std::sync::Arc;
 
-use super::rows::{AllowedRow, CellRow, ClientRow, InputRow, Mention, RuleRow, SampleRow, SignRow, span};
+use super::rows::{
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, SignRow, span,
+};
 use super::told_rule::{self, check_id};
-use super::{AllowedBy, Evidence, bounds};
+use super::{AllowedBy, Evidence};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::format::LogFormat;
+use crate::names::Names;
 use crate::report::mask::as_shown;
 use crate::report::model::Input;
 use crate::report::sanitize::text;
 use crate::rules::{MOST_RULES, RuleSet};
 use crate::source::{SourceText, unescaped};
-use crate::tally::{Cell, ClientCount, Place, Proof, Sample, Told, ToldKey};
+use crate::tally::{Cell, ClientCount, Floor, Place, Proof, Sample, Told, ToldKey};
 
 /// The most that one report may count of anything: thousands of such reports can be added up.
 const MOST: u64 = 1 << 50;
@@ -31,7 +34,7 @@ pub(super) struct Rebuild<'r> {
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
-    /// Hits, requests and lines so far.
+    /// Hits, requests and lines so far, and those that may be missed.
     sum: u64,
 }
 
@@ -153,10 +156,9 @@ impl<'r> Rebuild<'r> {
         self.add(row.hits)?;
         self.add(row.error)?;
         at(&self.evidence.inputs, row.input, "input")?;
-        let path = at(&self.paths, row.path, "path")?.number;
         let key = ToldKey {
-            client: *at(&self.clients, row.client, "client")?,
-            path,
+            client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
+            path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
             input: row.input,
@@ -165,13 +167,14 @@ impl<'r> Rebuild<'r> {
             bytes: row.bytes,
         };
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
-        let cell = Cell { hits: row.hits, error: 0, times: span(row.times)?, sample };
-        self.evidence.tally.insert_cell(key, bounds::with_error(cell, row.error));
+        // Only a pair has hits that are missed: what was let go is all there.
+        let error = row.client.and(row.path).map_or(0, |_| row.error);
+        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
         Ok(())
     }
 
     /// The sample of a cell with this input, path, host and status.
-    fn sample(&mut self, row: SampleRow<'_>, of: (u32, u32, u32, Option<u16>)) -> Result<Sample, String> {
+    fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, u32, Option<u16>)) -> Result<Sample, String> {
         let (input, path, host, status) = of;
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
             return Err("a line stands beyond the end of any log".into());
@@ -182,9 +185,10 @@ impl<'r> Rebuild<'r> {
         let told = Told {
             generation,
             line: row.line,
-            target: match row.target {
-                Some(target) => told_text(&target),
-                None => at(&self.paths, path, "path")?.bytes.clone(),
+            target: match (row.target, path) {
+                (Some(target), _) => told_text(&target),
+                (None, Some(path)) => at(&self.paths, path, "path")?.bytes.clone(),
+                (None, None) => return Err("it has a request without a target".into()),
             },
             status,
             host: row.host.map_or_else(usual, |host| Ok(Some(told_text(&host))))?,
@@ -249,6 +253,30 @@ impl<'r> Rebuild<'r> {
     pub(super) fn without_time(&mut self, lines: u64) -> Result<(), String> {
         self.add(lines)?;
         self.evidence.without_time = lines;
+        Ok(())
+    }
+
+    pub(super) fn floor(&mut self, row: &FloorRow) -> Result<(), String> {
+        let &FloorRow { pairs, clients, requests, paths } = row;
+        [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
+        self.evidence.tally.insert_floor(Floor { pairs, clients, requests, paths });
+        Ok(())
+    }
+
+    pub(super) fn client_error(&mut self, row: &ClientErrorRow) -> Result<(), String> {
+        let &ClientErrorRow(client, hits, requests) = row;
+        self.add(hits)?;
+        self.add(requests)?;
+        let client = *at(&self.clients, client, "client")?;
+        self.evidence.tally.insert_client_error(client, hits, requests);
+        Ok(())
+    }
+
+    pub(super) fn path_error(&mut self, row: &PathErrorRow) -> Result<(), String> {
+        let &PathErrorRow(path, hits) = row;
+        self.add(hits)?;
+        let path = at(&self.paths, path, "path")?.number;
+        self.evidence.tally.insert_path_error(path, hits);
         Ok(())
     }
 

@@ -57,11 +57,13 @@ pub(super) struct InputRow<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClientRow<'a>(pub(super) Cow<'a, str>, pub(super) u64, pub(super) u64);
 
-/// A cell. Numbers are places in the lists before it.
+/// A cell. Numbers are places in the lists before it. One without a path holds what was let go of the pairs of a client, one
+/// without both what was let go of clients. One with a path and no client holds what was let go of the pairs of that path: its
+/// hits are in cells of the other kinds as well.
 #[derive(Debug, Deserialize)]
 pub(super) struct CellRow<'a> {
-    pub(super) client: u32,
-    pub(super) path: u32,
+    pub(super) client: Option<u32>,
+    pub(super) path: Option<u32>,
     pub(super) list: u32,
     pub(super) status: Option<u16>,
     pub(super) input: u32,
@@ -69,6 +71,7 @@ pub(super) struct CellRow<'a> {
     pub(super) answered: bool,
     pub(super) bytes: Option<u64>,
     pub(super) hits: u64,
+    /// Hits that the pair may have had besides.
     pub(super) error: u64,
     pub(super) times: Option<TimesRow>,
     pub(super) sample: SampleRow<'a>,
@@ -81,7 +84,7 @@ pub(super) struct SampleRow<'a> {
     pub(super) generation: Mention<'a>,
     pub(super) offset: u64,
     pub(super) line: u64,
-    /// As every output shows it; `None` where that is the path.
+    /// As every output shows it; `None` where that is the cell's path.
     pub(super) target: Option<Cow<'a, str>>,
     /// As every output shows it; `None` where that is the cell's host.
     pub(super) host: Option<Cow<'a, str>>,
@@ -108,6 +111,23 @@ pub(super) struct SignRow(
 /// An entry of an allow list and what it took out: file, line, reason, requests.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct AllowedRow<'a>(pub(super) Cow<'a, str>, pub(super) usize, pub(super) Cow<'a, str>, pub(super) u64);
+
+/// The most that a key may have had that is not told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FloorRow {
+    pub(super) pairs: u64,
+    pub(super) clients: u64,
+    pub(super) requests: u64,
+    pub(super) paths: u64,
+}
+
+/// The place of a client, and the hits and requests that it may have had besides.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ClientErrorRow(pub(super) u32, pub(super) u64, pub(super) u64);
+
+/// The place of a path, and the hits that it may have had besides.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PathErrorRow(pub(super) u32, pub(super) u64);
 
 impl From<LogTime> for TimeRow {
     fn from(time: LogTime) -> Self {

@@ -20,7 +20,7 @@ pub(super) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
-    pub(super) fn row(&mut self, text: &'a SourceText, sample: &'a Sample, path: &'a str, site: Scope<'a>) -> SampleRow<'a> {
+    pub(super) fn row(&mut self, text: &'a SourceText, sample: &'a Sample, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
         let told = told(text, sample);
         let host = told.host.map(shown);
         let is_usual = match site {
@@ -33,7 +33,7 @@ impl<'a> Samples<'a> {
             generation: self.generation(told.generation),
             offset: told.offset,
             line: told.line,
-            target: Some(target).filter(|target| target != path),
+            target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
             user_agent: told.user_agent.map(|agent| self.agent(shown(agent))),
         }

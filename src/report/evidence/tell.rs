@@ -7,16 +7,17 @@ use std::collections::{HashMap, HashSet};
 
 use super::ranks::{ClientName, PathName, Ranks};
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientRow, InputRow, RuleRow, SignRow};
+use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, InputRow, PathErrorRow, RuleRow, SignRow};
 use super::samples::Samples;
 use super::sources::Sources;
-use super::{Basis, bounds};
+use super::Basis;
 use crate::finding::{Few, RuleId, Signs};
+use crate::names::Names;
 use crate::report::mask::Key;
 use crate::report::model::{Allowed, Report};
 use crate::report::sanitize::{exact, text};
 use crate::rules::{Rule, RuleSet};
-use crate::tally::{CellView, ClientCount, Scope};
+use crate::tally::{CellView, ClientCount, Floor, Scope, Tally};
 
 /// A report's evidence, ready to be told.
 pub(super) struct Teller<'a> {
@@ -60,12 +61,13 @@ impl<'a> Teller<'a> {
             signs.gather(app, site, few);
         }
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
-        let sites = || tally.cells().map(|view| view.site).chain(signs.iter().map(|sign| sign.1));
+        let sites = || cells_of(tally).map(|view| view.site).chain(signs.iter().map(|sign| sign.1));
         let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
         let clients =
-            clients.chain(tally.cells().map(|view| view.client)).chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
-        let lists = Ranks::of(tally.cells().map(|view| view.rules), |list| tally.rules(list));
+            clients.chain(cells_of(tally).map(|view| view.client)).chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
+        let lists = Ranks::of(cells_of(tally).map(|view| view.rules), |list| tally.rules(list));
+        let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors()));
         let mut rules: Vec<RuleId> =
             lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).collect();
         rules.sort_unstable();
@@ -75,9 +77,9 @@ impl<'a> Teller<'a> {
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: Sources::of(report, basis.texts, tally.cells().map(|view| view.input).chain(sites().filter_map(input_of))),
+            sources: Sources::of(report, basis.texts, cells_of(tally).map(|view| view.input).chain(sites().filter_map(input_of))),
             clients: Ranks::of(clients, |client| ClientName::of(tally.client(client))),
-            paths: Ranks::of(tally.cells().map(|view| view.path), |path| PathName::of(tally.path(path))),
+            paths: Ranks::of(paths, |path| PathName::of(tally.path(path))),
             hosts: hosts(sites()),
             rules,
             lists,
@@ -97,7 +99,7 @@ impl<'a> Teller<'a> {
             list: self.lists.place(view.rules),
             view,
         };
-        let mut cells: Vec<_> = self.basis.tally.cells().map(place).collect();
+        let mut cells: Vec<_> = cells_of(self.basis.tally).map(place).collect();
         cells.sort_unstable_by_key(|cell| {
             let CellView { status, answered, bytes, .. } = cell.view;
             (cell.client, cell.path, cell.input, cell.host, cell.list, status, answered, bytes)
@@ -148,9 +150,11 @@ impl<'a> Teller<'a> {
         self.cells.iter().map(move |placed| {
             let Placed { client, path, input, host, list, view } = placed;
             let text = &self.basis.texts[view.input as usize];
+            let known = |place: u32| (place != Names::REST).then_some(place);
+            let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
-                client: *client,
-                path: *path,
+                client: known(*client),
+                path: known(*path),
                 list: *list,
                 status: view.status,
                 input: *input,
@@ -158,9 +162,9 @@ impl<'a> Teller<'a> {
                 answered: view.answered,
                 bytes: view.bytes,
                 hits: view.cell.hits,
-                error: bounds::error_of(view.cell),
+                error: view.cell.error,
                 times: view.cell.times.map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, &view.cell.sample, &self.paths.names[*path as usize].shown, view.site),
+                sample: samples.row(text, &view.cell.sample, shown, view.site),
             }
         })
     }
@@ -189,6 +193,43 @@ impl<'a> Teller<'a> {
     pub(super) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
         self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
     }
+
+    /// Whether nothing was let go, so that there are no bounds to tell.
+    pub(super) fn is_exact(&self) -> bool {
+        self.basis.tally.is_exact()
+    }
+
+    pub(super) fn floor(&self) -> FloorRow {
+        let Floor { pairs, clients, requests, paths } = self.basis.tally.floor();
+        FloorRow { pairs, clients, requests, paths }
+    }
+
+    /// Of those that may have had something besides.
+    pub(super) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
+        let counts = self.basis.tally.client_counts();
+        let row = |(place, (client, _)): (u32, (u32, &ClientName<'_>))| {
+            let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
+            (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
+        };
+        (0..).zip(self.clients.numbered()).filter_map(row)
+    }
+
+    /// The same of paths.
+    pub(super) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
+        let error = |path| self.basis.tally.path_error(path);
+        let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
+        rows.filter(|row| row.1 > 0)
+    }
+}
+
+/// All cells, and what was let go of the pairs of each path.
+fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
+    tally.cells().chain(tally.path_cells())
+}
+
+/// The numbers of those that may have had something besides.
+fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
+    (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
 }
 
 /// Tells it all to a tally that is put together anew.
@@ -202,7 +243,10 @@ pub(super) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
     teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
     teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
-    rebuild.without_time(teller.without_time)
+    rebuild.without_time(teller.without_time)?;
+    rebuild.floor(&teller.floor())?;
+    teller.client_errors().try_for_each(|row| rebuild.client_error(&row))?;
+    teller.path_errors().try_for_each(|row| rebuild.path_error(&row))
 }
 
 fn input_of(site: Scope<'_>) -> Option<u32> {

@@ -9,6 +9,9 @@ use crate::report::model::Report;
 /// The names of the lists, in the order they are told and expected.
 pub(super) const LISTS: [&str; 10] = ["rules", "inputs", "hosts", "clients", "paths", "lists", "cells", "signs", "allowed", "without_time"];
 
+/// What follows where something was let go: by how much what is told may be too low.
+pub(super) const BOUNDS: [&str; 3] = ["floor", "client_errors", "path_errors"];
+
 /// A report's evidence as JSON has it; `null` where there is none.
 pub(in crate::report) struct Told<'a>(Option<Teller<'a>>);
 
@@ -22,8 +25,9 @@ impl<'a> Told<'a> {
 impl Serialize for Told<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Some(teller) = &self.0 else { return serializer.serialize_none() };
-        let mut lists = serializer.serialize_map(Some(LISTS.len()))?;
-        for name in LISTS {
+        let bounds = if teller.is_exact() { &[][..] } else { &BOUNDS };
+        let mut lists = serializer.serialize_map(Some(LISTS.len() + bounds.len()))?;
+        for &name in LISTS.iter().chain(bounds) {
             match name {
                 "rules" => lists.serialize_entry(name, &Rows(|| teller.rules()))?,
                 "inputs" => lists.serialize_entry(name, teller.inputs())?,
@@ -34,6 +38,9 @@ impl Serialize for Told<'_> {
                 "cells" => lists.serialize_entry(name, &Rows(|| teller.cells()))?,
                 "signs" => lists.serialize_entry(name, &teller.signs())?,
                 "allowed" => lists.serialize_entry(name, &Rows(|| teller.allowed()))?,
+                "floor" => lists.serialize_entry(name, &teller.floor())?,
+                "client_errors" => lists.serialize_entry(name, &Rows(|| teller.client_errors()))?,
+                "path_errors" => lists.serialize_entry(name, &Rows(|| teller.path_errors()))?,
                 _ => lists.serialize_entry(name, &teller.without_time)?,
             }
         }
