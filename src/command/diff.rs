@@ -8,7 +8,7 @@ use super::screen::Screen;
 use super::{DiffSettings, Exit, RetoldSettings, message, screen};
 use crate::report::View;
 use crate::report::build::{Context, Material, Wanted, build};
-use crate::report::diff::{Side, diff, render};
+use crate::report::diff::{Side, diff, notes, render};
 use crate::rules::{RuleSet, load};
 
 /// Compares the reports and prints what differs.
@@ -25,10 +25,14 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
     if !asked.quiet {
         message::warnings(known.warnings());
     }
-    let rows = diff(&side(&settings.old, &known, asked)?, &side(&settings.new, &known, asked)?);
+    let (old, new) = (side(&settings.old, &known, asked)?, side(&settings.new, &known, asked)?);
+    let (rows, notes) = (diff(&old, &new), notes(&old, &new));
+    if !asked.quiet {
+        notes.iter().for_each(|note| message::notice(note));
+    }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
     let view = View { format: asked.format, by: None, top: asked.top, width, color };
-    render(&rows, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }

@@ -6,7 +6,7 @@ use super::scan::wanted;
 use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
 use crate::report::build::{Context, Material, build};
-use crate::report::{View, render};
+use crate::report::{View, approximate, render};
 use crate::rules::load;
 
 /// Adds the reports up and prints what they come to.
@@ -39,6 +39,9 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let rows = wanted(asked.format, settings.by, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
     (report.machine, report.period) = (whole.machine.clone(), whole.period.clone());
+    if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
+        message::notice(&approximate::sentence(bound));
+    }
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.severity;
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 pub use self::side::Side;
 use self::side::Thing;
+use super::approximate::sentence;
 use super::{Format, View, csv, json, table};
 use crate::finding::Severity;
 
@@ -116,16 +117,26 @@ pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
     rows
 }
 
-/// Writes what differs to `out` in the format of the view.
+/// What a reader must know besides where a side is not exact, in words.
+#[must_use]
+pub fn notes(old: &Side, new: &Side) -> Vec<String> {
+    let note = |(name, side): (&str, &Side)| {
+        let bound = side.approximate()?;
+        Some(format!("The {name} report is approximate, and so is what is new or gone: {}", sentence(bound)))
+    };
+    [("old", old), ("new", new)].into_iter().filter_map(note).collect()
+}
+
+/// Writes what differs to `out` in the format of the view. Notes are for people: only a table has them.
 ///
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn render<W: Write>(rows: &[Row], view: &View, out: &mut W) -> io::Result<()> {
+pub fn render<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
     match view.format {
         Format::Csv => csv::diff::write(rows, view.top, out),
         Format::Json => json::diff::write(rows, view.top, out),
-        Format::Table | Format::Ndjson => table::diff::write(rows, view, out),
+        Format::Table | Format::Ndjson => table::diff::write(rows, notes, view, out),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::record::Outcome;
 use crate::report::build::{Context, Material};
 use crate::report::facts;
 use crate::report::mask::shown;
-use crate::report::model::Report;
+use crate::report::model::{Approximate, Report};
 use crate::tally::Scope;
 
 /// Something that can be in both.
@@ -41,13 +41,14 @@ impl Ord for Address {
 #[derive(Debug, Default)]
 pub struct Side {
     things: BTreeMap<Thing, (Severity, u64)>,
+    approximate: Option<Approximate>,
 }
 
 impl Side {
     /// What a report says; it was built from this, with all its rules, paths and clients.
     #[must_use]
     pub fn of(material: &Material<'_>, context: &Context<'_>, report: &Report<'_>) -> Self {
-        let mut side = Self::default();
+        let mut side = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| Thing::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || row.key.client().map(|client: Client<'_>| Thing::Client(Address(ClientKey::from(&client))));
@@ -55,7 +56,9 @@ impl Side {
                 side.add(thing, row.severity, row.hits);
             }
         }
-        for (view, decision) in material.tally.cells().zip(context.decisions()) {
+        // What was let go of a pair is still known of its path.
+        let cells = material.tally.cells().zip(context.decisions()).filter(|(view, _)| !view.is_rest());
+        for (view, decision) in cells.chain(material.tally.path_cells().zip(context.path_decisions())) {
             if decision.reported && decision.answered && Outcome::of(view.status) == Outcome::Answered {
                 let host = if let Scope::Host(host) = view.site { host } else { &[] };
                 side.add(Thing::Answer(host.into(), material.tally.path(view.path).into()), decision.severity, view.cell.hits);
@@ -68,6 +71,12 @@ impl Side {
         let (worst, sum) = self.things.entry(thing).or_insert((severity, 0));
         *worst = severity.max(*worst);
         *sum += hits;
+    }
+
+    /// By how much it may be too low, where it is not exact.
+    #[must_use]
+    pub fn approximate(&self) -> Option<&Approximate> {
+        self.approximate.as_ref()
     }
 
     pub(super) fn things(&self) -> &BTreeMap<Thing, (Severity, u64)> {

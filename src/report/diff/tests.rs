@@ -41,7 +41,7 @@ fn old_and_new() -> (Side, Side) {
 
 fn printed(rows: &[Row], format: Format) -> String {
     let mut out = Vec::new();
-    render(rows, &View { format, width: 80, ..View::default() }, &mut out).unwrap();
+    render(rows, &[], &View { format, width: 80, ..View::default() }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

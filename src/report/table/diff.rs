@@ -9,8 +9,8 @@ use crate::report::diff::{Change, Kind, Row};
 use crate::report::style::{self, ALARM, BOLD, Pen};
 use crate::report::{TABLE_ROWS, View};
 
-/// Writes the rows, of which there may be none.
-pub(in crate::report) fn write<W: Write>(rows: &[Row], view: &View, out: &mut W) -> io::Result<()> {
+/// Writes the rows, of which there may be none, and the notes.
+pub(in crate::report) fn write<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
     let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color } };
     let (sentence, is_alarm) = headline(rows);
@@ -20,7 +20,7 @@ pub(in crate::report) fn write<W: Write>(rows: &[Row], view: &View, out: &mut W)
         grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.pen, out)?;
         page.more(of_kind.len(), "", ", or -f csv", out)?;
     }
-    Ok(())
+    notes.iter().try_for_each(|note| page.note(note, out))
 }
 
 /// The sentence, and whether it is bad news.
