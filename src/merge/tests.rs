@@ -1,5 +1,7 @@
 //! Any split comes to the same, whoever adds it up.
 
+mod bounded;
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;

@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use super::Basis;
 use super::ranks::{ClientName, PathName, Ranks};
 use super::rebuild::Rebuild;
 use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, InputRow, PathErrorRow, RuleRow, SignRow};
 use super::samples::Samples;
 use super::sources::Sources;
-use super::Basis;
 use crate::finding::{Few, RuleId, Signs};
 use crate::names::Names;
 use crate::report::mask::Key;
@@ -64,8 +64,9 @@ impl<'a> Teller<'a> {
         let sites = || cells_of(tally).map(|view| view.site).chain(signs.iter().map(|sign| sign.1));
         let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
-        let clients =
-            clients.chain(cells_of(tally).map(|view| view.client)).chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
+        let clients = clients
+            .chain(cells_of(tally).map(|view| view.client))
+            .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
         let lists = Ranks::of(cells_of(tally).map(|view| view.rules), |list| tally.rules(list));
         let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors()));
         let mut rules: Vec<RuleId> =

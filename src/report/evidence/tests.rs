@@ -6,6 +6,7 @@ use super::*;
 use crate::report::fixture;
 use crate::report::{Format, View, render};
 use crate::rules::{RuleChoice, load};
+use crate::tally::Budget;
 
 /// A document around this evidence.
 fn document(evidence: &str) -> String {
@@ -32,6 +33,19 @@ fn lists() -> Vec<(&'static str, String)> {
         ("allowed", r#"[["allow.toml",3,"ours",2]]"#.into()),
         ("without_time", "4".into()),
     ]
+}
+
+/// The same of a tally that let go of something.
+fn bounded_lists() -> Vec<(&'static str, String)> {
+    let rest = |cell: &str, client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1).replacen("\"curl\"", "0", 1);
+    let cells = [CELL.to_owned(), rest(CELL, "0", "null"), rest(CELL, "null", "null"), rest(CELL, "null", "0")];
+    let mut lists = lists();
+    lists.iter_mut().find(|(known, _)| *known == "cells").unwrap().1 =
+        format!("[{}]", cells.join(",").replace("true,512,3,0", "true,512,3,5"));
+    lists.push(("floor", r#"{"pairs":7,"clients":8,"requests":9,"paths":10}"#.into()));
+    lists.push(("client_errors", "[[0,4,6]]".into()));
+    lists.push(("path_errors", "[[0,2]]".into()));
+    lists
 }
 
 fn written(lists: &[(&str, String)]) -> String {
@@ -69,6 +83,48 @@ fn what_was_told_is_known_again() {
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
     assert_eq!(evidence.allowed, [AllowedBy { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
+}
+
+#[test]
+fn bounds_are_known_again() {
+    let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
+    let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.cell.error)).collect();
+    assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
+    assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
+    let count = tally.client_counts()[0];
+    assert_eq!((count.requests, count.error, count.missed, tally.path_error(0)), (1, 4, 6, 2));
+    assert_eq!(tally.floor(), crate::tally::Floor { pairs: 7, clients: 8, requests: 9, paths: 10 });
+    assert_eq!(tally.bound().unwrap().rest_hits, 6);
+}
+
+#[test]
+fn bounds_that_make_no_sense_are_refused() {
+    let with = |name: &str, text: &str| {
+        let mut lists = bounded_lists();
+        lists.iter_mut().find(|(known, _)| *known == name).unwrap().1 = text.into();
+        written(&lists)
+    };
+    let without = |name: &str| written(&bounded_lists().into_iter().filter(|(known, _)| *known != name).collect::<Vec<_>>());
+    let cases = [
+        (with("floor", r#"{"pairs":18446744073709551615,"clients":8,"requests":9,"paths":10}"#), "more than any log"),
+        (with("floor", "[]"), "is damaged"),
+        (with("client_errors", "[[1,4,6]]"), "client 1"),
+        (with("client_errors", "[[4294967295,4,6]]"), "client 4294967295"),
+        (with("client_errors", "[[0,1125899906842624,6]]"), "more than any log"),
+        (with("path_errors", "[[1,2]]"), "path 1"),
+        (with("path_errors", "[[0,18446744073709551615]]"), "more than any log"),
+        (without("path_errors"), "'path_errors' is missing"),
+        (without("client_errors"), "'path_errors' stands in the wrong place"),
+        (without("floor"), "'client_errors' stands in the wrong place"),
+        (written(&bounded_lists()).replacen("[0,null,", "[4294967295,null,", 1), "client 4294967295"),
+        (written(&bounded_lists()).replacen("[0,null,", "[-1,null,", 1), "is damaged"),
+        (written(&bounded_lists()).replace("\"/.env?x\"", "null"), "without a target"),
+        (written(&bounded_lists()).replacen("3,5,[[", "3,18446744073709551615,[[", 1), "more than any log"),
+    ];
+    for (text, said) in cases {
+        let error = refusal(&text);
+        assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
+    }
 }
 
 #[test]
@@ -148,16 +204,21 @@ fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
 
 proptest! {
     #[test]
-    fn damage_is_never_a_panic(at in any::<prop::sample::Index>(), length in 0_usize..12, put in prop::sample::select(vec![
+    fn damage_is_never_a_panic(is_bounded in any::<bool>(), at in any::<prop::sample::Index>(), length in 0_usize..12, put in prop::sample::select(vec![
         "", "0", "-1", "9", "99999999999", "null", "[", "]", "{}", "\"", "\\", ",", "true", "\u{1b}", "1e308", "\"\\ud800\"", "[[[[",
     ])) {
-        let text = written(&lists()).into_bytes();
+        let text = written(&if is_bounded { bounded_lists() } else { lists() }).into_bytes();
         let at = at.index(text.len());
         let end = (at + length).min(text.len());
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
             // What is read can be told: numbers fit, and times can be printed.
-            let mut merged = evidence.tally.clone();
+            let mut merged = Tally::bounded(Budget { cells: 20, clients: 1 });
+            merged.merge(evidence.tally.clone());
+            let mut small = Tally::bounded(Budget { cells: 1, clients: 1 });
+            small.merge(evidence.tally.clone());
+            small.merge(merged.clone());
+            prop_assert!(small.bound().is_some() || small.len() <= 1);
             merged.merge(evidence.tally);
             for view in merged.cells() {
                 prop_assert!(view.cell.times.is_none_or(|(first, last)| !first.rfc3339().is_empty() && !last.rfc3339().is_empty()));
