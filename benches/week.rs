@@ -223,7 +223,9 @@ fn things(report: &Value) -> BTreeSet<Thing> {
     for (kind, list, key) in lists {
         for row in report[list].as_array().unwrap() {
             let host = if kind == "answer" { row["sample"]["host"].as_str().unwrap_or("") } else { "" };
-            things.insert((kind.to_owned(), format!("{host}{}", row[key].as_str().unwrap())));
+            // A request without a path is told as one to `-`.
+            let key = row[key].as_str().filter(|key| !key.is_empty()).unwrap_or("-");
+            things.insert((kind.to_owned(), format!("{host}{key}")));
         }
     }
     things
