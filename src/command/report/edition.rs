@@ -2,6 +2,7 @@
 //!
 //! Knows what the files are called and what goes into them; how folders come to be whole is the business of `archive`.
 
+use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ impl<'r> Editions<'r> {
                 let rules = whole.rules.as_ref().unwrap_or(&self.desk.brief.rules);
                 let Whole { tally, texts, inputs, allow, without_time, .. } = &whole;
                 let sums = Sums { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
-                self.with_report(&edition, &sums, ledger, |report, ledger| self.fill(&edition, staging, report, ledger).map(drop))?;
+                self.with_report(&edition, &sums, WANTED, ledger, |report, ledger| self.fill(&edition, staging, report, ledger).map(drop))?;
             }
             note_period(part, ledger);
         }
@@ -109,7 +110,7 @@ impl<'r> Editions<'r> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let edition = self.edition(part, "(nowhere: this changes nothing)", 0, ledger);
-            let page = self.with_report(&edition, &self.sums(part), ledger, |report, ledger| {
+            let page = self.with_report(&edition, &self.sums(part), WANTED, ledger, |report, ledger| {
                 let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
                 summary::write_page(&self.page(&edition, report, &news, &notes(&edition, report)), &mut page)?;
@@ -154,32 +155,40 @@ impl<'r> Editions<'r> {
         archive: &Archive,
         ledger: &mut Ledger,
     ) -> Result<Option<Whole>, Failure> {
-        let merged = self.earlier(edition, archive)?;
-        let this = &*self;
-        let (mail, whole) = this.with_report(edition, &this.sums(edition.part), ledger, |report, ledger| {
-            let Some(merged) = merged else { return Ok((this.fill(edition, staging, report, ledger)?, None)) };
+        let earlier = Self::earlier(edition, archive)?;
+        let (this, sums) = (&*self, self.sums(edition.part));
+        let mail = this.with_report(edition, &sums, WANTED, ledger, |report, ledger| {
+            if earlier.is_none() {
+                return this.fill(edition, staging, report, ledger);
+            }
             // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
             let news = news(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
-            let mail = this.mail_of(&this.page(edition, report, &news, &notes(edition, report)))?;
-            Ok((mail, Some(this.whole(merged, report, edition)?)))
+            this.mail_of(&this.page(edition, report, &news, &notes(edition, report)))
         })?;
+        // Only when the rows of this run need no memory any more is there room for what earlier ones told.
+        let sum = |earlier| {
+            let merged = this.read(edition, earlier)?;
+            this.with_report(edition, &sums, Wanted::default(), ledger, |report, _| this.whole(merged, report, edition))
+        };
+        let whole = earlier.map(sum).transpose()?;
         self.due += usize::from(mail.is_some());
         self.mail = mail.or_else(|| self.mail.take());
         Ok(whole)
     }
 
-    /// What earlier runs reported of the same period.
-    fn earlier(&self, edition: &Edition<'_>, archive: &Archive) -> Result<Option<Merged<'r>>, Failure> {
-        if edition.part.period.is_none() {
-            return Ok(None);
-        }
-        let Some(file) = archive.open_file(edition.name, WHOLE)? else { return Ok(None) };
+    /// Where earlier runs reported of the same period.
+    fn earlier(edition: &Edition<'_>, archive: &Archive) -> Result<Option<File>, Failure> {
+        if edition.part.period.is_none() { Ok(None) } else { Ok(archive.open_file(edition.name, WHOLE)?) }
+    }
+
+    /// What they reported.
+    fn read(&self, edition: &Edition<'_>, file: File) -> Result<Merged<'r>, Failure> {
         let rules = &self.desk.brief.rules;
         let wrong = |what: String| Failure::Earlier { path: edition.folder.join(WHOLE), what };
         let evidence = evidence::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
         let mut merged = Merged::new(rules);
         merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
-        Ok(Some(merged))
+        Ok(merged)
     }
 
     fn whole(&self, mut merged: Merged<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<Whole, Failure> {
@@ -220,11 +229,12 @@ impl<'r> Editions<'r> {
         Ok(Some(mail))
     }
 
-    /// Builds the report of some sums, for `use_it`. What it shows of its sites is remembered.
+    /// Builds the report of some sums with these rows, for `use_it`. What it shows of its sites is remembered.
     fn with_report<R: Send>(
         &self,
         edition: &Edition<'_>,
         sums: &Sums<'_>,
+        wanted: Wanted,
         ledger: &mut Ledger,
         use_it: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
@@ -242,7 +252,7 @@ impl<'r> Editions<'r> {
         pool.install(|| {
             let context = Context::remembering(&material, &ledger.sites);
             context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
-            let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, WANTED);
+            let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
             report.machine = Some(machine.clone());
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
