@@ -181,6 +181,11 @@ pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
     format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n")
 }
 
+/// The same line with an answer of so many bytes: what has one size is taken for one page.
+pub(crate) fn sized(line: &str, bytes: u64) -> String {
+    line.replacen(" 512 ", &format!(" {bytes} "), 1)
+}
+
 /// So many ordinary lines, with a probe in each tenth.
 pub(crate) fn log(lines: usize) -> String {
     (0..lines)

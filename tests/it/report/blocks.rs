@@ -216,8 +216,14 @@ fn i11_no_more_candidates_than_asked_for() {
     let said = [&run.stderr, &out.last().summary, &run.text()].into_iter().any(|text| text.contains("55"));
     assert!(said, "that 55 were left out: {}{}", run.stderr, out.last().summary);
     let rig = Rig::new();
-    let (_, out) = self::run(&rig, &log, &["--max-block", "0"]);
-    assert_eq!(candidates(out.last()), [""; 0]);
+    let (_, out) = self::run(&rig, &log, &["--max-block", "1"]);
+    let found = candidates(out.last());
+    assert!(found.len() == 1 && (1..=5).any(|n| found[0] == format!("8.8.{n}.8")), "{found:?}");
+    let rig = Rig::new();
+    rig.file("access.log", &log);
+    let none = super::rig::report(&rig, &["--max-block", "0", "access.log"]);
+    assert_eq!((none.code, none.stdout.len()), (2, 0), "{}", none.stderr);
+    assert!(none.stderr.contains("--max-block"), "{}", none.stderr);
 }
 
 /// I13. Only who asked counts, whatever else stands in the line.

@@ -50,7 +50,9 @@ impl Halt {
     /// Runs until the `when`th call of this name was made.
     pub(super) fn at(rig: &Rig, call: &str, when: usize, args: &[&str]) -> Self {
         let (which, what) = (format!("trace={call}"), format!("inject={call}:signal=STOP:when={when}"));
-        let mut command = traced(rig, &["-e", &which, "-e", &what], args);
+        // With one thread its files are made to last one by one, and the same call is the same step of each run.
+        let args = [args, &["-j1"]].concat();
+        let mut command = traced(rig, &["-e", &which, "-e", &what], &args);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut halt = Self { pid: Pid::from_child(&child), child: Some(child) };
         let start = Instant::now();

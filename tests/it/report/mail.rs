@@ -1,7 +1,7 @@
 //! What cron mails: nothing where there is nothing to say, else ten lines for a phone.
 
 use super::rig::{Out, QUICK, Sums, well};
-use crate::rig::{Dice, Rig, line};
+use crate::rig::{Dice, Rig, line, sized};
 
 fn get(client: &str, path: &str, status: u16) -> String {
     line(client, &format!("GET {path} HTTP/1.1"), status)
@@ -12,6 +12,13 @@ fn mail(rig: &Rig, log: &str, args: &[&str]) -> String {
     let before = std::fs::read_to_string(rig.path("access.log")).unwrap_or_default();
     rig.file("access.log", before + log);
     well(rig, &[args, &["access.log"]].concat()).text()
+}
+
+/// A site that something was seen of before: where nothing was, all is new, and that is no news.
+fn known() -> Rig {
+    let rig = Rig::new();
+    assert_eq!(mail(&rig, &get("192.0.2.9", "/.svn/entries", 404), &[]), "", "a first run tells of answers alone");
+    rig
 }
 
 /// What every mail is held to.
@@ -25,7 +32,7 @@ fn assert_short(mail: &str) {
 
 #[test]
 fn nothing_to_say_is_nothing_at_all() {
-    let rig = Rig::new();
+    let rig = known();
     assert_eq!(mail(&rig, "", &[]), "");
     let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
     assert_eq!(mail(&rig, &ordinary, &[]), "");
@@ -58,7 +65,7 @@ fn the_level_decides() {
         ("high", "/xmlrpc.php", 404, false),
         ("low", "/server-status", 404, true),
     ] {
-        let rig = Rig::new();
+        let rig = known();
         let mail = mail(&rig, &get("192.0.2.1", path, status), &["--notify-level", level]);
         assert_eq!(!mail.is_empty(), is_due, "{level} {path} {status}: {mail}");
         if is_due {
@@ -70,7 +77,7 @@ fn the_level_decides() {
 /// A probe that everybody sends all day is told the first time.
 #[test]
 fn the_same_again_is_no_news() {
-    let rig = Rig::new();
+    let rig = known();
     assert_ne!(mail(&rig, &get("192.0.2.1", "/.git/config", 404), &[]), "");
     for client in ["192.0.2.1", "198.51.100.7"] {
         assert_eq!(mail(&rig, &get(client, "/.git/config", 404), &[]), "", "{client}");
@@ -93,7 +100,7 @@ fn ten_lines_are_enough() {
             let deep = "deep/".repeat(dice.below(60) as usize);
             let status = if n % 3 == 0 { 200 } else { 404 };
             let probe = probes[dice.below(8) as usize];
-            get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status)
+            sized(&get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status), 1_000 + n)
         })
         .collect();
     let mail = mail(&rig, &log, &["--max-block", "50"]);
@@ -111,8 +118,9 @@ fn quiet_keeps_the_mail() {
 #[test]
 fn what_is_mailed_is_what_is_reported() {
     let rig = Rig::new();
-    let log: String = (0..40).map(|n| get("192.0.2.1", &format!("/{n}/.git/config"), 404)).collect();
+    let status = |n| if n < 13 { 200 } else { 404 };
+    let log: String = (0..40).map(|n| get("192.0.2.1", &format!("/{n}/.git/config"), status(n))).collect();
     let mail = mail(&rig, &log, &QUICK);
-    assert!(mail.contains("40"), "{mail}");
+    assert!(mail.contains("13 of 40 probes answered"), "{mail}");
     Out::read(&rig).sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "a mail");
 }

@@ -18,5 +18,6 @@ mod retention;
 mod rig;
 mod samples;
 mod site;
+mod sites;
 mod state;
 mod week;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::rig::{Out, Row, number, well};
-use crate::rig::{Dice, Rig, line};
+use crate::rig::{Dice, Rig, line, sized};
 
 /// The kinds that are decided by the rows of a report, in the order of the table.
 pub(super) const KINDS: [&str; 4] = ["answer", "rule", "path", "client"];
@@ -73,7 +73,9 @@ fn lines(dice: &mut Dice, count: u64) -> String {
                 3 => format!("/site{}{probe}", dice.below(20)),
                 _ => format!("/page/{}", dice.below(100)),
             };
-            line(&client, &format!("GET {path} HTTP/1.1"), if dice.below(25) == 0 { 200 } else { 404 })
+            let status = if dice.below(25) == 0 { 200 } else { 404 };
+            // Of sizes that never come twice: no two answers are one page for everything.
+            sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), 1_000 + dice.below(1 << 40))
         })
         .collect()
 }

@@ -163,6 +163,54 @@ fn hours_that_come_twice_or_never() {
     log.run(&["--hourly", "--timezone", "Europe/Berlin"]);
 }
 
+/// Hours that begin at the half hour of the log's own clock, over runs, and with late lines.
+#[test]
+fn late_lines_by_another_clock() {
+    let rig = Rig::new();
+    if !std::path::Path::new("/usr/share/zoneinfo/Asia/Kolkata").exists() {
+        return crate::rig::skip("--timezone, late lines", "there are no time zones here");
+    }
+    let args = ["--hourly", "--timezone", "Asia/Kolkata"];
+    let mut log = Log::new(&rig);
+    log.add("01/Nov/2026:17:29:59 +0000", "2026-11-01T22");
+    log.add("01/Nov/2026:17:30:00 +0000", "2026-11-01T23");
+    log.add("01/Nov/2026:18:30:00 +0000", "2026-11-02T00");
+    log.run(&args);
+    // The same hour by three clocks, and it is reported on already.
+    log.add("01/Nov/2026:23:29:59 +0530", "2026-11-01T23");
+    log.add("01/Nov/2026:12:45:00 -0500", "2026-11-01T23");
+    log.add("01/Nov/2026:18:29:59 +0000", "2026-11-01T23");
+    let untouched = picture(&rig.path("out/2026-11-01T22"));
+    let out = log.run(&args);
+    assert!(out.folders[1].summary.contains("3 lines of it came late"), "{}", out.folders[1].summary);
+    assert!(picture(&rig.path("out/2026-11-01T22")) == untouched);
+    assert_eq!(out.latest.as_deref(), Some("2026-11-02T00"));
+    // Without a zone each line goes by its own clock: into other folders, and no line is told twice.
+    let text = log.text.clone() + &at(99, "01/Nov/2026:18:45:00 +0000");
+    rig.file("access.log", &text);
+    well(&rig, &[&QUICK[..], &["--hourly", "access.log"]].concat());
+    let out = Out::read(&rig);
+    assert_eq!(out.names(), ["2026-11-01T18", "2026-11-01T22", "2026-11-01T23", "2026-11-02T00"]);
+    out.sums().assert_same(&Sums::scanned(&rig, &[&["access.log"][..], &QUICK].concat()), "two clocks");
+}
+
+/// A day of a place far away holds the lines of two days of the log.
+#[test]
+fn days_of_a_place_far_away() {
+    let rig = Rig::new();
+    if !std::path::Path::new("/usr/share/zoneinfo/Pacific/Auckland").exists() {
+        return crate::rig::skip("--timezone, far away", "there are no time zones here");
+    }
+    let mut log = Log::new(&rig);
+    let args = ["--daily", "--timezone", "Pacific/Auckland"];
+    log.add("01/Nov/2026:10:59:59 +0000", "2026-11-01");
+    log.add("01/Nov/2026:11:00:00 +0000", "2026-11-02");
+    log.run(&args);
+    log.add("02/Nov/2026:10:59:59 +0000", "2026-11-02");
+    log.add("02/Nov/2026:11:00:00 +0000", "2026-11-03");
+    log.run(&args);
+}
+
 #[test]
 fn a_time_zone_that_is_none() {
     let rig = Rig::new();

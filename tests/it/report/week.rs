@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::news::{Reference, told};
 use super::rig::{Out, Sums, well};
-use crate::rig::{Dice, Rig, line};
+use crate::rig::{Dice, Rig, line, sized};
 
 /// The state of a run stays below this.
 const MOST_STATE: u64 = 5 << 20;
@@ -41,7 +41,9 @@ fn hour(dice: &mut Dice, day: u64, hour: u64) -> String {
         };
         let status = if dice.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
-        text += &line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
+        let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
+        // Of sizes that never come twice: what earlier runs saw of a site would take one page for everything out.
+        text += &sized(&line, 1_000 + dice.below(1 << 40));
     }
     text
 }

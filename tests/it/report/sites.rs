@@ -1,0 +1,104 @@
+//! What a run knows of its sites from runs before: a page that answers everything, which no run alone could tell.
+//!
+//! The logs name no virtual host: a site is a log with its rotated siblings.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+
+use super::rig::{Folder, Out, well};
+use crate::rig::{Rig, line, sized};
+
+/// Five unlike paths of more than three classes, of which neither half shows anything.
+const HALVES: [&[&str]; 2] = [&["/.git/config", "/.env"], &["/phpinfo.php", "/id_rsa", "/actuator/env"]];
+
+/// Adds to a log that these paths were answered, each by so many bytes.
+fn answered(rig: &Rig, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
+    let mut file = OpenOptions::new().append(true).create(true).open(rig.path(log)).unwrap();
+    for (n, path) in paths.iter().enumerate() {
+        let line = sized(&line("198.51.100.7", &format!("GET {path} HTTP/1.1"), 200), bytes(n));
+        file.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+/// Runs over the folder of logs; gives the mail and the folder of the run.
+fn run(rig: &Rig) -> (String, Folder) {
+    let mail = well(rig, &["logs"]).text();
+    (mail, Out::read(rig).folders.pop().unwrap())
+}
+
+fn rig() -> Rig {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("logs")).unwrap();
+    rig
+}
+
+/// The paths that count as answered, sorted.
+fn counted(folder: &Folder) -> Vec<String> {
+    let mut paths: Vec<_> = folder.rows("answered.csv").iter().map(|row| row["path"].clone()).collect();
+    paths.sort();
+    paths
+}
+
+fn sorted(paths: &[&str]) -> Vec<String> {
+    let mut paths: Vec<_> = paths.iter().map(|&path| path.to_owned()).collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn one_page_for_everything_shows_over_two_runs() {
+    let rig = rig();
+    answered(&rig, "logs/one.log", HALVES[0], |_| 512);
+    let (mail, first) = run(&rig);
+    assert_eq!(counted(&first), sorted(HALVES[0]), "nothing speaks against them yet");
+    assert_ne!(mail, "");
+
+    answered(&rig, "logs/one.log", HALVES[1], |_| 512);
+    // The same answers on another site, which has given no others.
+    answered(&rig, "logs/two.log", HALVES[1], |_| 512);
+    let (_, second) = run(&rig);
+    let rows = second.rows("answered.csv");
+    assert_eq!(counted(&second), sorted(HALVES[1]));
+    assert!(rows.iter().all(|row| row["source"] == "logs/two.log"), "{rows:?}");
+    // They are reported all the same, as what they are.
+    assert_eq!(second.report["totals"]["hits"], 6);
+    assert_eq!(second.report["totals"]["answered"], 3);
+    let news = second.rows("new.csv").iter().filter(|row| row["kind"] == "answer");
+    assert!(news.into_iter().all(|row| row["source"] == "logs/two.log"), "a page for everything is no new answer");
+
+    // From now on it is known: not one answer of that site makes a mail, also behind a rotation.
+    fs::rename(rig.path("logs/one.log"), rig.path("logs/one.log.1")).unwrap();
+    answered(&rig, "logs/one.log", &["/.git/HEAD"], |_| 512);
+    let (mail, third) = run(&rig);
+    assert_eq!((counted(&third).len(), mail.as_str()), (0, ""), "{}", third.summary);
+    assert_eq!(third.report["totals"]["hits"], 1);
+    // And an answer of another size on the same site counts.
+    answered(&rig, "logs/one.log", &["/.git/config"], |_| 513);
+    let (mail, fourth) = run(&rig);
+    assert_eq!(counted(&fourth), ["/.git/config"]);
+    assert_ne!(mail, "");
+}
+
+/// The same lines with a size each are answers of their own in both runs.
+#[test]
+fn pages_of_their_own_are_counted_in_both_runs() {
+    let rig = rig();
+    for (number, paths) in HALVES.into_iter().enumerate() {
+        answered(&rig, "logs/one.log", paths, |n| 1_000 + 10 * number as u64 + n as u64);
+        let (mail, folder) = run(&rig);
+        assert_eq!(counted(&folder), sorted(paths), "run {number}");
+        assert_ne!(mail, "", "run {number}");
+    }
+}
+
+/// What was seen of a site is forgotten with the state.
+#[test]
+fn a_state_that_is_forgotten_takes_its_sites_along() {
+    let rig = rig();
+    answered(&rig, "logs/one.log", HALVES[0], |_| 512);
+    run(&rig);
+    fs::remove_file(rig.path("logs/one.log")).unwrap();
+    answered(&rig, "logs/one.log", HALVES[1], |_| 512);
+    well(&rig, &["--reset", "logs"]);
+    assert_eq!(counted(Out::read(&rig).last()), sorted(HALVES[1]));
+}
