@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::rig::{Out, command};
+use super::rig::{Out, command, full};
 use super::site::Site;
 use crate::rig::{Dice, Rig};
 
-/// Rounds of the test; `CRASH_ROUNDS` says another number.
-const ROUNDS: u64 = 400;
+/// Rounds of the test in full, and else; `CRASH_ROUNDS` says another number.
+const ROUNDS: [u64; 2] = [400, 120];
 /// Kills come within this time, in microseconds, or within the time a run takes where that is longer.
 const WITHIN: u64 = 30_000;
 
@@ -69,7 +69,8 @@ fn rotate(site: &mut Site<'_>) {
 }
 
 fn rounds() -> u64 {
-    std::env::var("CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS)
+    let otherwise = ROUNDS[usize::from(!full())];
+    std::env::var("CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(otherwise)
 }
 
 #[test]

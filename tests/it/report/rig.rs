@@ -36,6 +36,11 @@ const COLUMNS: [(&str, &str); 6] = [
 /// One rule, which makes a start short, and whatever severity it ends up with.
 pub(super) const QUICK: [&str; 4] = ["--only", "vcs/git", "--min-severity", "info"];
 
+/// Whether the long tests are to be run in full: where `REPORT_FULL` is set. Each says what it leaves out otherwise.
+pub(super) fn full() -> bool {
+    std::env::var_os("REPORT_FULL").is_some()
+}
+
 /// `report --state state --out out` and these arguments.
 pub(super) fn command(rig: &Rig, args: &[&str]) -> Command {
     rig.command(["report", "--state", "state", "--out", "out"].iter().chain(args))

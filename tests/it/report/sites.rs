@@ -11,11 +11,12 @@ use crate::rig::{Rig, line, sized};
 /// Five unlike paths of more than three classes, of which neither half shows anything.
 const HALVES: [&[&str]; 2] = [&["/.git/config", "/.env"], &["/phpinfo.php", "/id_rsa", "/actuator/env"]];
 
-/// Adds to a log that these paths were answered, each by so many bytes.
+/// Adds to a log that these paths were answered, each by so many bytes. Each log has a client of its own.
 fn answered(rig: &Rig, log: &str, paths: &[&str], bytes: impl Fn(usize) -> u64) {
+    let client = format!("198.51.100.{}", log.len());
     let mut file = OpenOptions::new().append(true).create(true).open(rig.path(log)).unwrap();
     for (n, path) in paths.iter().enumerate() {
-        let line = sized(&line("198.51.100.7", &format!("GET {path} HTTP/1.1"), 200), bytes(n));
+        let line = sized(&line(&client, &format!("GET {path} HTTP/1.1"), 200), bytes(n));
         file.write_all(line.as_bytes()).unwrap();
     }
 }
@@ -48,12 +49,12 @@ fn sorted(paths: &[&str]) -> Vec<String> {
 #[test]
 fn one_page_for_everything_shows_over_two_runs() {
     let rig = rig();
-    answered(&rig, "logs/one.log", HALVES[0], |_| 512);
+    answered(&rig, "logs/first.log", HALVES[0], |_| 512);
     let (mail, first) = run(&rig);
     assert_eq!(counted(&first), sorted(HALVES[0]), "nothing speaks against them yet");
     assert_ne!(mail, "");
 
-    answered(&rig, "logs/one.log", HALVES[1], |_| 512);
+    answered(&rig, "logs/first.log", HALVES[1], |_| 512);
     // The same answers on another site, which has given no others.
     answered(&rig, "logs/two.log", HALVES[1], |_| 512);
     let (_, second) = run(&rig);
@@ -67,13 +68,13 @@ fn one_page_for_everything_shows_over_two_runs() {
     assert!(news.into_iter().all(|row| row["source"] == "logs/two.log"), "a page for everything is no new answer");
 
     // From now on it is known: not one answer of that site makes a mail, also behind a rotation.
-    fs::rename(rig.path("logs/one.log"), rig.path("logs/one.log.1")).unwrap();
-    answered(&rig, "logs/one.log", &["/.git/HEAD"], |_| 512);
+    fs::rename(rig.path("logs/first.log"), rig.path("logs/first.log.1")).unwrap();
+    answered(&rig, "logs/first.log", &["/.git/HEAD"], |_| 512);
     let (mail, third) = run(&rig);
     assert_eq!((counted(&third).len(), mail.as_str()), (0, ""), "{}", third.summary);
     assert_eq!(third.report["totals"]["hits"], 1);
     // And an answer of another size on the same site counts.
-    answered(&rig, "logs/one.log", &["/.git/config"], |_| 513);
+    answered(&rig, "logs/first.log", &["/.git/config"], |_| 513);
     let (mail, fourth) = run(&rig);
     assert_eq!(counted(&fourth), ["/.git/config"]);
     assert_ne!(mail, "");
@@ -84,7 +85,7 @@ fn one_page_for_everything_shows_over_two_runs() {
 fn pages_of_their_own_are_counted_in_both_runs() {
     let rig = rig();
     for (number, paths) in HALVES.into_iter().enumerate() {
-        answered(&rig, "logs/one.log", paths, |n| 1_000 + 10 * number as u64 + n as u64);
+        answered(&rig, "logs/first.log", paths, |n| 1_000 + 10 * number as u64 + n as u64);
         let (mail, folder) = run(&rig);
         assert_eq!(counted(&folder), sorted(paths), "run {number}");
         assert_ne!(mail, "", "run {number}");
@@ -95,10 +96,10 @@ fn pages_of_their_own_are_counted_in_both_runs() {
 #[test]
 fn a_state_that_is_forgotten_takes_its_sites_along() {
     let rig = rig();
-    answered(&rig, "logs/one.log", HALVES[0], |_| 512);
+    answered(&rig, "logs/first.log", HALVES[0], |_| 512);
     run(&rig);
-    fs::remove_file(rig.path("logs/one.log")).unwrap();
-    answered(&rig, "logs/one.log", HALVES[1], |_| 512);
+    fs::remove_file(rig.path("logs/first.log")).unwrap();
+    answered(&rig, "logs/first.log", HALVES[1], |_| 512);
     well(&rig, &["--reset", "logs"]);
     assert_eq!(counted(Out::read(&rig).last()), sorted(HALVES[1]));
 }
