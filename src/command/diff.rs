@@ -28,7 +28,9 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
     let (old, new) = (side(&settings.old, &known, asked)?, side(&settings.new, &known, asked)?);
     let (rows, notes) = (diff(&old, &new), notes(&old, &new));
     if !asked.quiet {
-        notes.iter().for_each(|note| message::notice(note));
+        for note in &notes {
+            message::notice(note);
+        }
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
     let view = View { format: asked.format, by: None, top: asked.top, width, color };

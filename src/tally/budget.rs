@@ -21,7 +21,7 @@
 //! none of its parts was. Above the budget the order in which parts come in decides which light keys stay, and how great
 //! the floors are. What is heavy stays in any order: a key with more hits than N / M is always there.
 
-use super::Tally;
+use super::{CellView, Tally};
 
 /// How much a tally may hold before it lets go of anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Tally {
     /// How far it is from exact; `None` where it is exact.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
-        let rest_hits = self.cells().filter(|view| view.is_rest()).map(|view| view.cell.hits).sum();
+        let rest_hits = self.cells().filter(CellView::is_rest).map(|view| view.cell.hits).sum();
         if rest_hits == 0 && self.floor.is_zero() {
             return None;
         }

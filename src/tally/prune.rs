@@ -237,8 +237,10 @@ impl Present {
             let by_hits = |number: u32| scales.clients[number as usize];
             let requests = |count: &ClientCount| count.requests + count.missed;
             let by_requests = |number: u32| (requests(&tally.clients[number as usize]), by_hits(number).1);
-            heaviest(clients.len(), heavy, by_hits).into_iter().for_each(|number| clients[number as usize] = true);
-            heaviest(clients.len(), heavy, by_requests).into_iter().for_each(|number| clients[number as usize] = true);
+            let [by_hits, by_requests] = [heaviest(clients.len(), heavy, by_hits), heaviest(clients.len(), heavy, by_requests)];
+            for number in by_hits.into_iter().chain(by_requests) {
+                clients[number as usize] = true;
+            }
         }
         Self { clients, paths, hosts }
     }
@@ -275,9 +277,8 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cells) {
     let Tally { names: old, clients, allowed, signs, budget, floor, path_errors, .. } = std::mem::take(tally);
     let mut names = Names::default();
-    let number = |names: &mut Names, number: u32| match present.clients[number as usize] {
-        true => names.clients.number_of(old.clients.client(number)),
-        false => Names::REST,
+    let number = |names: &mut Names, number: u32| {
+        if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
     };
     let new = Renumbering {
         clients: (0..present.clients.len() as u32).map(|client| number(&mut names, client)).collect(),

@@ -168,7 +168,7 @@ impl<'r> Editions<'r> {
         // Only when the rows of this run need no memory any more is there room for what earlier ones told.
         let sum = |earlier| {
             let merged = this.read(edition, earlier)?;
-            this.with_report(edition, &sums, Wanted::default(), ledger, |report, _| this.whole(merged, report, edition))
+            this.with_report(edition, &sums, Wanted::default(), ledger, |report, _| Self::whole(merged, report, edition))
         };
         let whole = earlier.map(sum).transpose()?;
         self.due += usize::from(mail.is_some());
@@ -191,7 +191,7 @@ impl<'r> Editions<'r> {
         Ok(merged)
     }
 
-    fn whole(&self, mut merged: Merged<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<Whole, Failure> {
+    fn whole(mut merged: Merged<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<Whole, Failure> {
         let wrong = |error: crate::merge::MergeError| Failure::Sum { path: edition.folder.clone(), what: error.to_string() };
         merged.add_part(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
