@@ -1,7 +1,5 @@
 //! The flags of every command that goes on where its last run stopped.
 
-#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
-
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueHint};

@@ -246,17 +246,17 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     }
     let scan = settings(asked, here)?;
     let OwnArgs { state, follow: own, .. } = own;
-    let span = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
+    let given_or = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
     Ok(FollowSettings {
         ndjson: scan.format == Format::Ndjson,
         scan,
         state: state_settings(state),
         poll: own.poll.unwrap_or(false),
-        poll_interval: span(own.poll_interval, POLL_INTERVAL),
+        poll_interval: given_or(own.poll_interval, POLL_INTERVAL),
         fold: own.fold != Some(Switch::Off),
-        quiet_for: span(own.quiet_for, QUIET_FOR),
+        quiet_for: given_or(own.quiet_for, QUIET_FOR),
         tui: own.tui.unwrap_or(false),
-        cooldown: span(own.cooldown, COOLDOWN),
+        cooldown: given_or(own.cooldown, COOLDOWN),
         exec: own.exec,
         alert_file: own.alert_file,
         syslog: own.syslog,

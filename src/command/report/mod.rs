@@ -40,9 +40,10 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     let stop = signals::listen();
     let group = settings.group.as_deref().map(group::number).transpose()?;
     let desk = Desk::new(settings, &stop)?;
-    let opened = match settings.wait {
-        true => StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag()),
-        false => StateFolder::open(dir(settings), NAME, settings.state.insecure),
+    let opened = if settings.wait {
+        StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())
+    } else {
+        StateFolder::open(dir(settings), NAME, settings.state.insecure)
     };
     if let Some(exit) = stop.exit() {
         return Err(Failure::Stopped(exit));
@@ -118,10 +119,7 @@ fn publish(archive: &Archive, run: &Run, desk: &Desk<'_>) -> Result<(), Failure>
 fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
     let stop = signals::listen();
     let desk = Desk::new(settings, &stop)?;
-    let known: Option<Ledger> = match settings.state.reset {
-        true => None,
-        false => StateFolder::peek(dir(settings), NAME, settings.state.insecure)?,
-    };
+    let known: Option<Ledger> = if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut ledger = desk.ledger(known.as_ref());
     let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
     if let Some(exit) = stop.exit() {

@@ -4,6 +4,8 @@
 //! same files, which is killed before the call is made; the next run has to finish or to redo what is missing. What is
 //! between two calls that change nothing on the disk is one moment to it.
 
+#![expect(clippy::print_stdout, reason = "how many calls there were, for who asks with --nocapture")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -165,7 +167,7 @@ fn killed_everywhere(start: &Start) {
     println!("killed at {} calls", points.len());
 }
 
-/// Lets each call of a run fail; not in full, every third that is like the one before. Each kind of call is the first once.
+/// Lets each call of a run fail; not in full, the first, the fourth and so on of each kind.
 fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
     let step = if full() { 1 } else { 3 };
     let points = start.points();
@@ -207,6 +209,32 @@ fn f2_killed_at_every_call_of_a_later_run() {
 fn f2_killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
         killed_everywhere(&Start::later(&["--daily"]));
+    }
+}
+
+/// The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
+#[test]
+fn f2_killed_while_the_state_is_written() {
+    if !can_trace("F2, the state") {
+        return;
+    }
+    let start = Start::later(&[]);
+    for (call, met) in [("openat", true), ("fchmod", true), ("write", true), ("fsync", true), ("renameat", true), ("write", false)] {
+        let rig = start.copy();
+        let written = rig.path("state/report.json.tmp");
+        let what = if met { "signal=KILL" } else { "error=EIO" };
+        let (which, inject) = (format!("trace={call}"), format!("inject={call}:{what}"));
+        let options = ["-P", written.to_str().unwrap(), "-e", &which, "-e", &inject];
+        let out = output(&mut traced(&rig, &options, &start.args));
+        let when = format!("{what} at {call} of the state");
+        if met {
+            assert!(was_killed(&out), "not {when}: {:?} {}", out.status, String::from_utf8_lossy(&out.stderr));
+            assert_eq!(super::rig::entries(&rig.path("out")).len(), 3, "the run is staged, and has no place yet");
+        } else {
+            assert_eq!(out.status.code(), Some(4), "{when}: {}", String::from_utf8_lossy(&out.stderr));
+            assert!(leftovers(&rig.path("out")).is_empty(), "{when}: {:?}", leftovers(&rig.path("out")));
+        }
+        start.recover(&rig, &when);
     }
 }
 
