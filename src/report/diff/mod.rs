@@ -120,11 +120,10 @@ pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
 /// What a reader must know besides where a side is not exact, in words.
 #[must_use]
 pub fn notes(old: &Side, new: &Side) -> Vec<String> {
-    let note = |(name, side): (&str, &Side)| {
-        let bound = side.approximate()?;
-        Some(format!("The {name} report is approximate, and so is what is new or gone: {}", sentence(bound)))
-    };
-    [("old", old), ("new", new)].into_iter().filter_map(note).collect()
+    let note = |(side, so): (&Side, &str)| Some(format!("{} {so}", sentence(side.approximate()?)));
+    let old = (old, "That is the old report: what is new may have been there before.");
+    let new = (new, "That is the new report: what is gone may still be there.");
+    [old, new].into_iter().filter_map(note).collect()
 }
 
 /// Writes what differs to `out` in the format of the view. Notes are for people: only a table has them.

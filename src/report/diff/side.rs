@@ -41,7 +41,7 @@ impl Ord for Address {
 #[derive(Debug, Default)]
 pub struct Side {
     things: BTreeMap<Thing, (Severity, u64)>,
-    approximate: Option<Approximate>,
+    pub(super) approximate: Option<Approximate>,
 }
 
 impl Side {

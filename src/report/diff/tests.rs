@@ -79,3 +79,15 @@ fn nothing_differs_from_itself() {
     assert_eq!(printed(&rows, Format::Csv), "kind,key,change,severity,hits_before,hits_after\n");
     assert_eq!(printed(&rows, Format::Json), "[]\n");
 }
+
+#[test]
+fn who_compares_what_is_approximate_is_told_so() {
+    let (old, mut new) = old_and_new();
+    assert_eq!(notes(&old, &new), [""; 0]);
+    new.approximate = Some(crate::report::model::Approximate { pairs: 3, rest_hits: 9, ..Default::default() });
+    let told = notes(&old, &new);
+    assert!(told.len() == 1 && told[0].ends_with("what is gone may still be there."), "{told:?}");
+    let mut out = Vec::new();
+    render(&diff(&old, &new), &told, &View { format: Format::Table, width: 80, ..View::default() }, &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("  Approximate: there was more"));
+}
