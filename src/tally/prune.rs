@@ -144,7 +144,7 @@ fn of_nobody(table: Table, budget: Budget) -> Cells {
 }
 
 /// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room
-/// for these; of each group the cells of most hits.
+/// for these; of each group the cell of most hits, then the answered ones, then those of most hits.
 fn choose(
     mut cells: Cells,
     owner: impl Fn(&CellKey) -> u64,
@@ -153,11 +153,17 @@ fn choose(
     mut room_for_answered: usize,
 ) -> Choice {
     cells.sort_unstable_by_key(|(key, cell)| (owner(key), Reverse((key.answered, cell.hits)), *key));
+    // Of many answers of a hit each none is worth the cell that makes up the weight.
+    for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
+        if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
+            group[..=heaviest].rotate_right(1);
+        }
+    }
     let mut start = 0;
     let group = |cells: &[(CellKey, Cell)]| {
         let (weight, tie) = weigh(cells);
         start += cells.len();
-        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells[0].0.answered }
+        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells.iter().any(|(key, _)| key.answered) }
     };
     let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));

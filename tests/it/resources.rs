@@ -116,7 +116,7 @@ fn j7_editors_of_another_system_change_nothing() {
 #[test]
 fn j9_very_many_clients_and_paths() {
     // As many as are told apart without doubt.
-    const LINES: u32 = 100_000;
+    const LINES: u32 = 80_000;
     let rig = Rig::new();
     let mut text = String::new();
     for n in 0..LINES {
