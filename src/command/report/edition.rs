@@ -42,7 +42,7 @@ pub(super) struct Editions<'r> {
     parts: Vec<&'r Part>,
     problems: &'r [(PathBuf, String)],
     notes: &'r [String],
-    /// Nothing was seen before: what is new is not worth telling.
+    /// Nothing was reported before: what is new is not worth telling.
     is_first: bool,
     /// Of the newest folder that is worth one.
     mail: Option<Vec<u8>>,
@@ -80,7 +80,7 @@ impl<'r> Editions<'r> {
         ledger: &Ledger,
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || desk.settings.always).collect();
-        Self { desk, increment, parts, problems, notes, is_first: ledger.seen.is_empty(), mail: None, due: 0 }
+        Self { desk, increment, parts, problems, notes, is_first: ledger.run.is_none(), mail: None, due: 0 }
     }
 
     /// Whether there is nothing to tell.

@@ -88,6 +88,16 @@ fn the_same_again_is_no_news() {
     }
 }
 
+/// A site that nothing was seen of is known too: the first probe of all is news.
+#[test]
+fn the_first_probe_of_a_quiet_site() {
+    let rig = Rig::new();
+    assert_eq!(mail(&rig, &get("192.0.2.1", "/page", 200), &[]), "");
+    let mail = mail(&rig, &get("192.0.2.1", "/.git/config", 404), &[]);
+    assert_short(&mail);
+    assert!(!Out::read(&rig).last().summary.contains("the first run"), "{}", Out::read(&rig).last().summary);
+}
+
 /// However much happened, and whatever stands in the log.
 #[test]
 fn ten_lines_are_enough() {
