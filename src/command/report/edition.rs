@@ -125,7 +125,10 @@ impl<'r> Editions<'r> {
     /// What is worth a mail.
     pub(super) fn mail(self) -> Option<Vec<u8>> {
         let mut mail = self.mail?;
-        if let more @ 1.. = self.due - 1 {
+        let has_room = memchr::memchr_iter(b'\n', &mail).count() < summary::MAIL_LINES;
+        if let more @ 1.. = self.due - 1
+            && has_room
+        {
             mail.extend_from_slice(format!("Worth a look too: {more} more of the folders beside it.\n").as_bytes());
         }
         Some(mail)

@@ -15,7 +15,7 @@ use crate::report::table::number::{counted, grouped};
 /// Columns of a line.
 const WIDTH: usize = 70;
 /// Lines.
-const LINES: usize = 10;
+pub(super) const LINES: usize = 10;
 /// Answers told one by one.
 const ANSWERS: usize = 5;
 

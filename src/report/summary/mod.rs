@@ -18,6 +18,9 @@ use super::news::News;
 use crate::finding::Severity;
 use crate::news::Kind;
 
+/// Lines of a mail at most.
+pub const MAIL_LINES: usize = mail::LINES;
+
 /// Everything a page or a mail is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
