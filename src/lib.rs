@@ -11,7 +11,7 @@
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`time`] |
+//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -43,6 +43,7 @@ pub mod report;
 pub mod rules;
 pub mod source;
 pub mod state;
+pub mod system;
 pub mod tally;
 pub mod time;
 pub mod tui;

@@ -5,6 +5,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::system::reason;
+
 /// What does not work at the start. A wrong command line, as a rule: the exit code is 2 for a program, 4 for the others.
 #[derive(Debug, thiserror::Error)]
 pub enum ActionError {
@@ -32,12 +34,4 @@ pub enum ActionError {
         /// What the system said.
         error: io::Error,
     },
-}
-
-/// The system's words without their number, and in the middle of a sentence.
-pub(super) fn reason(error: &io::Error) -> String {
-    let message = error.to_string();
-    let words = message.split(" (os error ").next().unwrap_or(&message);
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

@@ -20,9 +20,10 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use self::pace::Pace;
-use super::error::{ActionError, reason};
+use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
+use crate::system::reason;
 
 /// How long a program may take to end once its standard input is closed, and again to take the last lines before that.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -7,15 +7,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::fs::OFlags;
-use signal_hook::consts::SIGXFSZ;
 
-use super::error::{ActionError, reason};
+use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
+use crate::system::{reason, survive_size_limit};
 
 /// The file, and what is still to be written to it.
 #[derive(Debug)]
@@ -31,8 +30,7 @@ pub(super) struct AlertFile {
 
 impl AlertFile {
     pub(super) fn open(path: PathBuf) -> Result<Self, ActionError> {
-        // Past a file size limit the system sends a signal that ends the process, unless someone listens.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        survive_size_limit();
         match open(&path) {
             Ok(file) => {
                 let trouble = Trouble::new(format!("--alert-file {}", path.display()));

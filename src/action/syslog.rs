@@ -8,10 +8,11 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::error::{ActionError, reason};
+use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
 use crate::finding::Severity;
+use crate::system::reason;
 
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;

@@ -5,6 +5,8 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::system::reason;
+
 /// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held).
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -77,12 +79,4 @@ fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::CrossesDevices | ErrorKind::ResourceBusy => "move it away or unmount it: what is in --out must lie on one file system",
         _ => "choose another --out",
     }
-}
-
-/// The system's words without their number, and in the middle of a sentence.
-fn reason(error: &io::Error) -> String {
-    let message = error.to_string();
-    let words = message.split(" (os error ").next().unwrap_or(&message);
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

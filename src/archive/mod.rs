@@ -21,7 +21,6 @@ mod staging;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{Access as Right, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags};
@@ -29,11 +28,11 @@ use rustix::fs::{accessat, flock, fsync, mkdir, openat, statat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::SIGXFSZ;
 
 use self::disk::Folder;
 use self::durable::AT_ONCE;
 use self::name::Name;
+use crate::system::survive_size_limit;
 pub use error::ArchiveError;
 pub use name::run_folder;
 pub use staging::{StagedFile, Staging};
@@ -102,8 +101,7 @@ impl Archive {
     ///
     /// Another run holds it; it cannot be made or written to; something that is no link has the place of `latest`.
     pub fn open(dir: &Path, access: Access) -> Result<Self, ArchiveError> {
-        // Past a file size limit a write is then an error, not the end of the process. A failure leaves it as it was.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+        survive_size_limit();
         // Without a slash at the end, which would lead through a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;

@@ -13,12 +13,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use signal_hook::consts::SIGXFSZ;
 use tempfile::NamedTempFile;
 
 pub use self::error::SinkError;
 use self::error::Step;
 use self::patient::Patient;
+use crate::system::survive_size_limit;
 
 /// Bytes held back before a write: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -120,13 +120,6 @@ impl Write for Sink {
             Target::Staged { file, .. } => file.flush(),
         }
     }
-}
-
-/// Past a file size limit (`ulimit -f`) the system sends a signal that ends the process, unless someone listens; then
-/// the write fails like any other.
-fn survive_size_limit() {
-    // A failure leaves the signal as it was, which is no reason to write no report.
-    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
 }
 
 fn open(path: &Path) -> io::Result<Target> {

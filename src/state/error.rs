@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::system::reason;
+
 /// What is wrong with a state. Each kind has its exit code.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -82,12 +84,4 @@ fn advice(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "choose a --state in a folder that is yours to write to",
         _ => "choose another --state",
     }
-}
-
-/// The system's words without their number, and in the middle of a sentence.
-fn reason(error: &io::Error) -> String {
-    let message = error.to_string();
-    let words = message.split(" (os error ").next().unwrap_or(&message);
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }

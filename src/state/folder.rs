@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -15,11 +14,11 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, mkdir, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use signal_hook::consts::SIGXFSZ;
 
 use super::lock::Lock;
 use super::written::{decode, encode};
 use super::{Kept, StateError};
+use crate::system::survive_size_limit;
 
 /// Bytes of a state that is read at most: about a million logs.
 const MOST: u64 = 256 << 20;
@@ -278,11 +277,4 @@ fn sync_folder(folder: &OwnedFd) -> io::Result<()> {
         Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
         done => Ok(done?),
     }
-}
-
-/// Past a file size limit (`ulimit -f`) the system sends a signal that ends the process, unless someone listens; then
-/// the write fails like any other.
-fn survive_size_limit() {
-    // A failure leaves the signal as it was, which is no reason to keep no state.
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }

@@ -110,7 +110,7 @@ impl<'a> Desk<'a> {
         ledger.logs.checkpoints = tail.checkpoints();
         self.take_rules(known, ledger);
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
-        for notice in increment.notices.clone() {
+        for notice in std::mem::take(&mut increment.notices) {
             if notice.problem {
                 problems.push((notice.path, notice.what));
             } else {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::report::sanitize::text;
+use crate::system::reason;
 
 /// What went wrong with an output.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +65,4 @@ fn advice(kind: ErrorKind, is_file: bool) -> &'static str {
         (_, true) => "choose another --output; `-` is standard output",
         (_, false) => "choose a file with --output",
     }
-}
-
-/// The system's words without their number, and in the middle of a sentence.
-fn reason(error: &io::Error) -> String {
-    let message = error.to_string();
-    let words = message.split(" (os error ").next().unwrap_or(&message);
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
