@@ -5,12 +5,14 @@
 //! has no frame, and a field that cannot be read is `None`.
 
 mod clf;
+mod fields;
 mod foreign;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use clf::Frame;
+pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
 
 /// A format of access logs.
