@@ -1,30 +1,59 @@
 //! Tells by its first bytes whether an input is packed and whether its text is one of bytes.
 //!
-//! Knows only what is worth saying by name. Anything else is text, and if no line of it parses the report says so.
+//! Knows what can be unpacked, and what is worth refusing by name. Anything else is text, and if no line of it parses the report says so.
 
 use super::read::Unread;
 
 /// How many of the first bytes are looked at, and hashed to name a log's generation.
 pub(super) const HEAD: usize = 1024;
 
-/// Whether a text is packed.
+/// How a text is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// As it is.
-    Plain,
     /// RFC 1952.
     Gzip,
+    /// RFC 8878.
+    Zstd,
+    /// <https://sourceware.org/bzip2/>
+    Bzip2,
+    /// <https://tukaani.org/xz/xz-file-format.txt>
+    Xz,
+}
+
+impl Packing {
+    /// What it is called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Bzip2 => "bzip2",
+            Self::Xz => "xz",
+        }
+    }
+
+    /// What it calls the parts that such a file may be glued together from.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Gzip => "member",
+            Self::Zstd => "frame",
+            Self::Bzip2 | Self::Xz => "stream",
+        }
+    }
 }
 
 /// Packings that are not read, by the first bytes that their specifications give them.
-const UNSUPPORTED: [(&[u8], &str); 4] = [
-    // RFC 8878, section 3.1.1.
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    // The .xz file format, section 2.1.1.1.
-    (b"\xfd7zXZ\0", "xz"),
+const UNSUPPORTED: [(&[u8], &str); 6] = [
     // APPNOTE.TXT, sections 4.3.7 and 4.3.16.
     (b"PK\x03\x04", "zip"),
     (b"PK\x05\x06", "zip"),
+    // lz4_Frame_format.md, "General Structure of LZ4 Frame format".
+    (b"\x04\x22\x4d\x18", "lz4"),
+    // 7zFormat.txt, "SignatureHeader".
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    // The manual of lzip, "File format".
+    (b"LZIP\x01", "lzip"),
+    // compress of ncompress, magic(5).
+    (b"\x1f\x9d", "compress"),
 ];
 /// What follows `BZh` and a digit: the start of a block, or of the end where there is none.
 const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
@@ -32,27 +61,41 @@ const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
 const UTF_8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF_16: &str = "is UTF-16 text, which holds no lines of bytes; convert it: iconv -f UTF-16 -t UTF-8";
 
-/// What the first bytes of a file say about its packing.
+/// What the first bytes of a file say about its packing; `None` if it is not packed.
 ///
 /// # Errors
 ///
 /// It is packed in a way that is not read.
-pub(super) fn packing(head: &[u8]) -> Result<Packing, Unread> {
+pub(super) fn packing(head: &[u8]) -> Result<Option<Packing>, Unread> {
     if head.starts_with(b"\x1f\x8b") {
-        return Ok(Packing::Gzip);
+        return Ok(Some(Packing::Gzip));
+    }
+    if is_zstd(head) {
+        return Ok(Some(Packing::Zstd));
     }
     if is_bzip2(head) {
-        return Err(Unread::Unsupported("bzip2"));
+        return Ok(Some(Packing::Bzip2));
+    }
+    // Section 2.1.1.1.
+    if head.starts_with(b"\xfd7zXZ\0") {
+        return Ok(Some(Packing::Xz));
     }
     match UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, name)) => Err(Unread::Unsupported(name)),
-        None => Ok(Packing::Plain),
+        None => Ok(None),
     }
+}
+
+/// A frame (section 3.1.1), or a skippable one before it (section 3.1.2), as `pzstd` writes it.
+fn is_zstd(head: &[u8]) -> bool {
+    head.starts_with(b"\x28\xb5\x2f\xfd") || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
 /// The first four bytes alone could start a line.
 fn is_bzip2(head: &[u8]) -> bool {
-    head.starts_with(b"BZh") && BZIP2_BLOCKS.iter().any(|block| head.get(4..).is_some_and(|rest| rest.starts_with(block)))
+    head.starts_with(b"BZh")
+        && head.get(3).is_some_and(|size| matches!(size, b'1'..=b'9'))
+        && BZIP2_BLOCKS.iter().any(|block| head[4..].starts_with(block))
 }
 
 /// The bytes of a byte-order mark at the start of a text, to be passed over.
@@ -84,19 +127,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_what_is_packed() {
-        assert_eq!(packing(b"\x1f\x8b\x08\0").unwrap(), Packing::Gzip);
+    fn knows_what_is_packed() {
+        for (head, expected) in [
+            (&b"\x1f\x8b\x08\0"[..], Packing::Gzip),
+            (b"\x28\xb5\x2f\xfd\x04", Packing::Zstd),
+            (b"\x50\x2a\x4d\x18\x04\0\0\0", Packing::Zstd),
+            (b"\x5f\x2a\x4d\x18", Packing::Zstd),
+            (b"BZh91AY&SY\0", Packing::Bzip2),
+            (b"BZh1\x17\x72\x45\x38\x50\x90", Packing::Bzip2),
+            (b"\xfd7zXZ\0\0", Packing::Xz),
+        ] {
+            assert_eq!(packing(head).unwrap(), Some(expected));
+        }
+        for head in [
+            &b""[..],
+            b"1.2.3.4 - - [",
+            b"BZh9 is a name",
+            b"BZh",
+            b"BZh01AY&SY",
+            b"1AY&SY",
+            b"\x1f",
+            b"BZh9PK\x03\x04",
+            b"\x60\x2a\x4d\x18",
+        ] {
+            assert_eq!(packing(head).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn names_what_it_cannot_unpack() {
         for (head, name) in [
-            (&b"\x28\xb5\x2f\xfd\x04"[..], "zstd"),
-            (b"BZh91AY&SY\0", "bzip2"),
-            (b"BZh9\x17\x72\x45\x38\x50\x90", "bzip2"),
-            (b"\xfd7zXZ\0\0", "xz"),
-            (b"PK\x03\x04\x14", "zip"),
+            (&b"PK\x03\x04\x14"[..], "zip"),
+            (b"\x04\x22\x4d\x18\x64", "lz4"),
+            (b"7z\xbc\xaf\x27\x1c\0\x04", "7z"),
+            (b"LZIP\x01\x0c", "lzip"),
+            (b"\x1f\x9d\x90", "compress"),
         ] {
             assert!(matches!(packing(head), Err(Unread::Unsupported(found)) if found == name), "{name}");
-        }
-        for head in [&b""[..], b"1.2.3.4 - - [", b"BZh9 is a name", b"BZh", b"1AY&SY", b"\x1f", b"BZh9PK\x03\x04"] {
-            assert_eq!(packing(head).unwrap(), Packing::Plain);
         }
     }
 

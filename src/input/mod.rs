@@ -7,12 +7,12 @@
 pub mod chunk;
 mod filesystem;
 pub mod find;
-mod gzip;
 mod hole;
 mod lines;
 mod magic;
 mod map;
 mod mapped;
+mod packed;
 mod pause;
 mod peek;
 mod pipe;

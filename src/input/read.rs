@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::Mmap;
 use super::chunk::{Chunk, Reading};
 use super::find::{Kind, Source};
-use super::gzip::Gunzip;
 use super::lines::{Block, Limits};
 use super::magic::{self, HEAD, Packing};
+use super::packed::Unpack;
 use super::peek::Peeked;
 use super::pipe::{Counted, Pipe};
 use super::regular::read_regular;
@@ -146,8 +146,8 @@ where
 {
     let snapshot = Snapshot::take(&file)?;
     match magic::packing(&snapshot.head)? {
-        Packing::Plain => read_regular(&file, &snapshot, caller),
-        Packing::Gzip => read_gzip(Counted::new(file, caller.options.progress), Counted::bytes, caller),
+        None => read_regular(&file, &snapshot, caller),
+        Some(packing) => read_packed(Counted::new(file, caller.options.progress), packing, Counted::bytes, caller),
     }
 }
 
@@ -166,8 +166,8 @@ where
         None => {}
     }
     match magic::packing(source.head())? {
-        Packing::Plain => Ok(read_text(source, caller)?.0),
-        Packing::Gzip => read_gzip(source, |source| source.rest().bytes(), caller),
+        None => Ok(read_text(source, caller)?.0),
+        Some(packing) => read_packed(source, packing, |source| source.rest().bytes(), caller),
     }
 }
 
@@ -177,21 +177,26 @@ const REMARKABLE: u64 = 200;
 const PACKED: usize = 64 << 10;
 
 /// `packed_bytes` says how much of the source was read.
-fn read_gzip<R, T, J, K>(source: R, packed_bytes: impl Fn(&R) -> u64, caller: &Caller<'_, J, K>) -> Result<Reading, Unread>
+fn read_packed<R, T, J, K>(
+    source: R,
+    packing: Packing,
+    packed_bytes: impl Fn(&R) -> u64,
+    caller: &Caller<'_, J, K>,
+) -> Result<Reading, Unread>
 where
     R: Read + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let gunzip = Gunzip::new(BufReader::with_capacity(PACKED, source));
-    let (mut reading, source) = read_text(gunzip, caller)?;
-    let gunzip = source.rest();
-    if let Some(damage) = gunzip.damage() {
+    let unpack = Unpack::new(BufReader::with_capacity(PACKED, source), packing);
+    let (mut reading, source) = read_text(unpack, caller)?;
+    let unpack = source.rest();
+    if let Some(damage) = unpack.damage() {
         reading.damage.get_or_insert_with(|| damage.to_owned());
     }
-    reading.notes.extend(gunzip.note().map(str::to_owned));
-    let times = reading.bytes / packed_bytes(gunzip.source().get_ref()).max(1);
+    reading.notes.extend(unpack.note().map(str::to_owned));
+    let times = reading.bytes / packed_bytes(unpack.source().get_ref()).max(1);
     if times > REMARKABLE {
         reading.notes.push(format!("unpacks to {times} times its size"));
     }

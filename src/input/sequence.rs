@@ -11,10 +11,10 @@ use std::path::Path;
 use memchr::memchr;
 
 use super::chunk::Body;
-use super::gzip::Gunzip;
 use super::hole::leading_nuls;
 use super::lines::{Limits, Lines};
-use super::magic::{self, HEAD, Packing};
+use super::magic::{self, HEAD};
+use super::packed::Unpack;
 use super::peek::Peeked;
 use super::read::Unread;
 
@@ -57,9 +57,9 @@ fn unpack<R: Read>(source: R, max_line: usize, take: impl FnMut(u64, Line<'_>) -
         return Err(error.into());
     }
     match magic::packing(source.head())? {
-        Packing::Plain => Ok(walk(source, max_line, take)?.0),
-        Packing::Gzip => {
-            let (mut end, source) = walk(Gunzip::new(BufReader::new(source)), max_line, take)?;
+        None => Ok(walk(source, max_line, take)?.0),
+        Some(packing) => {
+            let (mut end, source) = walk(Unpack::new(BufReader::new(source), packing), max_line, take)?;
             if let Some(damage) = source.rest().damage() {
                 end.damage.get_or_insert_with(|| damage.to_owned());
             }

@@ -19,7 +19,7 @@ use super::sibling::Sibling;
 use super::stamp::Stamp;
 use super::text::Text;
 use super::{Notice, Piece, Tail};
-use crate::input::magic::{self, Packing};
+use crate::input::magic;
 
 /// To a rotated file that nobody wrote to for so long nothing more comes.
 const RESTED: Duration = Duration::from_secs(60);
@@ -93,10 +93,10 @@ impl Place {
     /// Says, once, that a sibling holds what cannot be read, and notes it by its first bytes.
     pub(super) fn refuse(&mut self, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<()> {
         let raw = head_of(file)?;
-        let what = match magic::packing(&raw) {
-            Err(unread) => unread.to_string(),
-            Ok(Packing::Gzip) if probe.broken() => "its gzip data is damaged from the start".to_owned(),
-            Ok(_) => return Ok(()),
+        let what = match (magic::packing(&raw), probe.trouble()) {
+            (Err(unread), _) => unread.to_string(),
+            (Ok(Some(_)), Some(trouble)) => trouble.to_owned(),
+            (Ok(_), _) => return Ok(()),
         };
         if let Some(known) = self.past.iter_mut().find(|past| past.text.offset > 0 && past.text.is_begun_by(&raw)) {
             known.met = self.scans;

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::family::{base_of, folder_of, rank};
+use super::family::{base_of, folder_of, is_packed_by_name, rank, unpacked_name};
 use super::notice::Notice;
 use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
@@ -157,7 +157,7 @@ fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
 
 /// The log that a packed file was rotated from, by its name: one that is not there, as nothing else is known of the file.
 fn unpacked(path: &Path) -> PathBuf {
-    if path.extension().is_none_or(|extension| extension != "gz") {
+    if !is_packed_by_name(path) {
         return path.to_owned();
     }
     let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
@@ -171,7 +171,7 @@ pub(super) fn base_among(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf>
         let log = folder.join(OsStr::from_bytes(base));
         (rank(base, &name).is_some() && among.contains(log.as_path())).then_some(log)
     };
-    let plain = name.strip_suffix(b".gz").unwrap_or(&name);
+    let plain = unpacked_name(&name);
     let endings = || plain.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &plain[at..]);
     (1..name.len()).filter(|&at| b".-_".contains(&name[at])).find_map(|at| {
         let stem = &name[..at];

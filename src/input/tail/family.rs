@@ -36,7 +36,7 @@ impl Rank {
 
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
 pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
-    let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
+    let plain = unpacked_name(name);
     if plain == base {
         return (name != base).then_some(Rank::Index(Reverse(0)));
     }
@@ -67,6 +67,17 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
     }
     let index = std::str::from_utf8(rest).ok().filter(|_| digits <= 5).and_then(|rest| rest.parse().ok());
     Some(index.map_or_else(|| Rank::Date(rest.to_vec()), |index| Rank::Index(Reverse(index))))
+}
+
+/// A name without the ending that packing gave it.
+pub(super) fn unpacked_name(name: &[u8]) -> &[u8] {
+    PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
+}
+
+/// Whether a file is packed, by its name.
+pub(super) fn is_packed_by_name(path: &Path) -> bool {
+    let name = path.as_os_str().as_bytes();
+    unpacked_name(name).len() < name.len()
 }
 
 /// The folder that a path lies in.

@@ -13,14 +13,14 @@ use super::place::{Leads, Place, Surroundings};
 use super::probe::Probe;
 use super::stamp::{Id, Stamp};
 use super::text::{Likeness, Text};
-use crate::input::magic::{self, Packing};
+use crate::input::magic;
 use crate::source::TAIL;
 
 impl Place {
     /// The text of the live file: one that is known, or a new one.
     pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
         let mut probe = Probe::new(file)?;
-        if probe.packed() || !matches!(magic::packing(probe.head()), Ok(Packing::Plain)) {
+        if probe.packed() || !matches!(magic::packing(probe.head()), Ok(None)) {
             if around.once {
                 self.leads = Leads::Packed;
             } else if self.named {

@@ -6,6 +6,7 @@
 
 mod begin;
 mod catch_up;
+mod claim;
 mod discover;
 mod drain;
 mod family;

@@ -8,16 +8,17 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::claim::Claim;
 use super::stamp::Stamp;
-use crate::input::gzip::Gunzip;
 use crate::input::hole::{read_full_at, trailing_nuls};
 use crate::input::magic::{self, Packing};
+use crate::input::packed::Unpack;
 use crate::source::{HEAD, TAIL};
 
 /// Bytes unpacked in one go.
 const BLOCK: usize = 64 << 10;
 /// The text of a packed file, from its start.
-pub(super) type Unpacked = Gunzip<BufReader<FromStart>>;
+pub(super) type Unpacked = Unpack<BufReader<FromStart>>;
 
 /// A file, from its start, whatever others do with its position.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ impl Read for FromStart {
 }
 
 /// Unpacks `file` from its start.
-pub(super) fn unpack(file: &Arc<File>) -> Unpacked {
-    Gunzip::new(BufReader::with_capacity(BLOCK, FromStart { file: Arc::clone(file), at: 0 }))
+pub(super) fn unpack(file: &Arc<File>, packing: Packing) -> Unpacked {
+    Unpack::new(BufReader::with_capacity(BLOCK, FromStart { file: Arc::clone(file), at: 0 }), packing)
 }
 
 /// A file that is looked into.
@@ -45,13 +46,15 @@ pub(super) struct Probe {
     file: Arc<File>,
     /// Its first bytes, unpacked.
     head: Vec<u8>,
-    packed: bool,
+    packing: Option<Packing>,
     /// The length of its text, where that is known.
     len: Option<u64>,
-    /// What a packed file says of the length of its text, of the last member modulo 2^32 (RFC 1952, section 2.3.1).
-    claim: Option<u32>,
-    /// Whether its head could be unpacked.
-    broken: bool,
+    /// What a packed file says of that.
+    claim: Option<Claim>,
+    /// Why its head could not be unpacked.
+    trouble: Option<String>,
+    /// Its text behind that many bytes: whoever reads on there need not unpack them again.
+    ahead: Option<(u64, Unpacked)>,
 }
 
 impl Probe {
@@ -64,31 +67,29 @@ impl Probe {
         let file = Arc::clone(file);
         let len = file.metadata()?.len();
         let head = head_of(&file)?;
-        let mut probe = Self { file, head, packed: false, len: Some(len), claim: None, broken: false };
-        if matches!(magic::packing(&probe.head), Ok(Packing::Gzip)) {
-            probe.look_inside(len);
+        let packing = magic::packing(&head).ok().flatten();
+        let mut probe = Self { file, head, packing, len: Some(len), claim: None, trouble: None, ahead: None };
+        if let Some(packing) = packing {
+            probe.look_inside(packing, len);
         }
         Ok(probe)
     }
 
-    fn look_inside(&mut self, len: u64) {
+    fn look_inside(&mut self, packing: Packing, len: u64) {
         let mut head = vec![0; HEAD];
         let mut filled = 0;
-        let mut text = unpack(&self.file);
+        let mut text = unpack(&self.file, packing);
         let mut ended = false;
-        while filled < HEAD && !ended && !self.broken {
+        while filled < HEAD && !ended && self.trouble.is_none() {
             match text.read(&mut head[filled..]) {
                 Ok(0) => ended = true,
                 Ok(read) => filled += read,
-                Err(_) => self.broken = true,
+                Err(error) => self.trouble = Some(error.to_string()),
             }
         }
         head.truncate(filled);
-        let mut claim = [0; 4];
-        let read = self.file.read_at(&mut claim, len.saturating_sub(4));
-        self.claim = matches!(read, Ok(4)).then(|| u32::from_le_bytes(claim));
+        self.claim = Claim::of(&self.file, packing, len);
         self.head = head;
-        self.packed = true;
         self.len = ended.then_some(filled as u64);
     }
 
@@ -99,12 +100,28 @@ impl Probe {
 
     /// Whether it is packed.
     pub(super) fn packed(&self) -> bool {
-        self.packed
+        self.packing.is_some()
     }
 
-    /// Whether not even its first bytes could be unpacked.
-    pub(super) fn broken(&self) -> bool {
-        self.broken
+    /// Why not even its first bytes could be unpacked.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Its text, if it is packed, with the bytes of it that were passed over: `offset`, or all there are.
+    pub(super) fn unpacked_from(&mut self, offset: u64) -> Option<(u64, Unpacked)> {
+        let packing = self.packing?;
+        if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
+            return Some(ahead);
+        }
+        let mut text = unpack(&self.file, packing);
+        let (at, _) = pass(&mut text, offset);
+        Some((at, text))
     }
 
     /// The length of its text, where that is known.
@@ -112,14 +129,14 @@ impl Probe {
         self.len
     }
 
-    /// The length of its text, or what a packed file says of it.
+    /// The length of its text, or what a packed file says of it; 0 where it says nothing.
     pub(super) fn likely_len(&self) -> u64 {
-        self.len.or(self.claim.map(u64::from)).unwrap_or(0)
+        self.len.or(self.claim.map(Claim::least)).unwrap_or(0)
     }
 
     /// Whether it is packed and says that its text has just this length.
     pub(super) fn claims(&self, len: u64) -> bool {
-        self.packed && !self.broken && self.claim == Some(len as u32)
+        self.trouble.is_none() && self.claim.is_some_and(|claim| claim.allows(len))
     }
 
     /// The `count` bytes before `offset`; `None` where the text ends before that.
@@ -129,26 +146,25 @@ impl Probe {
     /// The file cannot be read.
     pub(super) fn before(&mut self, offset: u64, count: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; count.min(usize::try_from(offset).unwrap_or(count))];
-        if !self.packed {
+        let Some(packing) = self.packing else {
             let at = offset - bytes.len() as u64;
             let read = read_full_at(&self.file, &mut bytes, at)?;
             return Ok((read == bytes.len()).then_some(bytes));
-        }
-        let mut text = unpack(&self.file);
+        };
+        let mut text = unpack(&self.file, packing);
         let (passed, last) = pass(&mut text, offset);
         if passed < offset {
             self.len = Some(passed);
             return Ok(None);
         }
+        self.ahead = Some((offset, text));
         Ok(Some(last[last.len().saturating_sub(bytes.len())..].to_vec()))
     }
 
     /// Whether a packed file is whole: nobody is still writing it, as far as can be told.
     pub(super) fn is_whole(&self) -> bool {
-        if !self.packed || self.has_settled() {
-            return true;
-        }
-        let mut text = unpack(&self.file);
+        let Some(packing) = self.packing.filter(|_| !self.has_settled()) else { return true };
+        let mut text = unpack(&self.file, packing);
         let mut block = vec![0; BLOCK];
         loop {
             match text.read(&mut block) {

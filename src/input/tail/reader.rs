@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::probe::{Unpacked, pass, unpack};
+use super::probe::{Probe, Unpacked};
 use crate::input::hole::read_full_at;
 
 /// Where the bytes of a text come from.
@@ -31,14 +31,12 @@ pub(super) struct Packed {
 }
 
 impl Reader {
-    /// A reader of `file` from `offset` on.
-    pub(super) fn new(file: &Arc<File>, packed: bool, offset: u64) -> Self {
-        if !packed {
-            return Self::Plain(Arc::clone(file));
+    /// A reader of the file that was looked into, from `offset` on.
+    pub(super) fn new(probe: &mut Probe, offset: u64) -> Self {
+        match probe.unpacked_from(offset) {
+            None => Self::Plain(Arc::clone(probe.file())),
+            Some((at, text)) => Self::Packed(Box::new(Packed { text, held: Vec::new(), at, ended: at < offset, damage: None })),
         }
-        let mut text = unpack(file);
-        let (at, _) = pass(&mut text, offset);
-        Self::Packed(Box::new(Packed { text, held: Vec::new(), at, ended: at < offset, damage: None }))
     }
 
     /// The file, if it is plain.

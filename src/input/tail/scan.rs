@@ -20,7 +20,7 @@ use super::reader::Reader;
 use super::sibling::{Sibling, is_copy, resembles};
 use super::stamp::Id;
 use super::text::{Likeness, Text};
-use crate::input::magic::{self, Packing};
+use crate::input::magic;
 use crate::source::HEAD;
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
@@ -167,10 +167,10 @@ impl Place {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut probe = Probe::new(&file)?;
-        if probe.broken() && !probe.has_settled() {
+        if probe.trouble().is_some() && !probe.has_settled() {
             return Ok(Verdict::Later);
         }
-        let readable = probe.packed() || matches!(magic::packing(probe.head()), Ok(Packing::Plain));
+        let readable = probe.packed() || matches!(magic::packing(probe.head()), Ok(None));
         if !readable || probe.head().is_empty() {
             if around.once {
                 self.refuse(&probe, &file, sibling, around)?;
@@ -182,7 +182,7 @@ impl Place {
             self.known_siblings.push((sibling.rank.clone(), sibling.stamp));
             return Ok(verdict);
         }
-        if around.once { Ok(Verdict::New) } else { self.unknown(&probe, &file, sibling, around) }
+        if around.once { Ok(Verdict::New) } else { self.unknown(&mut probe, &file, sibling, around) }
     }
 
     /// Sees what to do with a sibling whose text nobody knows, when it is clear which are known.
@@ -202,7 +202,7 @@ impl Place {
             around.notice(&sibling.path, "is older than what was read before; not read");
             return self.note_old(&probe, &file, sibling, around);
         }
-        self.unknown(&probe, &file, sibling, around)
+        self.unknown(&mut probe, &file, sibling, around)
     }
 
     /// What to do with a sibling whose text is known; `None` if it is not.
@@ -237,14 +237,14 @@ impl Place {
                 }
                 Likeness::Same => {
                     log.role = Role::Draining;
-                    log.go_on_in(Reader::new(file, probe.packed(), text.offset), sibling.stamp, around.now);
+                    log.go_on_in(Reader::new(probe, text.offset), sibling.stamp, around.now);
                     log.path.clone_from(&sibling.path);
                     self.moved = true;
                     return Ok(Some(Verdict::Settled));
                 }
             }
         }
-        self.known_past(probe, file, sibling, around)
+        self.known_past(probe, sibling, around)
     }
 
     /// A copy that holds less than a text's known beginning is not known by that from a state's print of it: it is noted
@@ -262,13 +262,7 @@ impl Place {
         if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
     }
 
-    fn known_past(
-        &mut self,
-        probe: &mut Probe,
-        file: &Arc<File>,
-        sibling: &Sibling,
-        around: &mut Surroundings<'_>,
-    ) -> io::Result<Option<Verdict>> {
+    fn known_past(&mut self, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Option<Verdict>> {
         self.claim(probe, sibling.stamp.id, around)?;
         let mut shorter = false;
         let mut same = None;
@@ -297,11 +291,11 @@ impl Place {
             return Ok(Some(Verdict::Later));
         }
         let past = self.past.remove(index);
-        Ok(Some(Verdict::Read(Box::new(reopened(past.text, probe, file, sibling, around)))))
+        Ok(Some(Verdict::Read(Box::new(reopened(past.text, probe, sibling, around)))))
     }
 
     /// What to do with a sibling whose text nobody knows.
-    fn unknown(&mut self, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
+    fn unknown(&mut self, probe: &mut Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
         if self.is_to_be_noted(sibling, around) {
             return self.note_old(probe, file, sibling, around);
         }
@@ -317,14 +311,15 @@ impl Place {
             Self::begin_rested(sibling, file, around)?
         };
         let Some(text) = text else { return Ok(Verdict::Settled) };
-        Ok(Verdict::Read(Box::new(reopened(text, probe, file, sibling, around))))
+        Ok(Verdict::Read(Box::new(reopened(text, probe, sibling, around))))
     }
 
     /// A sibling that was there at the first look is not to be read; what comes to it later is.
     fn note_old(&mut self, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
         let generation = around.numbers.generation(probe.head());
         let text = if probe.packed() {
-            Text::new(generation, probe.head(), probe.likely_len(), 0, &[])
+            // Any length but none says that nothing of it is wanted.
+            Text::new(generation, probe.head(), probe.likely_len().max(1), 0, &[])
         } else {
             let end = probe.likely_len();
             Text::new(generation, probe.head(), end, 0, &before(file, end)?)
@@ -354,8 +349,8 @@ impl Place {
 }
 
 /// A log that is read to the end of a sibling.
-fn reopened(text: Text, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
-    let reader = Reader::new(file, probe.packed(), text.offset);
+fn reopened(text: Text, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
+    let reader = Reader::new(probe, text.offset);
     let mut log = Log::new(sibling.path.clone(), reader, sibling.stamp, Some(text), around.now);
     log.number = around.numbers.next();
     log.role = Role::Draining;

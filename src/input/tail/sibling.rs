@@ -7,9 +7,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::family::Rank;
+use super::family::{Rank, is_packed_by_name};
 use super::listing::Listings;
 use super::log::Log;
 use super::place::{Leads, Place};
@@ -82,8 +82,4 @@ fn add(rank: Rank, path: PathBuf, below: bool, siblings: &mut Vec<Sibling>) {
     {
         siblings.push(Sibling { rank, path, stamp: Stamp::of(&metadata), below });
     }
-}
-
-fn is_packed_by_name(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| ["gz", "bz2", "xz", "zst", "Z"].iter().any(|packed| extension == *packed))
 }

@@ -1,0 +1,83 @@
+//! What the unpackers have in common: what a step of one comes to, and how a header is read byte by byte.
+//!
+//! Knows no format.
+
+use std::io::{self, BufRead, Read};
+
+/// What stands where a member may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// A member; its header was read.
+    Member,
+    /// Something without text, which was passed over.
+    Passed,
+    /// Nothing that belongs here.
+    Nothing,
+}
+
+/// What a step came to.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// Packed bytes that are done.
+    pub(super) taken: usize,
+    /// Bytes of text that were unpacked, also before a fault.
+    pub(super) given: usize,
+    pub(super) flow: Result<Flow, Fault>,
+}
+
+/// How a member goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// There is more of it, unless the file ends here.
+    More,
+    /// Its text is all there.
+    End,
+}
+
+/// Why a member cannot be unpacked further.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// Its data make no sense.
+    Corrupt,
+    /// They make no sense, or do not give what was packed: the library does not say which.
+    CorruptOrOther,
+    /// They ask for more than there is; the sentence.
+    Refused(String),
+}
+
+/// Reads the next byte; `None` at the end.
+pub(super) fn next_byte(source: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        match source.fill_buf() {
+            Ok(bytes) => {
+                let byte = bytes.first().copied();
+                source.consume(usize::from(byte.is_some()));
+                return Ok(byte);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Reads over `magic`; `false` at the first byte that is another one.
+///
+/// # Errors
+///
+/// The source fails, or ends within it.
+pub(super) fn pass_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
+    for expected in magic {
+        match next_byte(source)? {
+            Some(byte) if byte == *expected => {}
+            Some(_) => return Ok(false),
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+    Ok(true)
+}
+
+/// Passes over `len` bytes that must be there.
+pub(super) fn pass(source: &mut impl BufRead, len: u64) -> io::Result<()> {
+    let passed = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
+    if passed < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+}

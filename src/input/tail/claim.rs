@@ -1,0 +1,99 @@
+//! What a packed file says of the length of its text, where it says so behind it: gzip and xz do.
+//!
+//! Believed only of a text that is known by its beginning, to save unpacking what was read before. What zstd says stands
+//! before a frame and says nothing of the frames behind it, so it is no help.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::input::hole::read_full_at;
+use crate::input::magic::Packing;
+
+/// An xz stream's header and footer (The .xz File Format, sections 2.1.1 and 2.1.2).
+const FRAME: u64 = 12;
+/// Larger indexes are not looked through: one of a thousand blocks takes less than a sixth.
+const LONGEST_INDEX: u64 = 64 << 10;
+
+/// A length in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// Of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1).
+    Low(u32),
+    /// Of all the text.
+    All(u64),
+}
+
+impl Claim {
+    /// What `file`, of `len` bytes, says.
+    pub(super) fn of(file: &File, packing: Packing, len: u64) -> Option<Self> {
+        match packing {
+            Packing::Gzip => of_gzip(file, len),
+            Packing::Xz => of_xz(file, len).map(Self::All),
+            Packing::Zstd | Packing::Bzip2 => None,
+        }
+    }
+
+    /// The shortest length that it can mean.
+    pub(super) fn least(self) -> u64 {
+        match self {
+            Self::Low(low) => u64::from(low),
+            Self::All(len) => len,
+        }
+    }
+
+    /// Whether it can mean this length.
+    pub(super) fn allows(self, len: u64) -> bool {
+        match self {
+            Self::Low(low) => low == len as u32,
+            Self::All(all) => all == len,
+        }
+    }
+}
+
+fn of_gzip(file: &File, len: u64) -> Option<Claim> {
+    let mut claim = [0; 4];
+    let read = file.read_at(&mut claim, len.saturating_sub(4));
+    matches!(read, Ok(4)).then(|| Claim::Low(u32::from_le_bytes(claim)))
+}
+
+/// The sum that the index of an only stream gives; `None` where there are more streams, or padding, or damage.
+fn of_xz(file: &File, len: u64) -> Option<u64> {
+    let mut footer = [0; FRAME as usize];
+    let footer_at = len.checked_sub(FRAME)?;
+    let read = read_full_at(file, &mut footer, footer_at).ok()?;
+    let backward = u32::from_le_bytes([footer[4], footer[5], footer[6], footer[7]]);
+    let index_len = (u64::from(backward) + 1) * 4;
+    if read < footer.len() || !footer.ends_with(b"YZ") || index_len > LONGEST_INDEX {
+        return None;
+    }
+    let index_at = footer_at.checked_sub(index_len)?;
+    let mut index = vec![0; index_len as usize];
+    let read = read_full_at(file, &mut index, index_at).ok()?;
+    let (packed, text) = sums(&index[..read])?;
+    (FRAME.checked_add(packed)? == index_at).then_some(text)
+}
+
+/// The bytes that all blocks take, with their padding, and those of their texts (section 4).
+fn sums(index: &[u8]) -> Option<(u64, u64)> {
+    let mut rest = index.strip_prefix(b"\0")?;
+    let (mut packed, mut text) = (0_u64, 0_u64);
+    for _ in 0..number(&mut rest)? {
+        packed = packed.checked_add(number(&mut rest)?.checked_next_multiple_of(4)?)?;
+        text = text.checked_add(number(&mut rest)?)?;
+    }
+    Some((packed, text))
+}
+
+/// Takes a number off the front: seven bits a byte, the lowest first (section 1.2).
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for place in 0..9 {
+        let (byte, behind) = rest.split_first()?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
