@@ -17,8 +17,8 @@ use crate::report::{Color, Format};
 pub struct ExplainArgs {
     /// A log line in quotes, FILE:LINE, or - for lines on standard input
     ///
-    /// FILE:LINE is taken for a line of a file where a file of that name is there; the file may be packed with gzip. A
-    /// request line (GET /x), a path or a URL is taken as a request; FILE:LINE is told as a scan reads it.
+    /// FILE:LINE is taken for a line of a file where a file of that name is there; the file may be packed (gz,
+    /// zst, bz2, xz). A request line (GET /x), a path or a URL is taken as a request; FILE:LINE is told as a scan reads it.
     #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
     pub line: OsString,
 

@@ -97,3 +97,55 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::input::packed::fixture::pack;
+
+    fn claim(bytes: &[u8], packing: Packing) -> Option<Claim> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        Claim::of(&file, packing, bytes.len() as u64)
+    }
+
+    #[test]
+    fn only_what_stands_behind_all_of_a_text_is_a_claim() {
+        let text = b"one line\n".repeat(1000);
+        let [gzip, xz, zstd, bzip2] =
+            [Packing::Gzip, Packing::Xz, Packing::Zstd, Packing::Bzip2].map(|packing| claim(&pack(packing, [&text[..]]), packing));
+        assert_eq!((gzip, xz, zstd, bzip2), (Some(Claim::Low(9000)), Some(Claim::All(9000)), None, None));
+        assert_eq!(claim(&pack(Packing::Gzip, [&text[..], b"end\n"]), Packing::Gzip), Some(Claim::Low(4)));
+    }
+
+    #[test]
+    fn an_xz_file_of_more_than_one_stream_claims_nothing() {
+        let one = pack(Packing::Xz, [&b"one\n"[..]]);
+        for packed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
+            assert_eq!(claim(&packed, Packing::Xz), None);
+        }
+    }
+
+    #[test]
+    fn a_claim_of_32_bits_allows_what_is_equal_in_these() {
+        assert!(Claim::Low(7).allows(7) && Claim::Low(7).allows((1 << 32) + 7) && !Claim::Low(7).allows(8));
+        assert!(Claim::All(7).allows(7) && !Claim::All(7).allows((1 << 32) + 7));
+        assert_eq!([Claim::Low(7).least(), Claim::All(9).least()], [7, 9]);
+    }
+
+    proptest! {
+        #[test]
+        fn junk_claims_something_or_nothing(junk in prop::collection::vec(any::<u8>(), 0..64), index in prop::collection::vec(any::<u8>(), 0..64)) {
+            claim(&junk, Packing::Gzip);
+            // As long as the footer says.
+            let index = &index[..index.len() / 4 * 4];
+            let backward = ((index.len() / 4) as u32).wrapping_sub(1).to_le_bytes();
+            claim(&[&junk, index, &[0; 4], &backward, b"\0\x04YZ"].concat(), Packing::Xz);
+            sums(&[&[0], index].concat());
+        }
+    }
+}

@@ -4,6 +4,8 @@ use flate2::{Compression, GzBuilder};
 
 use super::same::gzip;
 use super::*;
+use crate::input::magic::Packing;
+use crate::input::packed::fixture::{PACKINGS, pack};
 
 /// Hard to pack, so that any byte of the packed text matters.
 fn content(lines: u64) -> Vec<u8> {
@@ -24,16 +26,18 @@ fn assert_start(lines: &[Line], text: &[u8]) {
 #[test]
 fn cut_off_anywhere() {
     let text = content(20_000);
-    let packed = gzip([&text[..]]);
-    for len in [2, 9, 10, 100, packed.len() / 2, packed.len() - 9, packed.len() - 1] {
-        let (lines, reading) = read_bytes(&packed[..len]);
-        assert_start(&lines, &text);
-        let damage = reading.damage.unwrap();
-        assert_eq!(damage, format!("gzip stream ends early, after {} bytes of text", reading.bytes));
-        // No whole line that was unpacked is lost.
-        assert_eq!(lines.len() as u64, reading.bytes / 17);
+    for packing in PACKINGS {
+        let packed = pack(packing, [&text[..]]);
+        for len in [10, 20, 100, packed.len() / 2, packed.len() - 9, packed.len() - 1] {
+            let (lines, reading) = read_bytes(&packed[..len]);
+            assert_start(&lines, &text);
+            let damage = reading.damage.unwrap();
+            assert_eq!(damage, format!("{} stream ends early, after {} bytes of text", packing.name(), reading.bytes));
+            // No whole line that was unpacked is lost.
+            assert_eq!(lines.len() as u64, reading.bytes / 17);
+        }
+        assert!(read_bytes(&packed[..packed.len() - 1]).1.bytes == text.len() as u64);
     }
-    assert!(read_bytes(&packed[..packed.len() - 1]).1.bytes == text.len() as u64);
 }
 
 #[test]
@@ -55,12 +59,14 @@ fn corrupt_in_the_middle() {
 #[test]
 fn overwritten_in_the_middle() {
     let text = content(200_000);
-    let mut packed = gzip([&text[..]]);
-    let middle = packed.len() / 2;
-    packed[middle..middle + 200].fill(0xff);
-    let (lines, reading) = read_bytes(&packed);
-    assert!(reading.damage.unwrap().starts_with("gzip "));
-    assert_start(&lines[..90_000], &text);
+    for packing in PACKINGS {
+        let mut packed = pack(packing, [&text[..]]);
+        let middle = packed.len() / 2;
+        packed[middle..middle + 200].fill(0xff);
+        let (lines, reading) = read_bytes(&packed);
+        assert!(reading.damage.unwrap().starts_with(&format!("{} ", packing.name())));
+        assert_start(&lines[..80_000], &text);
+    }
 }
 
 #[test]
@@ -104,18 +110,20 @@ fn headers_with_everything_in_them() {
 
 #[test]
 fn a_bomb_is_one_long_line_and_a_note() {
-    let zeros = vec![b'A'; 8 << 20];
-    let packed = gzip((0..8).map(|_| &zeros[..]));
-    let (lines, reading) = read_bytes(&packed);
-    assert_eq!(lines, [Line { offset: 0, body: What::Oversized(64 << 20) }]);
-    assert_eq!((reading.damage, reading.notes.len()), (None, 1));
-    assert!(reading.notes[0].starts_with("unpacks to ") && reading.notes[0].ends_with(" times its size"));
+    let block = vec![b'A'; 8 << 20];
+    for packing in PACKINGS {
+        let packed = pack(packing, (0..8).map(|_| &block[..]));
+        let (lines, reading) = read_bytes(&packed);
+        assert_eq!(lines, [Line { offset: 0, body: What::Oversized(64 << 20) }]);
+        assert_eq!((reading.damage, reading.notes.len()), (None, 1));
+        assert!(reading.notes[0].starts_with("unpacks to ") && reading.notes[0].ends_with(" times its size"));
+    }
 }
 
 #[test]
 fn what_is_no_text_is_refused() {
     let utf_16: Vec<u8> = "\u{feff}1.2.3.4 - -\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let cases = [(b"\x28\xb5\x2f\xfd....".to_vec(), "zstd"), (utf_16.clone(), "UTF-16"), (gzip([&utf_16[..]]), "UTF-16")];
+    let cases = [(b"\x04\x22\x4d\x18....".to_vec(), "lz4"), (utf_16.clone(), "UTF-16"), (pack(Packing::Xz, [&utf_16[..]]), "UTF-16")];
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = Options { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
     let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("judged"), &|()| {}).unwrap_err();

@@ -9,24 +9,22 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::thread;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
 use crate::input::find::find;
-use crate::input::magic;
+use crate::input::magic::{self, Packing};
+use crate::input::packed::fixture::{PACKINGS, pack};
 use crate::input::read::read_pipe;
 use crate::input::sequence::{self, End, each_line};
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    let member = |part: &[u8]| {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(part).unwrap();
-        encoder.finish().unwrap()
-    };
-    parts.into_iter().flat_map(member).collect()
+    pack(Packing::Gzip, parts)
+}
+
+fn packing() -> impl Strategy<Value = Packing> {
+    prop::sample::select(&PACKINGS[..])
 }
 
 /// What comes out if `content` is written to a pipe.
@@ -60,9 +58,9 @@ fn sizes() -> impl Strategy<Value = (Sizes, usize)> {
 
 proptest! {
     #[test]
-    fn every_way_delivers_the_same_lines(text in text(), (sizes, max_line) in sizes(), cut in any::<prop::sample::Index>()) {
+    fn every_way_delivers_the_same_lines(text in text(), (sizes, max_line) in sizes(), cut in any::<prop::sample::Index>(), packing in packing()) {
         let expected = reference(&text, max_line);
-        let packed = gzip(<[_; 2]>::from(text.split_at(cut.index(text.len() + 1))));
+        let packed = pack(packing, <[_; 2]>::from(text.split_at(cut.index(text.len() + 1))));
         let (plain_file, packed_file) = (temporary(&text), temporary(&packed));
         let how = |mmap| How { mmap, max_line, sizes };
         let readings = [
@@ -83,8 +81,8 @@ proptest! {
 
 proptest! {
     #[test]
-    fn one_after_the_other_they_are_the_same_lines(text in text()) {
-        let (plain, packed) = (temporary(&text), temporary(&gzip([text.as_slice()])));
+    fn one_after_the_other_they_are_the_same_lines(text in text(), packing in packing()) {
+        let (plain, packed) = (temporary(&text), temporary(&pack(packing, [text.as_slice()])));
         let held = |line: Line| match line.body {
             What::Held(text) => {
                 let ended = text.ends_with(b"\n");

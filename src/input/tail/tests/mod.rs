@@ -4,6 +4,7 @@ mod model;
 mod odd;
 mod once;
 mod once_model;
+mod packed;
 mod race;
 mod rotation;
 
