@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use memchr::memmem;
+
 use crate::input::hole::read_full_at;
 use crate::input::magic::Packing;
 
@@ -14,10 +16,17 @@ const FRAME: u64 = 12;
 /// Larger indexes are not looked through: one of a thousand blocks takes less than a sixth.
 const LONGEST_INDEX: u64 = 64 << 10;
 
+/// Bytes looked through in one go.
+const BLOCK: usize = 64 << 10;
+/// How a gzip member begins, and the bits of the byte behind that which must be 0 (RFC 1952, section 2.3.1).
+const MEMBER: &[u8] = b"\x1f\x8b\x08";
+const RESERVED: u8 = 0b1110_0000;
+
 /// A length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// Of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1).
+    /// Of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). Of all the text only [if it is the only
+    /// one](is_only_member).
     Low(u32),
     /// Of all the text.
     All(u64),
@@ -54,6 +63,29 @@ fn of_gzip(file: &File, len: u64) -> Option<Claim> {
     let mut claim = [0; 4];
     let read = file.read_at(&mut claim, len.saturating_sub(4));
     matches!(read, Ok(4)).then(|| Claim::Low(u32::from_le_bytes(claim)))
+}
+
+/// Whether nothing in a gzip file looks like the start of a second member. Where something does it may be one, or chance.
+///
+/// Much faster than unpacking it.
+pub(super) fn is_only_member(file: &File) -> bool {
+    let (mut block, mut at) = (vec![0; BLOCK], 0);
+    loop {
+        let Ok(read) = read_full_at(file, &mut block, at) else { return false };
+        let starts = memmem::find_iter(&block[..read], MEMBER).filter(|start| at + *start as u64 > 0);
+        for start in starts {
+            match block[..read].get(start + MEMBER.len()) {
+                Some(flags) if flags & RESERVED != 0 => {}
+                // Behind this block, and at the start of the next one.
+                None if read == BLOCK => {}
+                _ => return false,
+            }
+        }
+        if read < BLOCK {
+            return true;
+        }
+        at += (BLOCK - MEMBER.len()) as u64;
+    }
 }
 
 /// The sum that the index of an only stream gives; `None` where there are more streams, or padding, or damage.
@@ -135,6 +167,24 @@ mod tests {
         assert!(Claim::Low(7).allows(7) && Claim::Low(7).allows((1 << 32) + 7) && !Claim::Low(7).allows(8));
         assert!(Claim::All(7).allows(7) && !Claim::All(7).allows((1 << 32) + 7));
         assert_eq!([Claim::Low(7).least(), Claim::All(9).least()], [7, 9]);
+    }
+
+    #[test]
+    fn a_second_member_is_seen_wherever_it_begins() {
+        let only = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            is_only_member(&file)
+        };
+        let one = pack(Packing::Gzip, [&b"one\n"[..]]);
+        assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &[0; 2 * BLOCK]].concat()));
+        for before in [one.len(), BLOCK - 5, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK, 2 * BLOCK, 3 * BLOCK - 9] {
+            let filled = [&one[..], &vec![b'x'; before - one.len()]].concat();
+            assert!(only(&filled));
+            for end in [4, 3, one.len()] {
+                assert!(!only(&[&filled[..], &one[..end]].concat()), "{before} {end}");
+            }
+        }
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::claim::Claim;
+use super::claim::{Claim, is_only_member};
 use super::stamp::Stamp;
 use crate::input::hole::{read_full_at, trailing_nuls};
 use crate::input::magic::{self, Packing};
@@ -135,8 +135,15 @@ impl Probe {
     }
 
     /// Whether it is packed and says that its text has just this length.
-    pub(super) fn claims(&self, len: u64) -> bool {
-        self.trouble.is_none() && self.claim.is_some_and(|claim| claim.allows(len))
+    pub(super) fn claims(&mut self, len: u64) -> bool {
+        if self.trouble.is_some() || !self.claim.is_some_and(|claim| claim.allows(len)) {
+            return false;
+        }
+        // Members may all have one length, so the last one says nothing of how many there are.
+        if matches!(self.claim, Some(Claim::Low(_))) && !is_only_member(&self.file) {
+            self.claim = None;
+        }
+        self.claim.is_some()
     }
 
     /// The `count` bytes before `offset`; `None` where the text ends before that.
