@@ -23,6 +23,7 @@ mod memory;
 mod merge;
 mod outputs;
 mod packed;
+mod packing;
 mod report;
 mod resources;
 mod rig;

@@ -2,15 +2,10 @@
 //!
 //! What could be unpacked counts, what is wrong is said, and the other files are read whatever one of them is.
 
-use std::fs::File;
-use std::io::Write as _;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::laws::gzip;
 use crate::memory::bounded;
+use crate::packing::{PACKINGS, Packing};
 use crate::rig::{Rig, Run, log};
 
 const LINES: u64 = 20_000;
@@ -19,13 +14,13 @@ const LINES: u64 = 20_000;
 /// of the packed one.
 fn scan(packed: &[u8]) -> (Run, Value) {
     let rig = Rig::new();
-    rig.file("a.log.gz", packed);
+    rig.file("a.packed", packed);
     rig.file("b.log", log(100));
-    let (run, report) = rig.json(["a.log.gz", "b.log"]);
+    let (run, report) = rig.json(["a.packed", "b.log"]);
     assert_eq!((report["inputs"][1]["parsed"].as_u64(), report["inputs"][1]["problem"].as_str()), (Some(100), None));
     let input = report["inputs"][0].clone();
     assert_eq!(run.code, if input["problem"].is_null() { 0 } else { 3 }, "{}", run.stderr);
-    assert!(input["problem"].is_null() || run.stderr.contains("error: a.log.gz: "), "{}", run.stderr);
+    assert!(input["problem"].is_null() || run.stderr.contains("error: a.packed: "), "{}", run.stderr);
     (run, input)
 }
 
@@ -40,39 +35,48 @@ fn problem(input: &Value) -> &str {
 /// C1. Half a line at the end is no line.
 #[test]
 fn a_packed_log_that_ends_early_yields_its_whole_lines() {
-    let packed = gzip(log(LINES as usize).as_bytes());
-    for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
-        let (_, input) = scan(&packed[..len]);
-        assert!(problem(&input).contains("gzip stream ends early"), "{len}: {input}");
-        assert!(lines(&input) > 1000 && lines(&input) <= LINES, "{len}: {input}");
-        assert_eq!(input["unparsed"], 0);
+    for packing in PACKINGS {
+        let packed = packing.pack(log(LINES as usize).as_bytes());
+        let early = format!("{} stream ends early", packing.name());
+        for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
+            let (_, input) = scan(&packed[..len]);
+            assert!(problem(&input).contains(&early), "{len}: {input}");
+            assert!(lines(&input) > 1000 && lines(&input) <= LINES, "{len}: {input}");
+            assert_eq!(input["unparsed"], 0);
+        }
+        let (_, input) = scan(&packed[..12]);
+        assert_eq!(lines(&input), 0);
+        assert!(problem(&input).contains(&early), "{input}");
     }
-    let (_, input) = scan(&packed[..12]);
-    assert_eq!(lines(&input), 0);
-    assert!(problem(&input).contains("gzip stream ends early"), "{input}");
 }
 
 /// C2.
 #[test]
 fn a_packed_log_with_a_damaged_middle_is_read_up_to_there() {
-    let mut packed = gzip(log(LINES as usize).as_bytes());
-    let middle = packed.len() / 2;
-    packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
-    let (_, input) = scan(&packed);
-    assert!(problem(&input).contains("gzip"), "{input}");
-    assert!(input["parsed"].as_u64().unwrap() > 1000, "{input}");
+    for packing in PACKINGS {
+        let mut packed = packing.pack(log(LINES as usize).as_bytes());
+        let middle = packed.len() / 2;
+        packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
+        let (_, input) = scan(&packed);
+        assert!(problem(&input).contains(packing.name()), "{input}");
+        assert!(input["parsed"].as_u64().unwrap() > 1000, "{packing:?} {input}");
+    }
 }
 
-/// C3.
+/// C3. Where the checksum stands: behind the text, or in what an xz file says of its blocks behind them.
 #[test]
 fn a_wrong_checksum_is_told_and_the_lines_count() {
-    for at in [8, 2] {
-        let mut packed = gzip(log(LINES as usize).as_bytes());
-        let at = packed.len() - at;
-        packed[at] ^= 1;
-        let (_, input) = scan(&packed);
-        assert!(problem(&input).contains("checksum mismatch"), "{input}");
-        assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)));
+    for (packing, ats) in [(Packing::Gzip, [8, 2]), (Packing::Zstd, [4, 1]), (Packing::Bzip2, [2, 4]), (Packing::Xz, [12, 8])] {
+        for at in ats {
+            let mut packed = packing.pack(log(LINES as usize).as_bytes());
+            let at = packed.len() - at;
+            packed[at] ^= 1;
+            let (_, input) = scan(&packed);
+            let told = matches!(packing, Packing::Gzip | Packing::Zstd);
+            assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
+            assert!(problem(&input).contains("may not be what was packed"), "{input}");
+            assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)), "{packing:?}");
+        }
     }
 }
 
@@ -81,64 +85,96 @@ fn a_wrong_checksum_is_told_and_the_lines_count() {
 fn members_glued_together_are_one_log() {
     let text = log(LINES as usize);
     let bytes = text.as_bytes();
-    let packed = [gzip(&bytes[..700_001]), gzip(b""), gzip(&bytes[700_001..700_003]), gzip(&bytes[700_003..])].concat();
-    let (_, input) = scan(&packed);
-    assert!(input["problem"].is_null(), "{input}");
-    assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
-    assert_eq!(input["parsed"], LINES);
+    for packing in PACKINGS {
+        let parts = [&bytes[..700_001], b"", &bytes[700_001..700_003], &bytes[700_003..]];
+        let packed = parts.map(|part| packing.pack(part)).concat();
+        let (_, input) = scan(&packed);
+        assert!(input["problem"].is_null(), "{input}");
+        assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
+        assert_eq!(input["parsed"], LINES);
+    }
+}
+
+/// C4. What formats allow between their parts: skippable frames (`pzstd`), and padding between xz streams.
+#[test]
+fn what_may_stand_between_members_is_passed_over() {
+    let part = log(100);
+    let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
+    for (packing, between) in [(Packing::Zstd, &skippable[..]), (Packing::Xz, &[0; 8])] {
+        let one = packing.pack(part.as_bytes());
+        let (run, input) = scan(&[&one, between, &one, between].concat());
+        assert!(input["problem"].is_null() && run.stderr.is_empty(), "{}", run.stderr);
+        assert_eq!(lines(&input), 200);
+    }
+    let (_, input) = scan(&[&skippable[..], &Packing::Zstd.pack(part.as_bytes())].concat());
+    assert_eq!((lines(&input), input["problem"].as_str()), (100, None));
 }
 
 /// C5.
 #[test]
 fn zeros_behind_a_packed_log_are_padding_and_junk_is_not() {
-    let packed = gzip(log(LINES as usize).as_bytes());
-    let (run, input) = scan(&[packed.clone(), vec![0; 512]].concat());
-    assert!(input["problem"].is_null() && run.stderr.contains("512 zero bytes follow"), "{}", run.stderr);
-    assert_eq!(lines(&input), LINES);
-    for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
-        let (_, input) = scan(&[packed.clone(), junk].concat());
-        assert!(problem(&input).contains("follows the gzip stream"), "{input}");
+    for packing in PACKINGS {
+        let packed = packing.pack(log(LINES as usize).as_bytes());
+        let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
+        assert!(input["problem"].is_null() && run.stderr.contains("513 zero bytes follow"), "{}", run.stderr);
         assert_eq!(lines(&input), LINES);
+        for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
+            let (_, input) = scan(&[packed.clone(), junk].concat());
+            assert!(problem(&input).contains(&format!("follows the {} stream", packing.name())), "{input}");
+            assert_eq!(lines(&input), LINES);
+        }
     }
 }
 
 /// A packed file of `block` over and over; the bytes of its text.
-fn bomb(rig: &Rig, block: &[u8], times: usize) -> u64 {
-    let file = File::create(rig.path("bomb.gz")).unwrap();
-    let mut encoder = GzEncoder::new(file, Compression::default());
-    for _ in 0..times {
-        encoder.write_all(block).unwrap();
-    }
-    encoder.finish().unwrap();
+fn bomb(rig: &Rig, packing: Packing, block: &[u8], times: usize) -> u64 {
+    rig.file("bomb", packing.pack(block).repeat(times));
     (block.len() * times) as u64
 }
 
 /// C6.
 #[test]
 fn a_packed_line_of_600_megabytes_costs_no_memory() {
-    let rig = Rig::new();
-    let bytes = bomb(&rig, &vec![b'A'; 1_000_000], 600);
-    rig.file("b.log", log(100));
-    let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb.gz", "b.log"]));
-    let report = run.json();
-    assert_eq!(run.code, 3, "{}", run.stderr);
-    assert!(run.stderr.contains("times its size"), "{}", run.stderr);
-    assert!(!run.stderr.contains("First line"), "none was held: {}", run.stderr);
-    let inputs = &report["inputs"];
-    assert_eq!((inputs[0]["oversized"].as_u64(), inputs[0]["bytes"].as_u64()), (Some(1), Some(bytes)));
-    assert_eq!(inputs[1]["parsed"], 100);
+    for packing in PACKINGS {
+        let rig = Rig::new();
+        let bytes = bomb(&rig, packing, &vec![b'A'; 30_000_000], 20);
+        rig.file("b.log", log(100));
+        let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb", "b.log"]));
+        let report = run.json();
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains("times its size"), "{}", run.stderr);
+        assert!(!run.stderr.contains("First line"), "none was held: {}", run.stderr);
+        let inputs = &report["inputs"];
+        assert_eq!((inputs[0]["oversized"].as_u64(), inputs[0]["bytes"].as_u64()), (Some(1), Some(bytes)), "{packing:?}");
+        assert_eq!(inputs[1]["parsed"], 100);
+    }
 }
 
 /// C7. The same line a million times and more: nothing that is counted grows with it.
 #[test]
 fn a_packed_log_of_many_equal_lines_costs_no_memory() {
-    let rig = Rig::new();
-    let block = log(1).repeat(10_000);
-    let bytes = bomb(&rig, block.as_bytes(), 200);
-    let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb.gz"]));
-    let report = run.json();
-    assert_eq!((run.code, report["totals"]["bytes"].as_u64()), (0, Some(bytes)), "{}", run.stderr);
-    assert_eq!(report["totals"]["parsed"], 2_000_000);
+    for packing in PACKINGS {
+        let rig = Rig::new();
+        let bytes = bomb(&rig, packing, log(1).repeat(100_000).as_bytes(), 10);
+        let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb"]));
+        let report = run.json();
+        assert_eq!((run.code, report["totals"]["bytes"].as_u64()), (0, Some(bytes)), "{packing:?} {}", run.stderr);
+        assert_eq!(report["totals"]["parsed"], 1_000_000);
+    }
+}
+
+/// C7. What asks for more memory than a text may have is refused by name, whatever is in it.
+#[test]
+fn a_packed_log_that_asks_for_too_much_memory_is_refused() {
+    // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
+    let greedy = b"\x28\xb5\x2f\xfd\x00\xff\x21\0\0one\n";
+    let (run, input) = scan(greedy);
+    assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB are the most"), "{input}");
+    assert!(run.stderr.contains("zstd -dc --long=31 FILE | probewatch scan -"), "{}", run.stderr);
+    // Behind one that asks for less.
+    let (_, input) = scan(&[Packing::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());
+    assert_eq!(lines(&input), 50);
+    assert!(problem(&input).starts_with("needs a zstd window"), "{input}");
 }
 
 /// C8.
@@ -147,19 +183,67 @@ fn what_a_file_is_does_not_depend_on_its_name() {
     let text = log(500);
     let rig = Rig::new();
     rig.file("plain.gz", &text);
-    rig.file("packed.log", gzip(text.as_bytes()));
-    let (run, report) = rig.json(["plain.gz", "packed.log"]);
+    for packing in PACKINGS {
+        rig.file(format!("{}.log", packing.name()), packing.pack(text.as_bytes()));
+        rig.file(format!("{}.{}", packing.name(), PACKINGS[(packing as usize + 1) % 4].ending()), packing.pack(text.as_bytes()));
+    }
+    let (run, report) = rig.json(["."]);
     assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(report["inputs"].as_array().unwrap().len(), 9);
     for input in report["inputs"].as_array().unwrap() {
-        assert_eq!((lines(input), input["hits"].as_u64()), (500, Some(50)));
+        assert_eq!((lines(input), input["hits"].as_u64()), (500, Some(50)), "{input}");
+    }
+}
+
+/// C9. The same report from every packing, from a file and from a pipe, whole and cut off.
+#[test]
+fn a_packed_log_says_what_the_plain_one_does() {
+    let text = log(30_000);
+    for format in ["ndjson", "csv"] {
+        let plain = Rig::new();
+        plain.file("a.log", &text);
+        let expected = plain.run(["scan", "-f", format, "a.log"]);
+        assert_eq!(expected.code, 0, "{}", expected.stderr);
+        let piped = plain.run_with_stdin(["scan", "-f", format, "-"], text.as_bytes());
+        for packing in PACKINGS {
+            let rig = Rig::new();
+            let packed = packing.pack(text.as_bytes());
+            rig.file("a.log", &packed);
+            for threads in ["1", "2", "5"] {
+                let run = rig.run(["scan", "-f", format, "-j", threads, "a.log"]);
+                assert!(run.code == 0 && run.stdout == expected.stdout, "{packing:?} {format} {threads}: {}", run.stderr);
+            }
+            let run = rig.run_with_stdin(["scan", "-f", format, "-"], &packed);
+            assert!(run.code == 0 && run.stdout == piped.stdout, "{packing:?} {format}: {}", run.stderr);
+            let run = rig.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
+            assert_eq!(run.code, 3, "{}", run.stderr);
+            assert!(run.stderr.contains(&format!("{} stream ends early", packing.name())), "{}", run.stderr);
+            assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{packing:?} {format}");
+        }
+    }
+}
+
+/// C9. Other commands read them too.
+#[test]
+fn a_line_of_a_packed_log_is_explained() {
+    for packing in PACKINGS {
+        let rig = Rig::new();
+        rig.file("a.packed", packing.pack(log(20).as_bytes()));
+        let run = rig.run(["explain", "a.packed:4"]);
+        assert!(run.code == 0 && run.text().contains("/.git/config"), "{packing:?} {}{}", run.text(), run.stderr);
     }
 }
 
 /// C9. Known by their first bytes, whatever they are called.
 #[test]
 fn other_packings_are_refused_by_name() {
-    let heads: [(&[u8], &str); 4] =
-        [(b"\x28\xb5\x2f\xfd\x04\x58", "zstd"), (b"BZh91AY&SY\x01", "bzip2"), (b"\xfd7zXZ\0\0\x04", "xz"), (b"PK\x03\x04\x14\0", "zip")];
+    let heads: [(&[u8], &str); 5] = [
+        (b"PK\x03\x04\x14\0", "zip"),
+        (b"\x04\x22\x4d\x18\x64", "lz4"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "7z"),
+        (b"LZIP\x01\x0c", "lzip"),
+        (b"\x1f\x9d\x90", "compress"),
+    ];
     for (head, name) in heads {
         // Lines behind the head would be found, were it taken for text.
         let (_, input) = scan(&[head, b"\n", log(100).as_bytes()].concat());

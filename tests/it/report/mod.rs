@@ -13,6 +13,7 @@ mod mounts;
 mod news;
 mod outputs;
 mod overlap;
+mod packed;
 mod periods;
 mod retention;
 mod rig;
