@@ -53,11 +53,13 @@ fn describe(error: &io::Error, at: u64) -> String {
 /// Blocks that may wait for each worker. While the reader judges one itself and gets the next, which it does only as long
 /// as judging takes longer than that, the others judge no more than two each: so nobody runs out of work.
 const WAITING: usize = 2;
+/// Blocks that may wait in all, as every worker may be the reader of a text of its own.
+const MOST_WAITING: usize = 32;
 
 /// Judges block by block; idle workers of the pool take blocks over while this one reads on.
 ///
-/// A block waits for them only while no more than [`WAITING`] a worker wait already, which bounds the memory. Otherwise
-/// everyone is busy, and the reader judges it itself.
+/// A block waits for them only while few wait already, which bounds the memory. Otherwise everyone is busy, and the reader
+/// judges it itself.
 fn judge_all<R, T, J, K>(lines: &mut Lines<R>, caller: &Caller<'_, J, K>) -> io::Result<()>
 where
     R: Read + Send,
@@ -67,7 +69,7 @@ where
 {
     let (waiting, spare) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (waiting, spare) = (&waiting, &spare);
-    let most = WAITING * (rayon::current_num_threads() - 1);
+    let most = MOST_WAITING.min(WAITING * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
             if waiting.load(Ordering::Relaxed) >= most {

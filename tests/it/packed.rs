@@ -132,12 +132,12 @@ fn bomb(rig: &Rig, packing: Packing, block: &[u8], times: usize) -> u64 {
     (block.len() * times) as u64
 }
 
-/// C6.
+/// C6. The other packings with less: nothing of theirs grows behind the first ten megabytes.
 #[test]
 fn a_packed_line_of_600_megabytes_costs_no_memory() {
     for packing in PACKINGS {
         let rig = Rig::new();
-        let bytes = bomb(&rig, packing, &vec![b'A'; 30_000_000], 20);
+        let bytes = bomb(&rig, packing, &vec![b'A'; 30_000_000], if packing == Packing::Gzip { 20 } else { 5 });
         rig.file("b.log", log(100));
         let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb", "b.log"]));
         let report = run.json();

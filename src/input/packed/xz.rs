@@ -45,13 +45,13 @@ impl Xz {
         let flow = match status {
             Ok(Status::StreamEnd) => Ok(Flow::End),
             Ok(_) => Ok(Flow::More),
-            Err(error) => Err(fault(&error)),
+            Err(error) => Err(fault(error)),
         };
         Step { taken, given, flow }
     }
 }
 
-fn fault(error: &Error) -> Fault {
+fn fault(error: Error) -> Fault {
     match error {
         Error::Data => Fault::CorruptOrOther,
         Error::MemLimit => Fault::Refused(format!(

@@ -177,7 +177,7 @@ mod tests {
             is_only_member(&file)
         };
         let one = pack(Packing::Gzip, [&b"one\n"[..]]);
-        assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &[0; 2 * BLOCK]].concat()));
+        assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &vec![0; 2 * BLOCK]].concat()));
         for before in [one.len(), BLOCK - 5, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK, 2 * BLOCK, 3 * BLOCK - 9] {
             let filled = [&one[..], &vec![b'x'; before - one.len()]].concat();
             assert!(only(&filled));
