@@ -17,6 +17,8 @@ use super::{Exit, Settings, message, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
+use crate::input::newer::leave_out_older;
+use crate::input::order::by_age;
 use crate::merge::MergeError;
 use crate::pipeline::{self, Job, Scan};
 use crate::report::Format;
@@ -89,14 +91,18 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
-/// What is to be read; standard input where nothing was named.
+/// What is to be read, in its order; standard input where nothing was named.
 pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
-    let found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
-    match found.no_match.first() {
-        Some(pattern) => Err(Failure::NoMatch(pattern.clone())),
-        None => Ok(found),
+    let mut found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
+    if let Some(pattern) = found.no_match.first() {
+        return Err(Failure::NoMatch(pattern.clone()));
     }
+    if let Some(newer) = &settings.newer_than {
+        leave_out_older(&mut found, newer);
+    }
+    by_age(&mut found.sources);
+    Ok(found)
 }
 
 /// Where something is written to, which may be none of the inputs.

@@ -5,6 +5,8 @@
 //! [`read::read`] reads one of it.
 
 pub mod chunk;
+pub mod ends;
+mod family;
 mod filesystem;
 pub mod find;
 mod gzip;
@@ -13,6 +15,8 @@ mod lines;
 mod magic;
 mod map;
 mod mapped;
+pub mod newer;
+pub mod order;
 mod pause;
 mod peek;
 mod pipe;

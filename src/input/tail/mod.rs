@@ -8,7 +8,6 @@ mod begin;
 mod catch_up;
 mod discover;
 mod drain;
-mod family;
 mod given;
 mod known;
 mod listing;

@@ -52,6 +52,17 @@ pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     of_suffix(between).filter(|_| usual)
 }
 
+/// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the shortest first.
+pub(super) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
+    let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
+    let candidates = (1..name.len()).filter(|&at| b".-_".contains(&name[at])).flat_map(move |at| {
+        let stem = &name[..at];
+        let endings = plain.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &plain[at..]);
+        std::iter::once(stem.to_vec()).chain(endings.map(move |ending| [stem, ending].concat()))
+    });
+    candidates.filter_map(move |base| rank(&base, name).map(|rank| (base, rank)))
+}
+
 /// The rank that `.1`, `-20261101` or `.old` gives.
 fn of_suffix(suffix: &[u8]) -> Option<Rank> {
     let (separator, rest) = suffix.split_first()?;
@@ -114,6 +125,17 @@ mod tests {
             assert_eq!(rank(b"access.log", name.as_bytes()), None, "{name}");
         }
         assert_eq!(rank(b".log", b"access.log"), None);
+    }
+
+    #[test]
+    fn a_name_tells_the_log_it_was_rotated_from() {
+        let base = |name: &str| bases(name.as_bytes()).next().map(|(base, _)| String::from_utf8(base).unwrap());
+        for name in ["access.log.1", "access.log.2.gz", "access.log-2026-11-01", "access-20261101.log", "access-20261101.log.xz"] {
+            assert_eq!(base(name).as_deref(), Some("access.log"), "{name}");
+        }
+        for name in ["access.log", "2026-11-01.log", "site-1.log", "u_ex261101.log", "", "-", ".1"] {
+            assert_eq!(base(name), None, "{name}");
+        }
     }
 
     #[test]
