@@ -25,6 +25,7 @@ use crate::report::Format;
 use crate::report::evidence::EvidenceError;
 use crate::report::model::Input;
 use crate::report::sink::{Sink, SinkError};
+use crate::report::skipped;
 use crate::rules::{RuleError, RuleSet};
 
 /// Why there is no report.
@@ -159,6 +160,10 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     }
     for notice in &found.notices {
         message::notice(&shown(notice));
+    }
+    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
+    for notice in skipped::notices(&inputs) {
+        message::notice(&notice);
     }
     for (number, notice) in &scan.notices {
         let path = String::from_utf8_lossy(&scan.texts[*number].path).into_owned();
