@@ -180,9 +180,25 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
             message::error(&format!("{}: {}", crate::report::sanitize::text(&input.path), shown(problem)));
         }
     }
-    if inputs.is_empty() {
-        any = true;
-        message::error("no access log was found; name the files themselves to have them read whatever they are");
-    }
     any
+}
+
+/// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
+pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
+    let is_unread = |input: &Input| input.lines > 0 && input.parsed == 0;
+    let files = found.sources.len();
+    let absent = match inputs {
+        // What was left out because it is old may be the logs, and a notice says so.
+        [] if found.left_out > 0 => return false,
+        [] if files == 0 => Some("no access log was found: there is no file in what was named".to_owned()),
+        [] if files == 1 => Some("the only file in what was named is no access log; name it to have it read whatever it is".to_owned()),
+        [] => Some(format!("none of the {files} files in what was named is an access log; name one to have it read whatever it is")),
+        inputs if inputs.iter().any(is_unread) && inputs.iter().all(|input| is_unread(input) || input.problem.is_some()) => None,
+        _ => return false,
+    };
+    if let Some(absent) = absent {
+        message::error(&absent);
+    }
+    message::hint("access_log in the output of 'nginx -T', or CustomLog in Apache's configuration, names the file to type, and its format");
+    true
 }

@@ -52,14 +52,16 @@ pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     of_suffix(between).filter(|_| usual)
 }
 
-/// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the shortest first.
+/// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the
+/// likeliest first.
 pub(super) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
-    let candidates = (1..name.len()).filter(|&at| b".-_".contains(&name[at])).flat_map(move |at| {
-        let stem = &name[..at];
-        let endings = plain.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &plain[at..]);
-        std::iter::once(stem.to_vec()).chain(endings.map(move |ending| [stem, ending].concat()))
-    });
+    let stems = || (1..name.len()).filter(|&at| b".-_".contains(&name[at]));
+    let endings = move |stem: usize| (stem + 1..plain.len()).filter(|&at| plain[at] == b'.').map(|at| &plain[at..]);
+    let within = stems().flat_map(move |at| endings(at).map(move |ending| [&name[..at], ending].concat()));
+    // Last what may have been packed and nothing else.
+    let stems = stems().filter(|&at| at < plain.len()).map(|at| name[..at].to_vec());
+    let candidates = stems.chain(within).chain([plain.to_vec()]);
     candidates.filter_map(move |base| rank(&base, name).map(|rank| (base, rank)))
 }
 

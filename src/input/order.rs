@@ -129,6 +129,7 @@ mod tests {
     fn rotated_files_alone_are_a_family_too() {
         assert_eq!(ordered(&["a.log.1", "a.log.2.gz", "a.log.11.gz"]), ["a.log.11.gz", "a.log.2.gz", "a.log.1"]);
         assert_eq!(ordered(&["a.log-2026-11-30", "a.log-2026-11-02"]), ["a.log-2026-11-02", "a.log-2026-11-30"]);
+        assert_eq!(ordered(&["a-20261102.log", "a-20261101.log.gz", "x"]), ["a-20261101.log.gz", "a-20261102.log", "x"]);
         assert_eq!(ordered(&["a.log.1.gz", "a.log.1", "a.log.2"]), ["a.log.2", "a.log.1", "a.log.1.gz"]);
     }
 
