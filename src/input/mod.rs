@@ -6,7 +6,6 @@
 
 pub mod chunk;
 pub mod ends;
-mod family;
 mod filesystem;
 pub mod find;
 mod gzip;

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::family::{Rank, base_of, bases, folder_of, rank};
 use super::find::{Kind, Source};
+use super::tail::family::{Rank, base_of, bases, folder_of, rank};
 
 /// A number behind a name that is larger names a port or a process, no rotation.
 const MOST_ROTATIONS: u32 = 999;

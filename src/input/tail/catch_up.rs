@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::begin::{Begin, begin};
+use super::family::Rank;
 use super::log::{Log, Role};
 use super::place::{Known, Leads, Past, Place, Surroundings};
 use super::probe::{Probe, head_of};
@@ -18,7 +19,6 @@ use super::sibling::Sibling;
 use super::stamp::Stamp;
 use super::text::Text;
 use super::{Notice, Piece, Tail};
-use crate::input::family::Rank;
 use crate::input::magic::{self, Packing};
 
 /// To a rotated file that nobody wrote to for so long nothing more comes.

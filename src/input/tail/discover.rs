@@ -9,9 +9,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::family::{base_of, bases, folder_of};
 use super::notice::Notice;
 use super::stamp::Stamp;
-use crate::input::family::{base_of, bases, folder_of};
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;
 use crate::source::SourceText;

@@ -12,9 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::discover::{Candidate, Discovery, base_among};
+use super::family::{base_of, folder_of, rank};
 use super::notice::Notice;
 use super::stamp::Id;
-use crate::input::family::{base_of, folder_of, rank};
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::{is_pattern, leads_to};
 use crate::source::SourceText;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::input::family::{Rank, rank};
+use super::family::{Rank, rank};
 
 /// What lies in one folder.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ mod begin;
 mod catch_up;
 mod discover;
 mod drain;
+pub(super) mod family;
 mod given;
 mod known;
 mod listing;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::begin::Begin;
+use super::family::{Rank, base_of, folder_of, rank};
 use super::known::is_cut;
 use super::listing::Listings;
 use super::log::{Log, Role};
@@ -22,7 +23,6 @@ use super::probe::open;
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
-use crate::input::family::{Rank, base_of, folder_of, rank};
 use crate::source::Checkpoint;
 
 /// A log that was quiet for so long rests.

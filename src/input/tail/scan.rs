@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::begin::before;
+use super::family::Rank;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings};
 use super::probe::{Probe, open};
@@ -19,7 +20,6 @@ use super::reader::Reader;
 use super::sibling::{Sibling, is_copy, resembles};
 use super::stamp::Id;
 use super::text::{Likeness, Text};
-use crate::input::family::Rank;
 use crate::input::magic::{self, Packing};
 use crate::source::HEAD;
 

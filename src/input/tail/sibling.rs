@@ -9,13 +9,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::family::Rank;
 use super::listing::Listings;
 use super::log::Log;
 use super::place::{Leads, Place};
 use super::probe::Probe;
 use super::stamp::Stamp;
 use super::text::Likeness;
-use crate::input::family::Rank;
 use crate::input::hole::read_full_at;
 use crate::source::TAIL;
 

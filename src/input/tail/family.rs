@@ -12,7 +12,7 @@ const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
 
 /// How old a rotated file is by its name: the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(in crate::input) enum Rank {
     /// A date or a time, as it is written.
     Date(Vec<u8>),
     /// A number that grows with every rotation.
@@ -21,7 +21,7 @@ pub(super) enum Rank {
 
 impl Rank {
     /// The number in the name, where it has one that grows with every rotation.
-    pub(super) fn index(&self) -> Option<u32> {
+    pub(in crate::input) fn index(&self) -> Option<u32> {
         match self {
             Self::Index(Reverse(index)) => Some(*index),
             Self::Date(_) => None,
@@ -35,7 +35,7 @@ impl Rank {
 }
 
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
-pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
+pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
     if plain == base {
         return (name != base).then_some(Rank::Index(Reverse(0)));
@@ -54,7 +54,7 @@ pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
 
 /// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the
 /// likeliest first.
-pub(super) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
+pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
     let stems = || (1..name.len()).filter(|&at| b".-_".contains(&name[at]));
     let endings = move |stem: usize| (stem + 1..plain.len()).filter(|&at| plain[at] == b'.').map(|at| &plain[at..]);
@@ -83,7 +83,7 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
 }
 
 /// The folder that a path lies in.
-pub(super) fn folder_of(path: &Path) -> PathBuf {
+pub(in crate::input) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
@@ -91,7 +91,7 @@ pub(super) fn folder_of(path: &Path) -> PathBuf {
 }
 
 /// The name of a path, without its folder.
-pub(super) fn base_of(path: &Path) -> Vec<u8> {
+pub(in crate::input) fn base_of(path: &Path) -> Vec<u8> {
     path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }
 
