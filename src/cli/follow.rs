@@ -173,7 +173,7 @@ impl FollowArgs {
         let Self { input, state, own, rules, shared, other } = self;
         let FollowInputArgs { paths, log_format, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
-        let input = InputArgs { paths, log_format, max_line };
+        let input = InputArgs { paths, log_format, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
         let shared = ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() };

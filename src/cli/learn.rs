@@ -76,12 +76,14 @@ pub struct LearnSharedArgs {
     /// By the log's own time. 90s, 30m, 24h, 7d and 2w count back from the start of the run; 2026-11-01 and
     /// 2026-11-01T08:00 are meant in the offset each line was written in; 2026-11-01T08:00:00+01:00 is the same instant
     /// for all lines. Lines without a time are kept and counted.
+    /// A log that was last written to more than 15 hours before is not read: no line of it is that late.
     #[arg(long, value_name = "TIME", help_heading = "What to report")]
     pub since: Option<When>,
 
     /// Look at lines before this time
     ///
     /// The time itself is excluded. Written as for --since.
+    /// Of a log and what it was rotated to, a file is not read that begins more than a day later.
     #[arg(long, value_name = "TIME", help_heading = "What to report")]
     pub until: Option<When>,
 

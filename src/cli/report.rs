@@ -191,7 +191,7 @@ impl ReportArgs {
         let Self { input, state, own, rules, shared, other } = self;
         let ReportInputArgs { paths, log_format, max_line } = input;
         let ReportSharedArgs { min_severity, app, allow, outcome, threads, quiet } = shared;
-        let input = InputArgs { paths, log_format, max_line };
+        let input = InputArgs { paths, log_format, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, ..SelectionArgs::default() };
         let output = OutputArgs { quiet, ..OutputArgs::default() };
         let performance = PerformanceArgs { threads, ..PerformanceArgs::default() };

@@ -66,6 +66,14 @@ pub struct InputArgs {
     /// In bytes; K, M and G are powers of 1024. Longer lines are counted as oversized and not held in memory.
     #[arg(long, value_name = "BYTES")]
     pub max_line: Option<Size>,
+
+    /// Leave out files that were last written to before this: 2d, 36h, 2026-11-01
+    ///
+    /// By the time of a file's last change, and whatever its lines say; --since goes by the lines. An age counts back from
+    /// the start of the run; 2026-11-01 and 2026-11-01T08:00 are meant in the time zone of this system. How many files were
+    /// left out is said on standard error.
+    #[arg(long, value_name = "TIME")]
+    pub newer_than: Option<When>,
 }
 
 /// Which rules.
@@ -137,12 +145,14 @@ pub struct SelectionArgs {
     /// By the log's own time. 90s, 30m, 24h, 7d and 2w count back from the start of the run; 2026-11-01 and
     /// 2026-11-01T08:00 are meant in the offset each line was written in; 2026-11-01T08:00:00+01:00 is the same instant
     /// for all lines. Lines without a time are kept and counted.
+    /// A log that was last written to more than 15 hours before is not read: no line of it is that late.
     #[arg(long, value_name = "TIME")]
     pub since: Option<When>,
 
     /// Look at lines before this time
     ///
     /// The time itself is excluded. Written as for --since.
+    /// Of a log and what it was rotated to, a file is not read that begins more than a day later.
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
 
@@ -273,6 +283,7 @@ impl InputArgs {
             paths: first(self.paths, below.paths),
             log_format: self.log_format.or(below.log_format),
             max_line: self.max_line.or(below.max_line),
+            newer_than: self.newer_than.or(below.newer_than),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_notices, tell_problems};
+use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems};
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
 use crate::engine::Scope;
@@ -62,7 +62,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     drop_passed_over(&mut proposals.inputs, &scan);
     proposals.without_time = scan.without_time;
     tell_notices(scan_settings, &scan, &found);
-    let problems = tell_problems(&proposals.inputs);
+    let problems = tell_problems(&proposals.inputs) | tell_absence(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
     Ok(if problems { Exit::Damaged } else { Exit::Success })
 }

@@ -17,12 +17,15 @@ use super::{Exit, Settings, message, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
+use crate::input::newer::leave_out_older;
+use crate::input::order::by_age;
 use crate::merge::MergeError;
 use crate::pipeline::{self, Job, Scan};
 use crate::report::Format;
 use crate::report::evidence::EvidenceError;
 use crate::report::model::Input;
 use crate::report::sink::{Sink, SinkError};
+use crate::report::skipped;
 use crate::rules::{RuleError, RuleSet};
 
 /// Why there is no report.
@@ -89,14 +92,18 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
-/// What is to be read; standard input where nothing was named.
+/// What is to be read, in its order; standard input where nothing was named.
 pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
-    let found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
-    match found.no_match.first() {
-        Some(pattern) => Err(Failure::NoMatch(pattern.clone())),
-        None => Ok(found),
+    let mut found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
+    if let Some(pattern) = found.no_match.first() {
+        return Err(Failure::NoMatch(pattern.clone()));
     }
+    if let Some(newer) = &settings.newer_than {
+        leave_out_older(&mut found, newer);
+    }
+    by_age(&mut found.sources);
+    Ok(found)
 }
 
 /// Where something is written to, which may be none of the inputs.
@@ -154,6 +161,10 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     for notice in &found.notices {
         message::notice(&shown(notice));
     }
+    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
+    for notice in skipped::notices(&inputs) {
+        message::notice(&notice);
+    }
     for (number, notice) in &scan.notices {
         let path = String::from_utf8_lossy(&scan.texts[*number].path).into_owned();
         message::notice(&format!("{}: {}", shown(&path), shown(notice)));
@@ -169,9 +180,25 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
             message::error(&format!("{}: {}", crate::report::sanitize::text(&input.path), shown(problem)));
         }
     }
-    if inputs.is_empty() {
-        any = true;
-        message::error("no access log was found; name the files themselves to have them read whatever they are");
-    }
     any
+}
+
+/// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
+pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
+    let is_unread = |input: &Input| input.lines > 0 && input.parsed == 0;
+    let files = found.sources.len();
+    let absent = match inputs {
+        // What was left out because it is old may be the logs, and a notice says so.
+        [] if found.left_out > 0 => return false,
+        [] if files == 0 => Some("no access log was found: there is no file in what was named".to_owned()),
+        [] if files == 1 => Some("the only file in what was named is no access log; name it to have it read whatever it is".to_owned()),
+        [] => Some(format!("none of the {files} files in what was named is an access log; name one to have it read whatever it is")),
+        inputs if inputs.iter().any(is_unread) && inputs.iter().all(|input| is_unread(input) || input.problem.is_some()) => None,
+        _ => return false,
+    };
+    if let Some(absent) = absent {
+        message::error(&absent);
+    }
+    message::hint("access_log in the output of 'nginx -T', or CustomLog in Apache's configuration, names the file to type, and its format");
+    true
 }

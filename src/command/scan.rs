@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_notices, tell_problems};
+use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems};
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, statistics};
 use crate::engine::Scope;
@@ -63,7 +63,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&approximate::sentence(bound));
     }
-    let problems = tell_problems(&report.inputs);
+    let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
     let severity = report.totals.severity;
     let times = statistics::Times { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));

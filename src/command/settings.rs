@@ -9,6 +9,7 @@ use crate::archive::Keep;
 use crate::finding::Severity;
 use crate::format::LogFormat;
 use crate::input::Mmap;
+use crate::input::newer::Newer;
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
 use crate::rules::RuleChoice;
@@ -19,6 +20,8 @@ use crate::time::{Bound, Cut};
 pub struct Settings {
     /// Files, folders, globs and `-`; empty for standard input.
     pub paths: Vec<PathBuf>,
+    /// Files that were last written to before this are left out.
+    pub newer_than: Option<Newer>,
     /// What to print.
     pub format: Format,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.

@@ -6,12 +6,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::value::Spelled;
 use crate::time::Bound;
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A time as it was typed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -36,6 +39,21 @@ impl When {
             Point::Fixed(bound) => bound,
             Point::Ago(seconds) => Bound::Instant(now.saturating_sub(seconds)),
         }
+    }
+}
+
+impl When {
+    /// The instant, in seconds since 1970-01-01T00:00:00Z, for what has a time but no offset of its own: a time without an
+    /// offset is meant in `zone`, or in UTC. Of a time that comes twice there the first is meant.
+    #[must_use]
+    pub fn instant(&self, now: i64, zone: Option<&TimeZone>) -> i64 {
+        let local = match self.bound(now) {
+            Bound::Instant(seconds) => return seconds,
+            Bound::Local(seconds) => seconds,
+        };
+        let there = EPOCH.checked_add(SignedDuration::from_secs(local)).ok();
+        let instant = zone.zip(there).and_then(|(zone, there)| zone.to_ambiguous_timestamp(there).compatible().ok());
+        instant.map_or(local, Timestamp::as_second)
     }
 }
 
@@ -91,7 +109,7 @@ fn fixed(text: &str) -> Option<Point> {
     if text.get(10..).is_none_or(|rest| rest.contains(['+', '-', 'Z', 'z', '['])) {
         return None;
     }
-    let since_epoch = text.parse::<DateTime>().ok()?.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0));
+    let since_epoch = text.parse::<DateTime>().ok()?.duration_since(EPOCH);
     let up = i64::from(since_epoch.subsec_nanos() > 0);
     Some(Point::Fixed(Bound::Local(since_epoch.as_secs() + up)))
 }
@@ -139,6 +157,19 @@ mod tests {
     fn ages_count_back_from_the_start_of_the_run() {
         for (text, seconds) in [("90s", 90), ("30m", 1_800), ("24h", 86_400), ("7d", 604_800), ("2w", 1_209_600), ("0s", 0)] {
             assert_eq!(bound(text), Some(Bound::Instant(NOW - seconds)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_no_offset_so_a_date_is_that_of_the_system() {
+        let berlin = TimeZone::get("Europe/Berlin").unwrap();
+        let instant = |text: &str, zone| text.parse::<When>().unwrap().instant(NOW, zone);
+        assert_eq!(instant("2026-11-01", Some(&berlin)), FIRST - 3_600);
+        assert_eq!(instant("2026-11-01", None), FIRST);
+        // Clocks are put back from 3 to 2 at 01:00 UTC, a week before.
+        assert_eq!(instant("2026-10-25T02:30", Some(&berlin)), FIRST - 7 * 86_400 + 1_800);
+        for (text, seconds) in [("2d", NOW - 172_800), ("2026-11-01T08:00:00+01:00", FIRST + 7 * 3_600)] {
+            assert_eq!(instant(text, Some(&berlin)), seconds, "{text}");
         }
     }
 

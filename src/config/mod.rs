@@ -27,6 +27,7 @@ use crate::command::{
     DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
 };
 use crate::finding::Severity;
+use crate::input::newer::Newer;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
 use crate::rules::RuleChoice;
@@ -168,8 +169,10 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
     let ScanArgs { input, rules, selection, output, performance, other: _ } = asked;
+    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
     Ok(Settings {
         paths: input.paths,
+        newer_than: input.newer_than.map(newer),
         format: output.format.unwrap_or_default(),
         by: output.by,
         output: output.output.filter(|path| path != Path::new("-")),

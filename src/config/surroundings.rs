@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::tz::TimeZone;
 use rustix::fs::{FileType, fstat};
 
 use super::environment::PREFIX;
@@ -19,6 +20,8 @@ pub struct Surroundings {
     pub now: i64,
     /// Whether something is piped in.
     pub stdin_is_given: bool,
+    /// The time zone of the system; `None` where it has none, which is UTC.
+    pub zone: Option<TimeZone>,
 }
 
 impl Surroundings {
@@ -30,7 +33,7 @@ impl Surroundings {
         variables.sort();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
-        Self { variables, now, stdin_is_given: stdin_is_given() }
+        Self { variables, now, stdin_is_given: stdin_is_given(), zone: TimeZone::try_system().ok() }
     }
 }
 

@@ -21,7 +21,7 @@ fn flags(args: &[&str]) -> ScanArgs {
 
 fn here(variables: &[(&str, &str)]) -> Surroundings {
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect();
-    Surroundings { variables, now: NOW, stdin_is_given: true }
+    Surroundings { variables, now: NOW, stdin_is_given: true, zone: None }
 }
 
 fn asked(args: &[&str], variables: &[(&str, &str)], file: &str) -> Settings {
@@ -54,6 +54,7 @@ fn sample(name: &str) -> &'static str {
         "paths" | "rules" | "output" | "config" | "app" | "allow" => "x",
         "log-format" => "common",
         "max-line" => "512K",
+        "newer-than" => "2d",
         "disable" | "only" => "a/b",
         "severity" => "a/b=high",
         "min-severity" | "fail-on" => "critical",

@@ -48,6 +48,8 @@ pub struct Found {
     pub problems: Vec<Problem>,
     /// Globs that match nothing.
     pub no_match: Vec<PathBuf>,
+    /// Files left out because they are older than was asked for.
+    pub left_out: usize,
 }
 
 /// A path that cannot be read.

@@ -5,6 +5,7 @@
 //! [`read::read`] reads one of it.
 
 pub mod chunk;
+pub mod ends;
 mod filesystem;
 pub mod find;
 mod hole;
@@ -12,6 +13,8 @@ mod lines;
 mod magic;
 mod map;
 mod mapped;
+pub mod newer;
+pub mod order;
 mod packed;
 mod pause;
 mod peek;

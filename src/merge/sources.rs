@@ -63,6 +63,8 @@ fn add(sum: &mut Input, other: &Input) {
     sum.requests += other.requests;
     let times = |input: &Input| input.first_time.zip(input.last_time);
     (sum.first_time, sum.last_time) = span(times(sum), times(other)).unzip();
+    // What one of them read was read.
+    sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();
     let problems: Vec<&str> = problems.into_iter().collect();
     sum.problem = (!problems.is_empty()).then(|| problems.join(ALSO));

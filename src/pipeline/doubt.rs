@@ -23,7 +23,9 @@ pub(super) fn is_foreign(path: &[u8], first_line: &[u8]) -> bool {
 /// Whether a file of a folder is meant to be a log, going by its name.
 fn has_log_name(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-    [&b"log"[..], b"access"].iter().any(|word| memchr::memmem::find(&name, word).is_some())
+    // Neither `logo.png` nor `login.html`.
+    let is_word = |at: usize| name.get(at + 3).is_none_or(|next| *next == b's' || !next.is_ascii_alphabetic());
+    memchr::memmem::find(&name, b"access").is_some() || memchr::memmem::find_iter(&name, b"log").any(is_word)
 }
 
 /// Whether a line parses.

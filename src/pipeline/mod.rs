@@ -8,6 +8,7 @@ mod doubt;
 pub mod follow;
 pub mod increment;
 mod one_input;
+mod outside;
 mod spool;
 mod worker;
 
@@ -22,7 +23,8 @@ use crate::report::model::Input;
 use crate::rules::RuleSet;
 use crate::source::SourceText;
 use crate::tally::{Budget, Tally};
-use one_input::OneInput;
+use one_input::{Done, OneInput};
+use outside::Outside;
 pub use spool::Spool;
 use worker::Workers;
 
@@ -73,7 +75,11 @@ pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = Workers::new(rayon::current_num_threads(), budget);
     let spool = job.keep_lines.then(Spool::default);
-    let read = |(number, source)| OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read();
+    let outside = Outside::of(sources, job.scope);
+    let read = |(number, source)| match outside.skips(number, source) {
+        Some(skipped) => Done::skipped(source, skipped, job.progress),
+        None => OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+    };
     let done: Vec<_> = sources.par_iter().enumerate().with_max_len(1).map(read).collect();
     let mut scan = Scan { tally: workers.into_tally(), ..Scan::default() };
     for (number, one) in done.into_iter().enumerate() {

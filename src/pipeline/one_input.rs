@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Job;
 use super::account::Account;
@@ -14,7 +15,7 @@ use crate::format::LogFormat;
 use crate::input::chunk::{Body, Chunk, Reading};
 use crate::input::find::Source;
 use crate::input::read::{self, Unread};
-use crate::report::model::Input;
+use crate::report::model::{Input, Skipped};
 use crate::source::SourceText;
 use crate::tally::Place;
 
@@ -57,6 +58,16 @@ struct Judged<'w> {
     findings: Findings,
     first_line: Vec<u8>,
     underway: Option<Underway<'w>>,
+}
+
+impl Done {
+    /// Of an input that is not read.
+    pub(super) fn skipped(source: &Source, why: Skipped, progress: &AtomicU64) -> Self {
+        progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
+        let path = source.path.as_os_str().as_bytes().to_vec();
+        let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
+        Self { text: SourceText::new(path, 0, Vec::new()), input: Some(input), notices: Vec::new(), without_time: 0, stopped: false }
+    }
 }
 
 impl<'a> OneInput<'a> {

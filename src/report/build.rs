@@ -204,10 +204,15 @@ fn catch_alls<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<
     found
 }
 
-/// A site as a reader knows it: its host, or the input where hosts are not logged.
+/// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
 pub(super) fn site_name<'a>(material: &Material<'a>, site: Scope<'a>) -> &'a [u8] {
     match site {
         Scope::Host(host) => host,
-        Scope::Input(input) => &material.texts[input as usize].path,
+        Scope::Input(input) => {
+            let text = &material.texts[input as usize];
+            let home = text.home();
+            let log = material.texts.iter().find(|other| other.path == home.1 && other.home() == home);
+            &log.unwrap_or(text).path
+        }
     }
 }

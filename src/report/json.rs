@@ -18,7 +18,7 @@ use super::blocks::Block;
 use super::evidence::Told;
 use super::facts::{self, first};
 use super::mask::shown;
-use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Totals};
+use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Skipped, Totals};
 use super::sanitize::text;
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -96,6 +96,8 @@ struct InputObject<'a> {
     first_time: Option<String>,
     last_time: Option<String>,
     problem: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skipped_whole: Option<Skipped>,
 }
 
 fn input(input: &Input) -> InputObject<'_> {
@@ -115,6 +117,7 @@ fn input(input: &Input) -> InputObject<'_> {
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
         problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        skipped_whole: input.skipped_whole,
     }
 }
 

@@ -26,6 +26,7 @@ pub mod proposals;
 mod rows;
 pub mod sanitize;
 pub mod sink;
+pub mod skipped;
 pub mod status;
 mod style;
 pub mod summary;

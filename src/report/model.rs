@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::blocks::Block;
 use super::evidence::Basis;
 use crate::client::Client;
@@ -92,6 +94,18 @@ pub struct Input {
     pub last_time: Option<LogTime>,
     /// What was wrong with it: damaged, unreadable, not a log. `None` where all is well.
     pub problem: Option<String>,
+    /// Why it was skipped as a whole, its lines not even counted; `None` where it was read.
+    pub skipped_whole: Option<Skipped>,
+}
+
+/// Why a log was not read: as a whole it lies outside the time that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skipped {
+    /// It was last written to before `--since`.
+    BeforeSince,
+    /// It begins after `--until`.
+    AfterUntil,
 }
 
 /// Sums over all inputs, and distinct counts over all hits.

@@ -7,6 +7,7 @@ mod addresses;
 mod budget;
 mod cases;
 mod changing;
+mod choice;
 mod content;
 mod context;
 mod detection;

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::family::{base_of, folder_of, is_packed_by_name, rank, unpacked_name};
+use super::family::{base_of, bases, folder_of, is_packed_by_name};
 use super::notice::Notice;
 use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
@@ -166,15 +166,6 @@ fn unpacked(path: &Path) -> PathBuf {
 
 /// Which of these logs was rotated to this file, by their names.
 pub(super) fn base_among(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf> {
-    let (folder, name) = (path.parent().unwrap_or(Path::new("")), base_of(path));
-    let base = |base: &[u8]| {
-        let log = folder.join(OsStr::from_bytes(base));
-        (rank(base, &name).is_some() && among.contains(log.as_path())).then_some(log)
-    };
-    let plain = unpacked_name(&name);
-    let endings = || plain.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &plain[at..]);
-    (1..name.len()).filter(|&at| b".-_".contains(&name[at])).find_map(|at| {
-        let stem = &name[..at];
-        base(stem).or_else(|| endings().find_map(|ending| base(&[stem, ending].concat())))
-    })
+    let folder = path.parent().unwrap_or(Path::new(""));
+    bases(&base_of(path)).map(|(base, _)| folder.join(OsStr::from_bytes(&base))).find(|log| among.contains(log.as_path()))
 }

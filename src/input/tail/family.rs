@@ -12,7 +12,7 @@ const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
 
 /// How old a rotated file is by its name: the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(in crate::input) enum Rank {
     /// A date or a time, as it is written.
     Date(Vec<u8>),
     /// A number that grows with every rotation.
@@ -21,7 +21,7 @@ pub(super) enum Rank {
 
 impl Rank {
     /// The number in the name, where it has one that grows with every rotation.
-    pub(super) fn index(&self) -> Option<u32> {
+    pub(in crate::input) fn index(&self) -> Option<u32> {
         match self {
             Self::Index(Reverse(index)) => Some(*index),
             Self::Date(_) => None,
@@ -35,7 +35,7 @@ impl Rank {
 }
 
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
-pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
+pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     let plain = unpacked_name(name);
     if plain == base {
         return (name != base).then_some(Rank::Index(Reverse(0)));
@@ -50,6 +50,19 @@ pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     let digits = between.iter().filter(|byte| byte.is_ascii_digit()).count();
     let usual = digits >= 6 || digits <= 3 && between.starts_with(b".");
     of_suffix(between).filter(|_| usual)
+}
+
+/// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the
+/// likeliest first.
+pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
+    let plain = unpacked_name(name);
+    let stems = || (1..name.len()).filter(|&at| b".-_".contains(&name[at]));
+    let endings = move |stem: usize| (stem + 1..plain.len()).filter(|&at| plain[at] == b'.').map(|at| &plain[at..]);
+    let within = stems().flat_map(move |at| endings(at).map(move |ending| [&name[..at], ending].concat()));
+    // Last what may have been packed and nothing else.
+    let stems = stems().filter(|&at| at < plain.len()).map(|at| name[..at].to_vec());
+    let candidates = stems.chain(within).chain([plain.to_vec()]);
+    candidates.filter_map(move |base| rank(&base, name).map(|rank| (base, rank)))
 }
 
 /// The rank that `.1`, `-20261101` or `.old` gives.
@@ -81,7 +94,7 @@ pub(super) fn is_packed_by_name(path: &Path) -> bool {
 }
 
 /// The folder that a path lies in.
-pub(super) fn folder_of(path: &Path) -> PathBuf {
+pub(in crate::input) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
@@ -89,7 +102,7 @@ pub(super) fn folder_of(path: &Path) -> PathBuf {
 }
 
 /// The name of a path, without its folder.
-pub(super) fn base_of(path: &Path) -> Vec<u8> {
+pub(in crate::input) fn base_of(path: &Path) -> Vec<u8> {
     path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }
 
@@ -125,6 +138,17 @@ mod tests {
             assert_eq!(rank(b"access.log", name.as_bytes()), None, "{name}");
         }
         assert_eq!(rank(b".log", b"access.log"), None);
+    }
+
+    #[test]
+    fn a_name_tells_the_log_it_was_rotated_from() {
+        let base = |name: &str| bases(name.as_bytes()).next().map(|(base, _)| String::from_utf8(base).unwrap());
+        for name in ["access.log.1", "access.log.2.gz", "access.log-2026-11-01", "access-20261101.log", "access-20261101.log.xz"] {
+            assert_eq!(base(name).as_deref(), Some("access.log"), "{name}");
+        }
+        for name in ["access.log", "2026-11-01.log", "site-1.log", "u_ex261101.log", "", "-", ".1"] {
+            assert_eq!(base(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod catch_up;
 mod claim;
 mod discover;
 mod drain;
-mod family;
+pub(super) mod family;
 mod given;
 mod known;
 mod listing;

@@ -113,6 +113,7 @@ impl<'r> Rebuild<'r> {
             first_time,
             last_time,
             problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+            skipped_whole: row.skipped_whole,
         });
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde::ser::SerializeTuple;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::finding::Severity;
+use crate::report::model::Skipped;
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -51,6 +52,8 @@ pub(super) struct InputRow<'a> {
     pub(super) requests: u64,
     pub(super) times: Option<TimesRow>,
     pub(super) problem: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) skipped_whole: Option<Skipped>,
 }
 
 /// A client, all its requests, and those that are allowed.

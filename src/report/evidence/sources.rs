@@ -67,6 +67,7 @@ fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
         problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        skipped_whole: input.skipped_whole,
     }
 }
 
@@ -85,5 +86,6 @@ fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a
         requests: 0,
         times: None,
         problem: None::<Cow<'_, str>>,
+        skipped_whole: None,
     }
 }

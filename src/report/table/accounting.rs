@@ -11,6 +11,7 @@ use super::number::{counted, grouped, seconds, size};
 use crate::report::approximate::sentence;
 use crate::report::model::{Input, Report};
 use crate::report::sanitize::text;
+use crate::report::skipped;
 use crate::report::style::{BOLD, DIM, WARNING};
 
 /// A line of the table: an input, or the sum of all.
@@ -31,6 +32,9 @@ pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &
     if report.totals.without_time > 0 {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+    }
+    if let Some(sentence) = skipped::sentence(&report.inputs) {
+        page.note(&sentence, out)?;
     }
     if let Some(bound) = &report.approximate {
         page.note(&sentence(bound), out)?;
@@ -72,7 +76,11 @@ fn grid<'g>(lines: &'g [Line<'g>]) -> Grid<'g, Line<'g>> {
         grid = grid.column(column, cell);
     }
     grid.column(Column::number("hits").rank(5), |line| number(line.input.hits, line.is_sum))
-        .column(Column::text("format").rank(6), |line| Cell::new(line.input.format.unwrap_or_default()).styled(DIM))
+        .column(Column::text("format").rank(6), |line| Cell::new(format(line.input)).styled(DIM))
+}
+
+fn format(input: &Input) -> &'static str {
+    input.format.unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
 }
 
 fn number(n: u64, is_sum: bool) -> Cell {

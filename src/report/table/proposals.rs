@@ -9,6 +9,7 @@ use super::{Page, WIDTH, minute};
 use crate::report::facts::first;
 use crate::report::proposals::{Proposal, Proposals};
 use crate::report::sanitize::text;
+use crate::report::skipped;
 use crate::report::{TABLE_ROWS, View};
 
 /// A proposal and its place in the list.
@@ -67,6 +68,9 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> 
     if proposals.without_time > 0 {
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
         page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+    }
+    if let Some(sentence) = skipped::sentence(&proposals.inputs) {
+        page.note(&sentence, out)?;
     }
     if !proposals.proposals.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; --rules FILE has a scan use them.", out)?;

@@ -1,0 +1,104 @@
+//! Looks at the first lines of a file's text, packed or not, and at the last ones of a file that is not packed.
+//!
+//! A glance, to decide whether and how a file is read: what it holds is never counted. Nothing is said of a file that cannot be
+//! looked at: reading it will say what is wrong.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use memchr::{memchr, memrchr};
+
+use super::magic::{self, HEAD};
+use super::packed::Unpack;
+
+/// The ends of a text, in whole lines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// The first lines.
+    pub first: Vec<u8>,
+    /// The last lines; empty where the first ones are all, and of a packed text.
+    pub last: Vec<u8>,
+}
+
+/// The lines in the first and in the last `most` bytes of the text of a regular file; `None` where it cannot be read.
+#[must_use]
+pub fn ends(path: &Path, most: usize) -> Option<Ends> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+    let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut head = vec![0; HEAD];
+    let read = file.read_at(&mut head, 0).ok()?;
+    match magic::packing(&head[..read]) {
+        Ok(None) => Some(Ends { first: start(&file, most)?, last: end(&file, len, most) }),
+        Ok(Some(packing)) => Some(Ends { first: start(Unpack::new(BufReader::new(&file), packing), most)?, last: Vec::new() }),
+        Err(_) => None,
+    }
+}
+
+/// The lines in the first `most` bytes; those before the damage where there is some.
+fn start(text: impl Read, most: usize) -> Option<Vec<u8>> {
+    let mut lines = Vec::new();
+    let read = text.take(most as u64).read_to_end(&mut lines);
+    if lines.len() == most || read.is_err() {
+        lines.truncate(memrchr(b'\n', &lines)? + 1);
+    }
+    Some(lines)
+}
+
+/// The lines in the last `most` bytes, of a file that has more than those.
+fn end(file: &File, len: u64, most: usize) -> Vec<u8> {
+    let mut lines = vec![0; most];
+    let read = len.checked_sub(most as u64).filter(|at| *at > 0).and_then(|at| file.read_at(&mut lines, at).ok());
+    lines.truncate(read.unwrap_or(0));
+    let first = memchr(b'\n', &lines).map_or(lines.len(), |newline| newline + 1);
+    lines.split_off(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn of(bytes: &[u8], most: usize) -> Option<(String, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, bytes).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        ends(&path, most).map(|ends| (text(ends.first), text(ends.last)))
+    }
+
+    fn both(first: &str, last: &str) -> (String, String) {
+        (first.to_owned(), last.to_owned())
+    }
+
+    #[test]
+    fn whole_lines_of_either_end() {
+        let text = b"one\ntwo\nthree\nfour";
+        assert_eq!(of(text, 100), Some(both("one\ntwo\nthree\nfour", "")));
+        assert_eq!(of(text, 7), Some(both("one\n", "four")));
+        assert_eq!(of(text, 12), Some(both("one\ntwo\n", "three\nfour")));
+        assert_eq!(of(text, 14), Some(both("one\ntwo\nthree\n", "three\nfour")));
+        assert_eq!(of(text, 2), None);
+        assert_eq!(of(b"", 100), Some(both("", "")));
+    }
+
+    #[test]
+    fn a_packed_text_has_a_beginning_only() {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(b"one\ntwo\nthree\n").unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(of(&packed, 9), Some(both("one\ntwo\n", "")));
+        assert_eq!(of(&packed, 100), Some(both("one\ntwo\nthree\n", "")));
+        assert_eq!(of(&packed[..8], 100), None);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_looked_at() {
+        assert_eq!(ends(Path::new("/dev/null"), 100), None);
+        assert_eq!(ends(Path::new("/nonexistent"), 100), None);
+        assert_eq!(ends(Path::new("/"), 100), None);
+    }
+}

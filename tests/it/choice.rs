@@ -1,0 +1,301 @@
+//! Which files are read, in which order, and which are not: rotated families, `--newer-than`, and logs that lie outside
+//! `--since` and `--until` as a whole.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::laws::gzip;
+use crate::rig::{Rig, Run, finish, line};
+
+/// 2026-11-01T00:00:00Z.
+const FIRST: u64 = 1_793_491_200;
+const DAY: u64 = 86_400;
+
+/// A probe at noon of a day of November.
+fn probe(day: u64) -> String {
+    line(&format!("192.0.2.{day}"), "GET /.git/config HTTP/1.1", 404)
+        .replace("02/Nov/2026:08:01:00", &format!("{day:02}/Nov/2026:12:00:00"))
+}
+
+fn set_modified(rig: &Rig, name: &str, time: SystemTime) {
+    File::open(rig.path(name)).unwrap().set_modified(time).unwrap();
+}
+
+/// The end of a day of November.
+fn end_of(day: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(FIRST + day * DAY)
+}
+
+/// A log of four days and what it was rotated to, each written to until the end of its day: the 20th, the 18th, the 10th
+/// and the 5th.
+fn rotated() -> Rig {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("logs")).unwrap();
+    for (name, day) in [("access.log", 20), ("access.log.1", 18), ("access.log.2.gz", 10), ("access.log.10.gz", 5)] {
+        let text = probe(day).repeat(3);
+        let packed = name.ends_with("gz");
+        rig.file(format!("logs/{name}"), if packed { gzip(text.as_bytes()) } else { text.into_bytes() });
+        set_modified(&rig, &format!("logs/{name}"), end_of(day));
+    }
+    rig
+}
+
+/// Inputs and why they were skipped.
+type Skipped = &'static [(&'static str, &'static str)];
+
+fn inputs(report: &Value) -> Vec<&str> {
+    report["inputs"].as_array().unwrap().iter().map(|input| input["path"].as_str().unwrap()).collect()
+}
+
+/// Which inputs were skipped, and why.
+fn skipped(report: &Value) -> Vec<(&str, &str)> {
+    let inputs = report["inputs"].as_array().unwrap().iter();
+    inputs.filter_map(|input| Some((input["path"].as_str()?.trim_start_matches("logs/"), input["skipped_whole"].as_str()?))).collect()
+}
+
+#[test]
+fn a_rotated_family_is_read_from_the_oldest_on() {
+    let rig = rotated();
+    rig.file("logs/api.log", probe(1));
+    let oldest_first = ["access.log.10.gz", "access.log.2.gz", "access.log.1", "access.log", "api.log"].map(|name| format!("logs/{name}"));
+    let shell = ["logs/access.log", "logs/access.log.1", "logs/access.log.10.gz", "logs/access.log.2.gz", "logs/api.log"];
+    for args in [&["logs"][..], &["logs/*"], &shell, &["logs/access.log.2.gz", "logs"]] {
+        let (run, report) = rig.json(args);
+        assert_eq!((run.code, inputs(&report)), (0, oldest_first.each_ref().map(String::as_str).to_vec()), "{args:?}: {}", run.stderr);
+    }
+    let hits = rig.run(["scan", "-f", "ndjson", "logs"]);
+    let days: Vec<_> = hits.objects().iter().map(|hit| hit["time"].as_str().unwrap()[8..10].to_owned()).collect();
+    assert_eq!(days, ["05", "05", "05", "10", "10", "10", "18", "18", "18", "20", "20", "20", "01"]);
+    for threads in ["1", "4"] {
+        assert_eq!(rig.run(["scan", "-f", "ndjson", "-j", threads, "logs"]).stdout, hits.stdout);
+    }
+}
+
+#[test]
+fn dates_in_names_are_in_order_with_the_log_behind_them() {
+    let rig = Rig::new();
+    for name in ["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log", "b.log.1"] {
+        rig.file(name, probe(2));
+    }
+    let (_, report) = rig.json(["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log"]);
+    assert_eq!(inputs(&report), ["access.log-20261101.gz", "access.log-20261102", "access-20261103.log", "access.log"]);
+    let (_, report) = rig.json(["access.log", "b.log.1", "access.log-20261102", "access.log-20261101.gz"]);
+    assert_eq!(inputs(&report), ["access.log-20261101.gz", "access.log-20261102", "access.log", "b.log.1"]);
+}
+
+#[test]
+fn older_files_are_left_out_counted_and_named() {
+    let rig = rotated();
+    for (name, days) in [("access.log", 0), ("access.log.1", 1), ("access.log.2.gz", 3), ("access.log.10.gz", 9)] {
+        set_modified(&rig, &format!("logs/{name}"), SystemTime::now() - Duration::from_secs(days * DAY));
+    }
+    let all = ["logs/access.log", "logs/access.log.1", "logs/access.log.2.gz", "logs/access.log.10.gz"];
+    for paths in [&["logs"][..], &all] {
+        let (run, report) = rig.json([&["--newer-than", "2d"], paths].concat());
+        assert_eq!((run.code, inputs(&report)), (0, vec!["logs/access.log.1", "logs/access.log"]));
+        assert!(run.stderr.contains("note: 2 files older than 2d left out: logs/access.log."), "{}", run.stderr);
+    }
+    assert_eq!(rig.run(["scan", "-q", "--newer-than", "36h", "logs"]).stderr, "");
+    let run = finish(rig.command(["scan", "-f", "json", "logs"]).env("PROBEWATCH_NEWER_THAN", "100h"));
+    assert_eq!(inputs(&run.json()).len(), 3);
+    rig.file("own.toml", "newer-than = 2026-11-01\n");
+    set_modified(&rig, "logs/access.log.1", UNIX_EPOCH + Duration::from_secs(FIRST - 2 * DAY));
+    let run = rig.run(["learn", "--config", "own.toml", "logs/access.log.1"]);
+    assert!(run.stderr.contains("1 file older than 2026-11-01 left out: logs/access.log.1; nothing else"), "{}", run.stderr);
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn where_all_are_left_out_there_is_nothing_to_look_at_and_nothing_wrong() {
+    let rig = rotated();
+    let (run, report) = rig.json(["--newer-than", "2099-01-01", "logs"]);
+    assert_eq!((run.code, inputs(&report).len()), (0, 0));
+    assert!(run.stderr.starts_with("note: 4 files older than 2099-01-01 left out: "), "{}", run.stderr);
+    assert!(run.stderr.contains(" and 1 more; nothing else was found: ") && !run.stderr.contains("error"), "{}", run.stderr);
+    let run = rig.run(["scan", "--newer-than", "last week", "logs"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--newer-than") && run.stderr.contains("24h"), "{}", run.stderr);
+}
+
+#[test]
+fn standard_input_and_pipes_have_no_age() {
+    let rig = Rig::new();
+    let run = rig.run_with_stdin(["scan", "-f", "json", "--newer-than", "2099-01-01", "-"], probe(2).as_bytes());
+    assert_eq!(run.json()["totals"]["lines"], 1);
+}
+
+/// The rows of a report: what was found, whatever was read for it.
+fn rows(report: &Value) -> Vec<&Value> {
+    ["pairs", "clients", "paths", "rules", "answered"].iter().map(|rows| &report[rows]).collect()
+}
+
+#[test]
+fn what_lies_outside_the_time_as_a_whole_is_skipped_and_nothing_is_missed() {
+    const BEFORE: &str = "before_since";
+    const AFTER: &str = "after_until";
+    let (rig, copied) = (rotated(), rotated());
+    for name in ["access.log", "access.log.1", "access.log.2.gz", "access.log.10.gz"] {
+        // Nothing but the ends of a copied log can tell, and a family of one is read.
+        set_modified(&copied, &format!("logs/{name}"), end_of(25));
+        fs::create_dir(copied.path(format!("logs/{name}.d"))).unwrap();
+        fs::rename(copied.path(format!("logs/{name}")), copied.path(format!("logs/{name}.d/{name}"))).unwrap();
+    }
+    let cases: [(&[&str], Skipped); 6] = [
+        (&["--since", "2026-11-12"], &[("access.log.10.gz", BEFORE), ("access.log.2.gz", BEFORE)]),
+        (&["--since", "2026-11-11T15:00:00Z"], &[("access.log.10.gz", BEFORE)]),
+        (&["--until", "2026-11-17"], &[("access.log.1", AFTER), ("access.log", AFTER)]),
+        (&["--until", "2026-11-18T06:00:00Z"], &[("access.log", AFTER)]),
+        (
+            &["--since", "2026-11-08", "--until", "2026-11-12"],
+            &[("access.log.10.gz", BEFORE), ("access.log.1", AFTER), ("access.log", AFTER)],
+        ),
+        (&["--since", "2026-11-01", "--until", "2026-11-20T13:00:00Z"], &[]),
+    ];
+    for (window, expected) in cases {
+        let (run, report) = rig.json([window, &["logs"]].concat());
+        assert_eq!((run.code, skipped(&report)), (0, expected.to_vec()), "{window:?}: {}", run.stderr);
+        assert_eq!(inputs(&report).len(), 4);
+        assert_eq!(run.stderr.contains("skipped whole"), !expected.is_empty(), "{}", run.stderr);
+        for input in report["inputs"].as_array().unwrap().iter().filter(|input| !input["skipped_whole"].is_null()) {
+            assert_eq!((&input["lines"], &input["bytes"], &input["problem"]), (&0.into(), &0.into(), &Value::Null));
+        }
+        let (_, read) = copied.json([window, &["logs"]].concat());
+        let strip = |rows: Vec<&Value>| rows.iter().map(|row| without_sources(row)).collect::<Vec<_>>();
+        assert_eq!(strip(rows(&report)), strip(rows(&read)), "{window:?}");
+    }
+}
+
+/// Rows without the names of files.
+fn without_sources(row: &Value) -> Value {
+    let mut row = row.clone();
+    for row in row.as_array_mut().unwrap() {
+        row["sample"]["source"] = Value::Null;
+    }
+    row
+}
+
+#[test]
+fn what_was_skipped_is_said_in_every_way_of_telling() {
+    let rig = rotated();
+    let window = ["--since", "2026-11-08", "--until", "2026-11-12"];
+    let table = rig.run([&["scan"], &window[..], &["logs"]].concat());
+    assert!(table.text().contains("3 inputs were skipped whole"), "{}", table.text());
+    assert_eq!(table.text().matches("  not read\n").count(), 3);
+    for notice in [
+        "note: 1 input skipped whole, last written before --since: logs/access.log.10.gz\n",
+        "note: 2 inputs skipped whole, begin after --until: logs/access.log.1, logs/access.log\n",
+    ] {
+        assert!(table.stderr.contains(notice), "{}", table.stderr);
+    }
+    let learnt = rig.run([&["learn"], &window[..], &["logs"]].concat());
+    assert!(learnt.text().contains("3 inputs were skipped whole"), "{}", learnt.text());
+    assert_eq!(learnt.stderr, table.stderr);
+    assert_eq!(rig.run([&["scan", "-q"], &window[..], &["logs"]].concat()).stderr, "");
+    let json = rig.run([&["scan", "-f", "json", "-o", "a.json"], &window[..], &["logs"]].concat());
+    assert_eq!(json.code, 0);
+    let merged = rig.run(["merge", "-f", "json", "a.json"]).json();
+    assert_eq!(skipped(&merged).len(), 3);
+    // What one of two reports has read was read.
+    rig.run(["scan", "-f", "json", "-o", "b.json", "logs"]);
+    assert_eq!(skipped(&rig.run(["merge", "-f", "json", "a.json", "b.json"]).json()), []);
+}
+
+#[test]
+fn a_log_whose_time_tells_nothing_is_read() {
+    let rig = Rig::new();
+    for (name, text, modified) in [
+        ("future.log", probe(30), end_of(1)),
+        ("copied.log", probe(1), SystemTime::now()),
+        ("image.log", probe(1), UNIX_EPOCH),
+        ("later.log", probe(1), end_of(900)),
+    ] {
+        rig.file(name, text);
+        set_modified(&rig, name, modified);
+    }
+    let (run, report) = rig.json(["--since", "2026-11-10", "future.log", "image.log", "later.log"]);
+    assert_eq!((skipped(&report), &report["totals"]["lines"], &report["totals"]["hits"]), (vec![], &3.into(), &1.into()), "{}", run.stderr);
+    // By itself, or among logs that are no family of it, a log that begins late may hold what is earlier.
+    rig.file("joined.log", probe(20) + &probe(1));
+    let (_, report) = rig.json(["--until", "2026-11-05", "joined.log", "copied.log"]);
+    assert_eq!((skipped(&report), &report["totals"]["hits"]), (vec![], &2.into()));
+}
+
+#[test]
+fn what_is_no_log_is_passed_over_however_old_it_is() {
+    let rig = rotated();
+    rig.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    rig.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    rig.file("logs/access.log.3.gz", b"\x1f\x8b\x08\0");
+    for name in ["logs/photo.png", "logs/logo.png", "logs/access.log.3.gz"] {
+        set_modified(&rig, name, end_of(1));
+    }
+    let (run, report) = rig.json(["--since", "2026-11-15", "logs"]);
+    for name in ["photo.png", "logo.png"] {
+        let is_input = inputs(&report).iter().any(|input| input.ends_with(name));
+        assert!(!is_input && run.stderr.contains(&format!("{name}: passed over")), "{}", run.stderr);
+    }
+    // A damaged one is to be heard of.
+    assert_eq!((run.code, skipped(&report).len()), (3, 2));
+    assert!(run.stderr.contains("error: logs/access.log.3.gz: "), "{}", run.stderr);
+}
+
+/// Asserts that nothing was found, and that it is said what to do.
+fn assert_absent(run: &Run, what: &str) {
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains(what), "{}", run.stderr);
+    assert!(run.stderr.ends_with("names the file to type, and its format\n") && run.stderr.contains("hint: access_log"), "{}", run.stderr);
+}
+
+#[test]
+fn where_there_is_no_access_log_it_is_said_what_to_type() {
+    const ERROR: &str = "2026/11/02 08:01:00 [error] 1#1: *1 open() \"/x\" failed (2: No such file or directory), client: 192.0.2.1\n";
+    let rig = Rig::new();
+    for folder in ["empty/deeper", "errors", "one", "pictures"] {
+        fs::create_dir_all(rig.path(folder)).unwrap();
+    }
+    for name in ["errors/error.log", "errors/error.log.1", "one/error.log"] {
+        rig.file(name, ERROR);
+    }
+    for name in ["pictures/a.png", "pictures/b.png"] {
+        rig.file(name, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n");
+    }
+    for command in ["scan", "learn"] {
+        assert_absent(&rig.run([command, "empty"]), "error: no access log was found: there is no file in what was named\n");
+        assert_absent(&rig.run([command, "-q", "empty"]), "error: no access log was found");
+        assert_absent(&rig.run([command, "errors"]), "error: none of the 2 files in what was named is an access log; name one");
+        assert_absent(&rig.run([command, "one", "empty"]), "error: the only file in what was named is no access log; name it");
+        assert_absent(&rig.run([command, "pictures"]), "error: none of the 2 files in what was named is an access log");
+        assert_absent(&rig.run([command, "pictures/*.png"]), "error: pictures/b.png: ");
+    }
+    // One log is enough.
+    rig.file("pictures/access.log", probe(2));
+    let run = rig.run(["scan", "pictures", "empty"]);
+    assert_eq!(run.code, 0);
+    assert!(!run.stderr.contains("hint: ") && !run.stderr.contains("error: "), "{}", run.stderr);
+}
+
+#[test]
+fn d13_a_link_may_lead_to_nothing_or_elsewhere() {
+    let rig = Rig::new();
+    for folder in ["logs", "pods"] {
+        fs::create_dir(rig.path(folder)).unwrap();
+    }
+    rig.file("pods/0.log", probe(1));
+    rig.file("pods/1.log", probe(2));
+    symlink("../pods/0.log", rig.path("logs/access.log")).unwrap();
+    symlink("../pods/gone.log", rig.path("logs/dangling.log")).unwrap();
+    for found in ["logs", "logs/*.log"] {
+        let (run, report) = rig.json([found]);
+        assert_eq!((run.code, inputs(&report)), (0, vec!["logs/access.log"]), "{found}");
+        assert!(run.stderr.contains("logs/dangling.log leads to nothing; passed over"), "{}", run.stderr);
+    }
+    let (run, report) = rig.json(["logs/access.log", "logs/dangling.log"]);
+    assert_eq!((run.code, &report["totals"]["hits"]), (3, &1.into()));
+    assert!(run.stderr.contains("error: logs/dangling.log: is a link to nothing\n"), "{}", run.stderr);
+    fs::remove_file(rig.path("logs/access.log")).unwrap();
+    symlink("../pods/1.log", rig.path("logs/access.log")).unwrap();
+    assert_eq!(rig.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");
+}
