@@ -1,9 +1,10 @@
 //! What a run was asked to do, in plain values: flags, environment and file are forgotten here.
 //!
 //! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
-//! configuration file.
+//! configuration file, and lists of proxies.
 
 pub mod bounds;
+mod clients;
 pub mod environment;
 pub mod file;
 mod surroundings;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::archive::Keep;
+use crate::cli::client::ClientArgs;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
@@ -110,6 +112,41 @@ pub enum Error {
     /// A report has counts, not lines.
     #[error("{0} does not print ndjson: a report holds no lines")]
     NoLines(&'static str),
+    /// `--client-from` without a proxy. Holds the field, escaped.
+    #[error(
+        "--client-from {field} believes proxies that are trusted, and --trusted-proxy names none: anyone could write any address there"
+    )]
+    NoProxy {
+        /// The field.
+        field: String,
+    },
+    /// A list of proxies cannot be read.
+    #[error("cannot read the list of proxies '{path}': {source}")]
+    NoList {
+        /// The file, escaped.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line of a list of proxies is wrong.
+    #[error("{path}:{line}: {message}")]
+    List {
+        /// The file, escaped.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, escaped.
+        message: String,
+    },
+    /// A list of proxies says nothing.
+    #[error("{path}: names no proxy; write a network a line, as 192.0.2.0/24")]
+    EmptyList {
+        /// The file, escaped.
+        path: String,
+    },
+    /// Folders that are added to later, of reports that cannot be.
+    #[error("--anonymize leaves nothing to add later lines to, as --daily and --hourly do")]
+    AnonymousPeriods,
     /// The report and the rules would be written over each other.
     #[error("the report and --emit-rules would both go to {place}")]
     OnePlace {
@@ -139,7 +176,10 @@ impl Error {
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
-            Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
+            Self::NoProxy { .. } => Some("name your own proxies, such as: --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
+            Self::NoList { .. } => Some("name a file with a network a line after '@', or the networks themselves"),
+            Self::AnonymousPeriods => Some("leave --daily and --hourly out: each run writes a folder of its own then"),
+            Self::List { .. } | Self::EmptyList { .. } | Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
         }
     }
 }
@@ -160,14 +200,14 @@ pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(Sc
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRead`], [`Error::NoTime`].
+/// [`Error::NothingToRead`], [`Error::NoTime`]; those of `--client-from` and of lists of proxies.
 pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
     if asked.input.paths.is_empty() && !here.stdin_is_given {
         return Err(Error::NothingToRead);
     }
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let ScanArgs { input, rules, selection, output, performance, other: _ } = asked;
+    let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
     Ok(Settings {
         paths: input.paths,
         format: output.format.unwrap_or_default(),
@@ -175,6 +215,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         output: output.output.filter(|path| path != Path::new("-")),
         log_format: input.log_format.and_then(LogFormatWord::format),
         rules: rule_choice(rules),
+        client: clients::settings(client)?,
         apps: selection.app,
         allow: selection.allow,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
@@ -267,7 +308,8 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
 ///
 /// # Errors
 ///
-/// [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`].
+/// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
+/// [`Error::AnonymousPeriods`].
 pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
     let OwnArgs { state, report: own, .. } = own;
     let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
@@ -293,6 +335,10 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_none() && own.timezone.is_some() {
         return Err(Error::NoPeriod);
     }
+    let hides = !matches!(asked.client.privacy.anonymize, None | Some(value::Anonymity::Off));
+    if unit.is_some() && hides {
+        return Err(Error::AnonymousPeriods);
+    }
     let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
         // Standard input is none of its inputs.
@@ -307,7 +353,6 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         group: own.group,
         machine: own.machine,
         notify_level: own.notify_level.map_or(Some(NOTIFY_LEVEL), |FailOn(level)| level),
-        trusted: own.trusted_proxy.into_iter().map(value::Network::net).collect(),
         max_block: own.max_block.map(value::Count::get),
         wait: own.wait.unwrap_or(false),
     })
@@ -344,13 +389,16 @@ pub fn diff_settings(old: PathBuf, new: PathBuf, asked: ScanArgs) -> Result<Diff
 
 fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSettings, Error> {
     let quiet = asked.quiet();
-    let ScanArgs { rules, selection, output, .. } = asked;
+    let ScanArgs { rules, client, selection, output, .. } = asked;
     let format = output.format.unwrap_or_default();
     if format == Format::Ndjson {
         return Err(Error::NoLines(command));
     }
+    // Who asked was settled when the reports were written.
+    let anonymize = clients::settings(ClientArgs { privacy: client.privacy, ..ClientArgs::default() })?.anonymize;
     Ok(RetoldSettings {
         rules: rule_choice(rules),
+        anonymize,
         apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         outcomes: selection.outcome,

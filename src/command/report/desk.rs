@@ -62,7 +62,9 @@ impl<'a> Desk<'a> {
             message::warnings(brief.rules.warnings());
             message::warnings(&brief.scope.allow.warnings());
         }
-        for wide in settings.trusted.iter().filter(|network| block::trusted(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide)) {
+        for wide in
+            settings.scan.client.trusted.iter().filter(|network| block::trusted(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
+        {
             message::warning(&format!("--trusted-proxy {wide} is a good part of the internet, and none of it will be named to block"));
         }
         let own = block::addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
@@ -86,7 +88,7 @@ impl<'a> Desk<'a> {
 
     /// Whom nobody must lock out.
     pub(super) fn guard(&self) -> Guard<'_> {
-        Guard::new(&self.own, &self.settings.trusted, &self.brief.scope.allow)
+        Guard::new(&self.own, &self.settings.scan.client.trusted, &self.brief.scope.allow)
     }
 
     /// The state to go on with: that of the last run, or a new one.
