@@ -6,6 +6,7 @@
 mod network;
 mod origin;
 pub mod prefix;
+mod veil;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -14,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub use network::Network;
 pub use origin::Origin;
 pub use prefix::Prefix;
+pub use veil::{KeyError, Veil};
 
 /// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
