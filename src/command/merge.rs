@@ -38,7 +38,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let context = Context::of(&material);
     let rows = wanted(asked.format, settings.by, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
-    (report.machine, report.period) = (whole.machine.clone(), whole.period.clone());
+    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
         message::notice(&approximate::sentence(bound));
     }

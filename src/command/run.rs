@@ -121,8 +121,15 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let job =
-        Job { rules, scope, mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines: settings.format == Format::Ndjson };
+    let job = Job {
+        rules,
+        scope,
+        mmap: settings.mmap,
+        stop: stop.flag(),
+        progress: &progress,
+        keep_lines: settings.format == Format::Ndjson,
+        prefix: settings.client.prefix,
+    };
     let shown = settings.progress && !settings.quiet;
     let scan = Progress::watch(shown, sources, &progress, || pool.install(|| pipeline::scan(sources, &job)));
     match stop.exit() {

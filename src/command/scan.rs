@@ -59,6 +59,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     });
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
+    report.prefix = settings.client.prefix;
     tell_notices(settings, &scan, &found);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&approximate::sentence(bound));
@@ -109,7 +110,7 @@ fn write(
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::Desk::default();
+        let mut desk = hit::Desk::counting(settings.client.prefix);
         spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&hit, material.rules, &mut sink),
             None => Ok(()),

@@ -11,7 +11,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use super::build::Material;
 use super::model::{Report, Row};
 use super::table::number::{counted, grouped};
-use crate::block::{Guard, Shelter};
+use crate::block::{Guard, Shelter, group};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -262,8 +262,11 @@ fn network_of(upper: u64) -> IpNet {
     Ipv6Net::new_assert(Ipv6Addr::from_bits(u128::from(upper) << 64), 64).into()
 }
 
-/// What counts as one party around a client: its /24 or /64.
+/// What counts as one party around a client: its /24 or /64, or what was counted as one.
 pub(super) fn network(client: Client<'_>) -> Option<IpNet> {
+    if let Some(network) = group(client) {
+        return Some(network);
+    }
     match Network::of(client) {
         Network::V4(bits) => Some(Ipv4Net::new_assert(Ipv4Addr::from_bits(bits << 8), 24).into()),
         Network::V6(upper) => Some(network_of(upper)),

@@ -257,6 +257,7 @@ impl<'r> Editions<'r> {
             context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
             report.machine = Some(machine.clone());
+            report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
             report.blocks = Some(blocks(&report, &material, &self.desk.guard(), settings.max_block));
