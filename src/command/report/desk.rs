@@ -17,10 +17,11 @@ use crate::block::{self, Guard, PROC_NET};
 use crate::command::ReportSettings;
 use crate::command::brief::Brief;
 use crate::command::message::{self, shown};
-use crate::command::run::pool;
+use crate::command::run::{pool, privacy, warn_of_small};
 use crate::command::signals::Stop;
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::increment::{Increment, Part, Reading, increment};
+use crate::report::privacy::Privacy;
 use crate::source::Checkpoint;
 use crate::state::Ledger;
 use crate::tally::Tally;
@@ -34,6 +35,7 @@ const BLOCK: usize = 256 << 10;
 pub(super) struct Desk<'a> {
     pub(super) settings: &'a ReportSettings,
     pub(super) brief: Brief,
+    pub(super) privacy: Privacy,
     /// The addresses of this machine.
     own: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
@@ -58,6 +60,8 @@ impl<'a> Desk<'a> {
     /// Reads the rules and whatever else the settings name.
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a Stop) -> Result<Self, Failure> {
         let brief = Brief::read(&settings.scan, false)?;
+        let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+        warn_of_small(&settings.scan, &brief.scope.allow);
         if !settings.scan.quiet {
             message::warnings(brief.rules.warnings());
             message::warnings(&brief.scope.allow.warnings());
@@ -73,7 +77,7 @@ impl<'a> Desk<'a> {
         });
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, brief, own, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, brief, privacy, own, machine, stop, now })
     }
 
     /// When the run began.

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Page;
-use crate::client::Network;
+use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::news::Kind;
 use crate::report::blocks::{self, Block};

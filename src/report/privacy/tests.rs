@@ -1,0 +1,3 @@
+//! That nothing of a client is told, and nothing else changes.
+
+use super::*;
