@@ -167,13 +167,15 @@ mod tests {
         let file = folder.path().join("probewatch.toml");
         std::fs::write(
             &file,
-            "paths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'",
+            "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'",
         )
         .expect("written");
         let (args, own) = read(&file).expect("fine");
         assert_eq!(own.learn.emit_rules, Some(folder.path().join("new.toml")));
         assert_eq!(args.input.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
         assert_eq!(args.rules.rules, [folder.path().join("my.toml")]);
+        assert_eq!(args.client.trusted_proxy[0], Proxies::File(folder.path().join("ours.txt")));
+        assert_eq!(args.client.privacy.anonymize, Some(Anonymity::Key(folder.path().join("secret"))));
         assert_eq!(args.output.output, Some("-".into()));
         assert_eq!(args.selection.min_severity, Some(Severity::High));
     }

@@ -69,6 +69,8 @@ pub enum Verdict {
     Served,
     /// It asked more often for ordinary things.
     Ordinary,
+    /// It is not told who it is.
+    Hidden,
 }
 
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
@@ -104,6 +106,14 @@ pub fn left_out(blocks: &[Block]) -> usize {
 }
 
 impl Block {
+    /// Of a client whose address is hidden: it says nothing, not even of its network.
+    pub(super) const HIDDEN: Self = Self {
+        verdict: Verdict::Hidden,
+        network: None,
+        network_probers: 0,
+        party: Party { clients: 0, hits: 0, paths: 0, ordinary: 0, in_vain: 0, fruitless: 0, worst: None },
+    };
+
     /// Whether one could block it.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
@@ -119,6 +129,7 @@ impl Block {
             Verdict::Sheltered(shelter) => shelter.to_string(),
             Verdict::Unclear => format!("not clearly a prober: {}", self.party.deeds()),
             Verdict::Served => format!("got all it asked for, as a visitor may: {}", self.party.deeds()),
+            Verdict::Hidden => "its address is hidden".to_owned(),
             Verdict::Ordinary => format!("mostly ordinary: {}, but {}", self.party.deeds(), ordinary(self.party.ordinary)),
         }
     }
@@ -132,6 +143,7 @@ impl Block {
             Verdict::Unclear => "unclear",
             Verdict::Served => "a visitor?",
             Verdict::Ordinary => "costly",
+            Verdict::Hidden => "hidden",
         }
     }
 

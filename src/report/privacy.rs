@@ -11,6 +11,7 @@ use std::cmp::Reverse;
 
 pub use self::live::HitRoom;
 use self::room::Room;
+use super::blocks::Block;
 use super::mask::as_logged;
 use super::model::{Key, Report, Row, Sample};
 use super::news::News;
@@ -85,7 +86,8 @@ impl Privacy {
         room::each(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
         if let Some(veil) = &self.veil {
             told.hidden = Some(veil.as_str());
-            (told.blocks, told.evidence) = (None, None);
+            told.blocks = told.blocks.map(|blocks| vec![Block::HIDDEN; blocks.len()]);
+            told.evidence = None;
             for rows in [&mut told.answered, &mut told.pairs, &mut told.clients] {
                 in_order(rows);
             }
