@@ -2,12 +2,12 @@
 //!
 //! A list is a file that was named; nothing is fetched and no list comes with the program.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use ipnet::IpNet;
+use thiserror::Error;
 
-use super::Error;
 use super::value::{Anonymity, Field, Proxies};
 use crate::block;
 use crate::cli::client::ClientArgs;
@@ -15,8 +15,61 @@ use crate::client::Origin;
 use crate::command::message::shown;
 use crate::command::{Anonymize, ClientSettings};
 
+/// Why clients cannot be told apart, or not be hidden, as was asked for. Texts are escaped.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// `--client-from` without a proxy. Holds the field.
+    #[error("--client-from {0} believes proxies that are trusted, and --trusted-proxy names none: anyone could write any address there")]
+    NoProxy(String),
+    /// A list of proxies cannot be read.
+    #[error("cannot read the list of proxies '{path}': {source}")]
+    NoList {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line of a list of proxies is wrong.
+    #[error("{path}:{line}: {message}")]
+    List {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A list of proxies says nothing. Holds the file.
+    #[error("{0}: names no proxy; write a network a line, as 192.0.2.0/24")]
+    EmptyList(String),
+    /// Folders that are added to later, of reports that cannot be.
+    #[error("--anonymize leaves nothing to add later lines to, as --daily and --hourly do")]
+    Periods,
+}
+
+impl ClientError {
+    /// What to type instead, where the message does not say it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoProxy(_) => Some("name your own proxies, such as: --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
+            Self::NoList { .. } => Some("name a file with a network a line after '@', or the networks themselves"),
+            Self::Periods => Some("leave --daily and --hourly out: each run writes a folder of its own then"),
+            Self::List { .. } | Self::EmptyList(_) => None,
+        }
+    }
+}
+
+/// Checks that clients may be hidden in folders by day or hour: they may not.
+pub(super) fn check_periods(asked: &ClientArgs) -> Result<(), ClientError> {
+    match asked.privacy.anonymize {
+        None | Some(Anonymity::Off) => Ok(()),
+        Some(_) => Err(ClientError::Periods),
+    }
+}
+
 /// The settings on clients.
-pub(super) fn settings(asked: ClientArgs) -> Result<ClientSettings, Error> {
+pub(super) fn settings(asked: ClientArgs) -> Result<ClientSettings, ClientError> {
     let ClientArgs { client_from, trusted_proxy, ipv6_prefix, privacy } = asked;
     let trusted = networks(&trusted_proxy)?;
     let origin = client_from.as_ref().map(|field| origin(field, &trusted)).transpose()?;
@@ -24,24 +77,29 @@ pub(super) fn settings(asked: ClientArgs) -> Result<ClientSettings, Error> {
         origin,
         trusted,
         prefix: ipv6_prefix.and_then(|bits| bits.prefix()),
-        anonymize: match privacy.anonymize {
-            None | Some(Anonymity::Off) => None,
-            Some(Anonymity::Truncate) => Some(Anonymize::Truncate),
-            Some(Anonymity::Key(file)) => Some(Anonymize::Key(file)),
-        },
+        anonymize: anonymize(privacy.anonymize),
         redact: !privacy.no_redact.unwrap_or(false),
     })
 }
 
+/// How clients are hidden.
+pub(super) fn anonymize(asked: Option<Anonymity>) -> Option<Anonymize> {
+    match asked? {
+        Anonymity::Off => None,
+        Anonymity::Truncate => Some(Anonymize::Truncate),
+        Anonymity::Key(file) => Some(Anonymize::Key(file)),
+    }
+}
+
 /// Without a proxy, whoever asks could write any address into the field himself.
-fn origin(field: &Field, trusted: &[IpNet]) -> Result<Origin, Error> {
+fn origin(field: &Field, trusted: &[IpNet]) -> Result<Origin, ClientError> {
     if trusted.is_empty() {
-        return Err(Error::NoProxy { field: shown(field.name()) });
+        return Err(ClientError::NoProxy(shown(field.name())));
     }
     Ok(Origin::new(field.name(), trusted))
 }
 
-fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, Error> {
+fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, ClientError> {
     let mut networks = Vec::new();
     for one in given {
         match one {
@@ -53,19 +111,19 @@ fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, Error> {
 }
 
 /// Reads a list: a network a line, `#` before comments.
-fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), Error> {
+fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
     let name = || shown(&path.to_string_lossy());
-    let text = fs::read_to_string(path).map_err(|source| Error::NoList { path: name(), source })?;
+    let text = fs::read_to_string(path).map_err(|source| ClientError::NoList { path: name(), source })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
         let network = line.split('#').next().unwrap_or_default().trim();
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustError| Error::List { path: name(), line: number, message: shown(&error.to_string()) };
+        let wrong = |error: block::TrustError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
         networks.push(block::trusted(network).map_err(wrong)?.0);
     }
-    if networks.len() == before { Err(Error::EmptyList { path: name() }) } else { Ok(()) }
+    if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::clients::ClientError;
 pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::archive::Keep;
-use crate::cli::client::ClientArgs;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
@@ -112,41 +112,9 @@ pub enum Error {
     /// A report has counts, not lines.
     #[error("{0} does not print ndjson: a report holds no lines")]
     NoLines(&'static str),
-    /// `--client-from` without a proxy. Holds the field, escaped.
-    #[error(
-        "--client-from {field} believes proxies that are trusted, and --trusted-proxy names none: anyone could write any address there"
-    )]
-    NoProxy {
-        /// The field.
-        field: String,
-    },
-    /// A list of proxies cannot be read.
-    #[error("cannot read the list of proxies '{path}': {source}")]
-    NoList {
-        /// The file, escaped.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// A line of a list of proxies is wrong.
-    #[error("{path}:{line}: {message}")]
-    List {
-        /// The file, escaped.
-        path: String,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong, escaped.
-        message: String,
-    },
-    /// A list of proxies says nothing.
-    #[error("{path}: names no proxy; write a network a line, as 192.0.2.0/24")]
-    EmptyList {
-        /// The file, escaped.
-        path: String,
-    },
-    /// Folders that are added to later, of reports that cannot be.
-    #[error("--anonymize leaves nothing to add later lines to, as --daily and --hourly do")]
-    AnonymousPeriods,
+    /// What was asked of clients cannot be had.
+    #[error(transparent)]
+    Clients(#[from] ClientError),
     /// The report and the rules would be written over each other.
     #[error("the report and --emit-rules would both go to {place}")]
     OnePlace {
@@ -176,10 +144,8 @@ impl Error {
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
-            Self::NoProxy { .. } => Some("name your own proxies, such as: --trusted-proxy 10.0.0.0/8 or --trusted-proxy @proxies.txt"),
-            Self::NoList { .. } => Some("name a file with a network a line after '@', or the networks themselves"),
-            Self::AnonymousPeriods => Some("leave --daily and --hourly out: each run writes a folder of its own then"),
-            Self::List { .. } | Self::EmptyList { .. } | Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
+            Self::Clients(error) => error.hint(),
+            Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
         }
     }
 }
@@ -309,7 +275,7 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
 /// # Errors
 ///
 /// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
-/// [`Error::AnonymousPeriods`].
+/// [`Error::Clients`].
 pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
     let OwnArgs { state, report: own, .. } = own;
     let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
@@ -335,9 +301,8 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_none() && own.timezone.is_some() {
         return Err(Error::NoPeriod);
     }
-    let hides = !matches!(asked.client.privacy.anonymize, None | Some(value::Anonymity::Off));
-    if unit.is_some() && hides {
-        return Err(Error::AnonymousPeriods);
+    if unit.is_some() {
+        clients::check_periods(&asked.client)?;
     }
     let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
@@ -394,11 +359,9 @@ fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSetti
     if format == Format::Ndjson {
         return Err(Error::NoLines(command));
     }
-    // Who asked was settled when the reports were written.
-    let anonymize = clients::settings(ClientArgs { privacy: client.privacy, ..ClientArgs::default() })?.anonymize;
     Ok(RetoldSettings {
         rules: rule_choice(rules),
-        anonymize,
+        anonymize: clients::anonymize(client.privacy.anonymize),
         apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         outcomes: selection.outcome,

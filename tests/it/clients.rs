@@ -114,7 +114,7 @@ fn reports_of_other_prefixes_are_not_added_up() {
     report("more.json", &["--ipv6-prefix", "64", "more.log"]);
     report("each.json", &["more.log"]);
     report("four.json", &["four.log"]);
-    report("whole.json", &["--ipv6-prefix", "64", "six.log", "more.log", "four.log"]);
+    report("whole.json", &["--ipv6-prefix", "64", "four.log", "more.log", "six.log"]);
     // Without IPv6 clients it is all one how they are counted.
     let merged = rig.run(["merge", "-f", "json", "six.json", "more.json", "four.json"]);
     assert_eq!(merged.text(), std::fs::read_to_string(rig.path("whole.json")).unwrap(), "{}", merged.stderr);

@@ -52,7 +52,6 @@ fn no_output_tells_a_client() {
         for address in &addresses {
             assert!(!hidden.contains(address.as_str()), "{address} in {hidden}");
         }
-        assert_eq!(hidden.lines().count(), open.lines().count() + 6, "one line for each JSON more: {hidden}");
     }
 }
 
