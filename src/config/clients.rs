@@ -8,7 +8,7 @@ use std::{fs, io};
 use ipnet::IpNet;
 use thiserror::Error;
 
-use super::value::{Anonymity, Field, Proxies};
+use super::value::{Anonymity, Field, PrefixBits, Proxies};
 use crate::block;
 use crate::cli::client::ClientArgs;
 use crate::client::Origin;
@@ -76,7 +76,7 @@ pub(super) fn settings(asked: ClientArgs) -> Result<ClientSettings, ClientError>
     Ok(ClientSettings {
         origin,
         trusted,
-        prefix: ipv6_prefix.and_then(|bits| bits.prefix()),
+        prefix: ipv6_prefix.and_then(PrefixBits::prefix),
         anonymize: anonymize(privacy.anonymize),
         redact: !privacy.no_redact.unwrap_or(false),
     })

@@ -55,7 +55,7 @@ pub struct Merged<'r> {
     machines: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are counted, where there are any.
-    prefix: Option<Option<Prefix>>,
+    prefixes: BTreeSet<Option<Prefix>>,
 }
 
 /// What they come to, to build a report from.
@@ -102,7 +102,7 @@ impl<'r> Merged<'r> {
             without_time: 0,
             machines: BTreeSet::new(),
             periods: BTreeSet::new(),
-            prefix: None,
+            prefixes: BTreeSet::new(),
         }
     }
 
@@ -133,11 +133,11 @@ impl<'r> Merged<'r> {
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
     fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
         let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
-        if !has_six(evidence) {
-            return Ok(());
+        if has_six(evidence) {
+            self.prefixes.insert(evidence.prefix);
         }
-        match self.prefix.replace(evidence.prefix) {
-            Some(before) if before != evidence.prefix => Err(MergeError::Prefixes(counted(before), counted(evidence.prefix))),
+        match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
+            [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
             _ => Ok(()),
         }
     }
@@ -169,7 +169,7 @@ impl<'r> Merged<'r> {
             without_time: self.without_time,
             machine: only(self.machines),
             period: only(self.periods),
-            prefix: self.prefix.flatten(),
+            prefix: self.prefixes.into_iter().next().flatten(),
             unknown_rules,
         })
     }

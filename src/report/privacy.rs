@@ -8,14 +8,15 @@ mod live;
 mod room;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 pub use self::live::HitRoom;
 use self::room::Room;
 use super::blocks::Block;
 use super::mask::as_logged;
 use super::model::{Key, Report, Row, Sample};
-use super::news::News;
-use crate::client::{Client, Veil};
+use super::news::{News, key_of};
+use crate::client::Veil;
 use crate::news::Kind;
 
 /// How much is told.
@@ -76,7 +77,7 @@ impl Privacy {
             return use_it(report, news);
         }
         let room = self.room(report, news);
-        use_it(&self.report(report, &room), &self.news(news, &room))
+        use_it(&self.report(report, &room), &self.news(news, report, &room))
     }
 
     /// The report as it is told, with rows in an order that gives no address away. One without clients has no evidence and
@@ -111,22 +112,27 @@ impl Privacy {
             room.keep_text(text, place, || self.text(text, place));
         }
         if let Some(veil) = &self.veil {
-            clients.into_iter().for_each(|client| room.keep_client(client, || veil.client(client)));
+            for client in clients {
+                room.keep_client(client, || veil.client(client));
+            }
         }
         room
     }
 
-    /// What is new, as it is told. Its keys are texts that hold no secret in any case.
-    fn news<'r>(&self, news: &[News<'r>], room: &'r Room) -> Vec<News<'r>> {
+    /// What is new in a report, as it is told.
+    fn news<'r>(&self, news: &[News<'r>], report: &Report<'r>, room: &'r Room) -> Vec<News<'r>> {
+        let mut keys: HashMap<(Kind, String), String> = HashMap::new();
+        for (kind, rows) in [(Kind::Answer, &report.answers), (Kind::Path, &report.paths), (Kind::Client, &report.clients)] {
+            for row in rows {
+                let key = |key| key_of(report.rule_set, key);
+                keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
+            }
+        }
         let told = |one: &News<'r>| {
             let mut told = one.clone();
             room::each_of_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
-            if let Some(veil) = &self.veil {
-                told.key = match one.kind {
-                    Kind::Client => veil.client(Client::parse(one.key.as_bytes())).client().to_string(),
-                    Kind::Rule | Kind::Campaign => told.key,
-                    Kind::Answer | Kind::Path => String::from_utf8_lossy(&veil.text(one.key.as_bytes(), false)).into_owned(),
-                };
+            if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
+                told.key.clone_from(key);
             }
             told
         };

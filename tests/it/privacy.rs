@@ -143,7 +143,7 @@ fn a_report_without_clients_is_not_merged_and_a_merged_one_can_hide_them() {
         let run = rig.run(["merge", "-f", format, "--anonymize", "open.json"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert_hidden(&run.text(), format);
-        assert_eq!(run.text().contains("203.0.113.0/24"), true, "{}", run.text());
+        assert!(run.text().contains("203.0.113.0/24"), "{}", run.text());
     }
 }
 
@@ -191,6 +191,14 @@ fn h12_secrets_are_told_only_where_that_is_asked_for() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let merged = rig.run(["merge", "-f", "json", "open.json"]).text();
     assert!(merged.contains("password=***") && !merged.contains("hunter2"), "{merged}");
+    // What is new is told as the rest is.
+    rig.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let args = ["report", "--state", "state", "--out", "out", "--no-redact", "reset.log"];
+    assert_eq!(rig.run(args).code, 0);
+    rig.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404) + &line("192.0.2.1", "GET /.git/config;token=s3cr3t HTTP/1.1", 200));
+    assert_eq!(rig.run(args).code, 0);
+    let new = fs::read_to_string(rig.path("out/latest/new.csv")).unwrap();
+    assert!(new.contains("path,/.git/config;token=s3cr3t,") && !new.contains("***"), "{new}");
     let run = finish_with(&rig, "PROBEWATCH_NO_REDACT", "1");
     assert!(run.contains("hunter2"));
 }

@@ -39,6 +39,12 @@ impl Room {
     pub(super) fn client<'r>(&'r self, client: Client<'r>) -> Client<'r> {
         self.clients.get(&ClientKey::from(&client)).map_or(client, ClientKey::client)
     }
+
+    /// What a row is about, as it is told.
+    pub(super) fn key<'r>(&'r self, mut key: Key<'r>) -> Key<'r> {
+        each_of_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+        key
+    }
 }
 
 /// Goes over all texts of a log and all clients in a report.
@@ -54,7 +60,12 @@ pub(super) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [
 }
 
 fn each_of_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
-    match &mut row.key {
+    each_of_key(&mut row.key, text, client);
+    each_of_sample(&mut row.sample, text);
+}
+
+fn each_of_key<'r>(key: &mut Key<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
+    match key {
         Key::Pair(its_client, path, _) => {
             client(its_client);
             text(path, Place::Text);
@@ -63,7 +74,6 @@ fn each_of_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], Place
         Key::Path(path) | Key::Answer(_, path) => text(path, Place::Text),
         Key::Rule(_) => {}
     }
-    each_of_sample(&mut row.sample, text);
 }
 
 pub(super) fn each_of_sample<'r>(sample: &mut Sample<'r>, text: &mut impl FnMut(&mut &'r [u8], Place)) {

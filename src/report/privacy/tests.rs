@@ -1,6 +1,7 @@
 //! That nothing of a client is told, and nothing else changes.
 
 use super::*;
+use crate::client::Client;
 use crate::news::Seen;
 use crate::report::news::news;
 use crate::report::summary::{Page, write_page};
