@@ -4,12 +4,18 @@
 //! Nothing here resolves names.
 
 mod network;
+mod origin;
+pub mod prefix;
+mod veil;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use network::Network;
+pub use origin::Origin;
+pub use prefix::Prefix;
+pub use veil::{KeyError, Veil};
 
 /// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! Numbers clients, however they are written: `192.0.2.7` and `::ffff:192.0.2.7` get one number.
 //!
-//! Every line comes through here, so a text that was seen before is found by its bytes, without reading it as an address.
+//! Every line comes through here, so a text that was seen before is found by its bytes, without reading it as an address. Where
+//! IPv6 addresses of one prefix count as one client, they get one number too: that of their group.
 //! What clients did is counted elsewhere.
 
 use std::hash::BuildHasher;
@@ -9,7 +10,7 @@ use std::hint::black_box;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::client::{Client, ClientKey};
+use crate::client::{Client, ClientKey, Prefix};
 use crate::intern::Interner;
 
 /// Distinct clients, by number.
@@ -18,6 +19,7 @@ pub struct Clients {
     keys: Interner<ClientKey>,
     short: HashTable<(ShortText, u32)>,
     state: RandomState,
+    prefix: Option<Prefix>,
 }
 
 /// A text of 8 to 16 bytes, as nearly all IPv4 addresses are, in two words. Zeros fill it up, so it may not end in one.
@@ -35,6 +37,18 @@ impl ShortText {
 }
 
 impl Clients {
+    /// None yet, of whom those of one IPv6 prefix are to be one.
+    #[must_use]
+    pub fn counting(prefix: Option<Prefix>) -> Self {
+        Self { prefix, ..Self::default() }
+    }
+
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    #[must_use]
+    pub fn prefix(&self) -> Option<Prefix> {
+        self.prefix
+    }
+
     /// The number of a client, as logged.
     #[inline]
     pub fn number(&mut self, text: &[u8]) -> u32 {
@@ -52,19 +66,27 @@ impl Clients {
         if text.len() > 16
             && let client @ (Client::V4(_) | Client::V6(_)) = Client::parse(text)
         {
-            return self.number_of(client);
+            return self.number_of_group(client);
         }
         // A copy that stays what it is: the bytes of a map may change between two looks at them, and a number is
         // remembered.
         let text = black_box(text.to_vec());
-        let number = self.number_of(Client::parse(&text));
+        let number = self.number_of_group(Client::parse(&text));
         if let Some(short) = ShortText::of(&text) {
             self.short.insert_unique(self.state.hash_one(short), (short, number), |(known, _)| self.state.hash_one(known));
         }
         number
     }
 
-    /// The number of a client.
+    /// The number of the group of a client, or of the client itself.
+    fn number_of_group(&mut self, client: Client<'_>) -> u32 {
+        match self.prefix.and_then(|prefix| prefix.group(client)) {
+            Some(group) => self.number_of(Client::Text(group.as_bytes())),
+            None => self.number_of(client),
+        }
+    }
+
+    /// The number of a client as it is: a group is known by its text.
     pub fn number_of(&mut self, client: Client<'_>) -> u32 {
         self.keys.number(&client, ClientKey::from)
     }
@@ -103,6 +125,25 @@ impl Clients {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn addresses_of_one_prefix_have_one_number() {
+        let mut clients = Clients::counting(Prefix::new(64));
+        let mut number = |text: &str| clients.number(text.as_bytes());
+        let one = number("2001:db8:1:2::1");
+        for same in ["2001:db8:1:2::2", "2001:db8:1:2:ffff:ffff:ffff:ffff", "[2001:db8:1:2::7]:443", "2001:db8:1:2::1", "2001:db8:1:2::/64"]
+        {
+            assert_eq!(number(same), one, "{same}");
+        }
+        assert_ne!(number("2001:db8:1:3::1"), one);
+        let four = number("192.0.2.1");
+        assert_eq!(number("::ffff:192.0.2.1"), four);
+        assert_ne!(number("192.0.2.2"), four);
+        assert_eq!(clients.client(one), Client::Text(b"2001:db8:1:2::/64"));
+        assert_eq!(clients.client(four), Client::parse(b"192.0.2.1"));
+        // Short texts are remembered by their bytes.
+        assert_eq!(clients.number(b"2001:db8::1"), clients.number(b"2001:db8::2"));
+    }
 
     proptest! {
         #[test]

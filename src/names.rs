@@ -3,6 +3,7 @@
 //! Each worker has its own and only ever adds to it: a number means the same for as long as the worker lives, whatever
 //! became of the lines it was first given for.
 
+use crate::client::Prefix;
 use crate::clients::Clients;
 use crate::finding::RuleId;
 use crate::intern::Interner;
@@ -66,6 +67,12 @@ impl Names {
     pub const NO_HOST: u32 = 0;
     /// No client's and no path's number: stands for those that were let go.
     pub const REST: u32 = u32::MAX;
+
+    /// None yet, for clients of whom those of one IPv6 prefix are one.
+    #[must_use]
+    pub fn counting(prefix: Option<Prefix>) -> Self {
+        Self { clients: Clients::counting(prefix), ..Self::default() }
+    }
 
     /// Whether nothing has a number yet.
     #[must_use]

@@ -8,10 +8,10 @@ mod special;
 use std::fmt;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::Client;
+use crate::client::{Client, prefix};
 use crate::rules::AllowList;
 use crate::rules::network::{Width, network, width};
 pub use own::{PROC_NET, addresses};
@@ -75,6 +75,9 @@ impl<'a> Guard<'a> {
     /// Why a client is never to be blocked; `None` where nothing forbids it.
     #[must_use]
     pub fn shelter(&self, client: Client<'_>) -> Option<Shelter> {
+        if let Some(network) = group(client) {
+            return self.shelter_of(&network);
+        }
         let Some(address) = client.address() else { return Some(Shelter::NotAnAddress) };
         // What is said of this site in particular comes first: it tells a reader more.
         if self.own.binary_search(&address).is_ok() {
@@ -88,6 +91,20 @@ impl<'a> Guard<'a> {
         }
     }
 
+    /// The same of addresses that count as one client: what shelters one of them shelters all.
+    fn shelter_of(&self, network: &IpNet) -> Option<Shelter> {
+        if self.own.iter().any(|own| network.contains(own)) {
+            Some(Shelter::Own)
+        } else if self.allow.touches(network) {
+            Some(Shelter::Allowed)
+        } else if self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted)) {
+            Some(Shelter::Trusted)
+        } else {
+            let is_special = special::is_special(network.network()) || special::is_special(network.broadcast());
+            is_special.then_some(Shelter::Private)
+        }
+    }
+
     /// Whether a network has an address in it that this machine, an allow list or a proxy has.
     #[must_use]
     pub fn touches(&self, network: &IpNet) -> bool {
@@ -95,6 +112,14 @@ impl<'a> Guard<'a> {
             || self.trusted.iter().any(|trusted| trusted.contains(network) || network.contains(trusted))
             || self.allow.touches(network)
     }
+}
+
+/// The network of a client that is a group of IPv6 addresses.
+#[must_use]
+pub fn group(client: Client<'_>) -> Option<IpNet> {
+    let Client::Text(text) = client else { return None };
+    let (first, prefix) = prefix::group(text)?;
+    Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
 }
 
 impl fmt::Display for Shelter {
@@ -149,6 +174,14 @@ mod tests {
         }
         for text in ["93.184.216.36", "8.8.4.4", "104.24.0.0", "66.249.66.1", "203.0.113.9", "2606:2800::2"] {
             assert_eq!(shelter(text), None, "{text}");
+        }
+        for (group, why) in [
+            ("2606:2800::/64", Some(Shelter::Own)),
+            ("2400:cb00:1::/64", Some(Shelter::Trusted)),
+            ("fd00:1::/64", Some(Shelter::Private)),
+            ("2606:2801::/64", None),
+        ] {
+            assert_eq!(shelter(group), why, "{group}");
         }
         assert!(guard.touches(&"2606:2800::/64".parse().unwrap()) && guard.touches(&"2400:cb00:1::/64".parse().unwrap()));
         assert!(!guard.touches(&"2606:2801::/64".parse().unwrap()));

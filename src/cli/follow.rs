@@ -11,6 +11,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
+use super::client::ClientArgs;
 use super::own::OwnArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
 use super::state::StateArgs;
@@ -36,6 +37,9 @@ pub struct FollowArgs {
     /// Which rules.
     #[command(flatten)]
     pub rules: RuleArgs,
+    /// Who asked.
+    #[command(flatten)]
+    pub client: ClientArgs,
     /// What to report, and how to print it.
     #[command(flatten)]
     pub shared: FollowSharedArgs,
@@ -170,13 +174,13 @@ impl FollowArgs {
     /// What is shared with a scan, and what is not.
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
-        let Self { input, state, own, rules, shared, other } = self;
+        let Self { input, state, own, rules, client, shared, other } = self;
         let FollowInputArgs { paths, log_format, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
         let input = InputArgs { paths, log_format, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
-        let shared = ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() };
+        let shared = ScanArgs { input, rules, client, selection, output, other, ..ScanArgs::default() };
         (shared, OwnArgs { state: state.as_given(), follow: own.as_given(), ..OwnArgs::default() })
     }
 }

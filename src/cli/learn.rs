@@ -9,6 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
+use super::client::LearnClientArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, PerformanceArgs, RuleArgs, ScanArgs, SelectionArgs};
 use crate::config::bounds::When;
 use crate::config::value::Count;
@@ -23,6 +24,9 @@ pub struct LearnArgs {
     /// Which rules.
     #[command(flatten)]
     pub rules: RuleArgs,
+    /// Who asked.
+    #[command(flatten)]
+    pub client: LearnClientArgs,
     /// What nothing else is told.
     #[command(flatten)]
     pub own: LearnOwnArgs,
@@ -122,11 +126,11 @@ impl LearnArgs {
     /// What is shared with a scan, and what is not.
     #[must_use]
     pub fn split(self) -> (ScanArgs, LearnOwnArgs) {
-        let Self { input, rules, own, shared, performance, other } = self;
+        let Self { input, rules, client, own, shared, performance, other } = self;
         let LearnSharedArgs { app, allow, since, until, top, format, output, color, no_progress, quiet } = shared;
         let selection = SelectionArgs { app, allow, since, until, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, output, color, no_progress, quiet, ..OutputArgs::default() };
-        (ScanArgs { input, rules, selection, output, performance, other }, own)
+        (ScanArgs { input, rules, client: client.shared(), selection, output, performance, other }, own)
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 
+use super::client::MergePrivacyArgs;
 use super::scan::{OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
 use super::words::FailOn;
 use crate::config::value::Count;
@@ -32,6 +33,10 @@ pub struct MergeArgs {
     /// How they are told again.
     #[command(flatten)]
     pub retold: RetoldArgs,
+
+    /// How much is told.
+    #[command(flatten)]
+    pub privacy: MergePrivacyArgs,
 
     /// Exit 1 when something at or above this level is found
     ///
@@ -137,6 +142,7 @@ impl MergeArgs {
         let mut shared = self.retold.shared(self.rules, self.other);
         shared.selection.fail_on = self.fail_on;
         shared.output.by = self.by;
+        shared.client.privacy.anonymize = self.privacy.anonymize;
         (self.reports, shared)
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing is done here. What was typed becomes plain values in `config`; a subcommand does the work and says how the
 //! run ends.
 
+pub mod client;
 pub mod explain;
 pub mod follow;
 mod help;

@@ -11,12 +11,13 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
+use super::client::ClientArgs;
 use super::own::OwnArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, PerformanceArgs, RuleArgs, ScanArgs, SelectionArgs};
 use super::state::StateArgs;
 use super::words::{FailOn, LogFormatWord};
 use crate::config::file::word;
-use crate::config::value::{Count, FileMode, Network, Size, Span};
+use crate::config::value::{Count, FileMode, Size, Span};
 use crate::finding::Severity;
 use crate::record::Outcome;
 
@@ -35,6 +36,9 @@ pub struct ReportArgs {
     /// Which rules.
     #[command(flatten)]
     pub rules: RuleArgs,
+    /// Who asked.
+    #[command(flatten)]
+    pub client: ClientArgs,
     /// What to report.
     #[command(flatten)]
     pub shared: ReportSharedArgs,
@@ -123,12 +127,6 @@ pub struct ReportOwnArgs {
     #[serde(deserialize_with = "word")]
     pub notify_level: Option<FailOn>,
 
-    /// Addresses of your own proxies, which are never to be blocked (repeatable, or a,b)
-    ///
-    /// As 192.0.2.7 or 2001:db8::/48. Private addresses, this machine's own and those of --allow never are.
-    #[arg(long, value_name = "CIDR", value_delimiter = ',', help_heading = "Reports")]
-    pub trusted_proxy: Vec<Network>,
-
     /// Name so many clients to block at most
     #[arg(long, value_name = "N", help_heading = "Reports")]
     pub max_block: Option<Count>,
@@ -188,14 +186,14 @@ impl ReportArgs {
     /// What is shared with a scan, and what is not.
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
-        let Self { input, state, own, rules, shared, other } = self;
+        let Self { input, state, own, rules, client, shared, other } = self;
         let ReportInputArgs { paths, log_format, max_line } = input;
         let ReportSharedArgs { min_severity, app, allow, outcome, threads, quiet } = shared;
         let input = InputArgs { paths, log_format, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, ..SelectionArgs::default() };
         let output = OutputArgs { quiet, ..OutputArgs::default() };
         let performance = PerformanceArgs { threads, ..PerformanceArgs::default() };
-        let shared = ScanArgs { input, rules, selection, output, performance, other };
+        let shared = ScanArgs { input, rules, client, selection, output, performance, other };
         (shared, OwnArgs { state: state.as_given(), report: own.as_given(), ..OwnArgs::default() })
     }
 }
@@ -217,7 +215,6 @@ impl ReportOwnArgs {
             group: self.group.or(below.group),
             machine: self.machine.or(below.machine),
             notify_level: self.notify_level.or(below.notify_level),
-            trusted_proxy: if self.trusted_proxy.is_empty() { below.trusted_proxy } else { self.trusted_proxy },
             max_block: self.max_block.or(below.max_block),
             wait: self.wait.or(below.wait),
             dry_run: self.dry_run.or(below.dry_run),

@@ -11,6 +11,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
+use super::client::ClientArgs;
 use super::words::{FailOn, LogFormatWord};
 use crate::config::bounds::When;
 use crate::config::file::{word, words};
@@ -29,6 +30,9 @@ pub struct ScanArgs {
     /// Which rules.
     #[command(flatten)]
     pub rules: RuleArgs,
+    /// Who asked.
+    #[command(flatten)]
+    pub client: ClientArgs,
     /// What to report.
     #[command(flatten)]
     pub selection: SelectionArgs,
@@ -253,6 +257,7 @@ impl ScanArgs {
         Self {
             input: self.input.or(below.input),
             rules: self.rules.or(below.rules),
+            client: self.client.or(below.client),
             selection: self.selection.or(below.selection),
             output: self.output.or(below.output),
             performance: self.performance.or(&below.performance),
@@ -267,6 +272,7 @@ impl ScanArgs {
         for switch in [&mut self.rules.no_builtin, &mut self.output.no_progress, &mut self.output.quiet, &mut self.output.stats] {
             switch.take_if(|on| !*on);
         }
+        self.client.forget_off();
         self
     }
 

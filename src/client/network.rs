@@ -1,6 +1,6 @@
 //! Whose a client is, as far as an address can tell: neighbours count as one.
 
-use super::Client;
+use super::{Client, prefix};
 
 /// What counts as one party: a network of 256 IPv4 addresses, or what one customer gets of IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,7 +9,7 @@ pub enum Network<'a> {
     V4(u32),
     /// The upper 64 bits of an IPv6 address.
     V6(u64),
-    /// A name stands for itself.
+    /// A name stands for itself, and so does a group of IPv6 addresses that is larger.
     Text(&'a [u8]),
 }
 
@@ -20,7 +20,10 @@ impl<'a> Network<'a> {
         match client {
             Client::V4(bits) => Self::V4(bits >> 8),
             Client::V6(bits) => Self::V6((bits >> 64) as u64),
-            Client::Text(text) => Self::Text(text),
+            Client::Text(text) => match prefix::group(text) {
+                Some((first, prefix)) if prefix.bits() >= 64 => Self::V6((first >> 64) as u64),
+                _ => Self::Text(text),
+            },
         }
     }
 }
@@ -37,5 +40,8 @@ mod tests {
         assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::"));
         assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
         assert_ne!(network("a.example"), network("b.example"));
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2::/64"));
+        assert_eq!(network("2001:db8:1:2::/80"), network("2001:db8:1:2:1::/80"));
+        assert_ne!(network("2001:db8:1::/48"), network("2001:db8:1::1"));
     }
 }

@@ -47,6 +47,7 @@ impl Brief {
             min_severity: settings.min_severity,
             outcomes: &settings.outcomes,
             apps: &self.apps,
+            prefix: settings.client.prefix,
         }
     }
 

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems};
+use super::run::{
+    Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems, warn_of_small,
+};
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
 use crate::engine::Scope;
@@ -45,6 +47,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         unlisted: true,
         windows: false,
     };
+    warn_of_small(scan_settings, &scope.allow);
     let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
     let material = Material {
         rules: &rules,

@@ -1,7 +1,7 @@
 //! `probewatch merge`: from reports of many machines or days to one.
 
 use super::reports::{files, output, whole};
-use super::run::{Failure, apps, tell_problems};
+use super::run::{Failure, apps, privacy, tell_problems};
 use super::scan::wanted;
 use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
@@ -17,6 +17,7 @@ pub fn run(settings: &MergeSettings) -> Exit {
 
 fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let asked = &settings.retold;
+    let privacy = privacy(asked.anonymize.as_ref(), true)?;
     let known = load(&asked.rules)?;
     let files = files(&settings.reports, asked.quiet);
     let mut sink = output(asked.output.as_deref(), &files)?;
@@ -38,7 +39,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let context = Context::of(&material);
     let rows = wanted(asked.format, settings.by, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
-    (report.machine, report.period) = (whole.machine.clone(), whole.period.clone());
+    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
         message::notice(&approximate::sentence(bound));
     }
@@ -46,7 +47,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let severity = report.totals.severity;
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
     let view = View { format: asked.format, by: settings.by, top: asked.top, width, color };
-    render(&report, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    privacy.with(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,

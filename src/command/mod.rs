@@ -24,5 +24,6 @@ pub mod stdout;
 
 pub use exit::Exit;
 pub use settings::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+    Anonymize, ClientSettings, DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings,
+    StateSettings, Task,
 };

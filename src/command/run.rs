@@ -3,7 +3,8 @@
 //!
 //! Knows no report. Why a command gave none is a [`Failure`], whichever it was.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
@@ -13,7 +14,8 @@ use thiserror::Error;
 
 use super::message::shown;
 use super::progress::Progress;
-use super::{Exit, Settings, message, signals};
+use super::{Anonymize, Exit, Settings, message, signals};
+use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
@@ -24,9 +26,10 @@ use crate::pipeline::{self, Job, Scan};
 use crate::report::Format;
 use crate::report::evidence::EvidenceError;
 use crate::report::model::Input;
+use crate::report::privacy::Privacy;
 use crate::report::sink::{Sink, SinkError};
 use crate::report::skipped;
-use crate::rules::{RuleError, RuleSet};
+use crate::rules::{AllowList, RuleError, RuleSet};
 
 /// Why there is no report.
 #[derive(Debug, Error)]
@@ -41,6 +44,8 @@ pub(super) enum Failure {
     OutputIsInput { path: PathBuf, flag: &'static str },
     #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
     OutputIsRules(PathBuf),
+    #[error("--anonymize: {} {what}", path.display())]
+    Key { path: PathBuf, what: String },
     #[error(transparent)]
     Sink(#[from] SinkError),
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
@@ -70,6 +75,7 @@ impl Failure {
         match self {
             Self::Rules(_)
             | Self::Unreadable { .. }
+            | Self::Key { .. }
             | Self::Merge(_)
             | Self::NoApp { .. }
             | Self::NoMatch(_)
@@ -90,6 +96,37 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
         Failure::NoApp { name: name.clone(), meant }
     };
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
+}
+
+/// How much is told: a key is read now.
+pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, Failure> {
+    let veil = match anonymize {
+        None => None,
+        Some(Anonymize::Truncate) => Some(Veil::Truncate),
+        Some(Anonymize::Key(path)) => Some(keyed(path).map_err(|what| Failure::Key { path: path.clone(), what })?),
+    };
+    Ok(Privacy::new(veil, redact))
+}
+
+/// The most that is read of a key: it is a secret, not a file of any size.
+const LONGEST_KEY: u64 = 64 << 10;
+
+fn keyed(path: &Path) -> Result<Veil, String> {
+    let mut key = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_KEY + 1).read_to_end(&mut key));
+    read.map_err(|error| format!("cannot be read: {error}; make a key with: head -c 32 /dev/urandom > FILE"))?;
+    if key.len() as u64 > LONGEST_KEY {
+        return Err(format!("is larger than {LONGEST_KEY} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
+    }
+    // An editor puts a newline behind it.
+    Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
+}
+
+/// Warns of allow lists that name less than what counts as one client.
+pub(super) fn warn_of_small(settings: &Settings, allow: &AllowList) {
+    if let Some(prefix) = settings.client.prefix.filter(|_| !settings.quiet) {
+        message::warnings(&allow.warnings_for(prefix));
+    }
 }
 
 /// What is to be read, in its order; standard input where nothing was named.
@@ -128,8 +165,15 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let job =
-        Job { rules, scope, mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines: settings.format == Format::Ndjson };
+    let job = Job {
+        rules,
+        scope,
+        mmap: settings.mmap,
+        stop: stop.flag(),
+        progress: &progress,
+        keep_lines: settings.format == Format::Ndjson,
+        prefix: settings.client.prefix,
+    };
     let shown = settings.progress && !settings.quiet;
     let scan = Progress::watch(shown, sources, &progress, || pool.install(|| pipeline::scan(sources, &job)));
     match stop.exit() {

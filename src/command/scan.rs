@@ -5,13 +5,16 @@
 
 use std::time::Instant;
 
-use super::run::{Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems};
+use super::run::{
+    Failure, apps, drop_passed_over, inputs, listed, output, pool, privacy, read, tell_absence, tell_notices, tell_problems, warn_of_small,
+};
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, statistics};
 use crate::engine::Scope;
 use crate::pipeline;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::Report;
+use crate::report::privacy::{HitRoom, Privacy};
 use crate::report::sink::Sink;
 use crate::report::{By, Format, TABLE_ROWS, View, approximate, hit, ndjson, render};
 use crate::rules::{AllowList, load};
@@ -27,6 +30,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let pool = pool(settings)?;
     let rules = pool.install(|| load(&settings.rules))?;
     let apps = apps(&settings.apps, &rules)?;
+    let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let found = inputs(settings)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     if !settings.quiet {
@@ -41,6 +45,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         unlisted: false,
         windows: false,
     };
+    warn_of_small(settings, &scope.allow);
     let ready = started.elapsed();
     let scan = read(settings, &rules, &scope, &found.sources, &pool)?;
     let read = started.elapsed();
@@ -59,6 +64,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     });
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
+    report.prefix = settings.client.prefix;
     tell_notices(settings, &scan, &found);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&approximate::sentence(bound));
@@ -67,7 +73,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let severity = report.totals.severity;
     let times = statistics::Times { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
-    write(settings, &material, &context, &report, scan.spool, sink)?;
+    write(settings, &privacy, &material, &context, &report, scan.spool, sink)?;
     if let Some(text) = statistics {
         message::plain(&text);
     }
@@ -102,6 +108,7 @@ pub(super) fn wanted(format: Format, by: Option<By>, most: Option<usize>) -> Wan
 
 fn write(
     settings: &Settings,
+    privacy: &Privacy,
     material: &Material<'_>,
     context: &Context<'_>,
     report: &Report<'_>,
@@ -109,15 +116,16 @@ fn write(
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::Desk::default();
+        let mut desk = hit::Desk::counting(settings.client.prefix);
+        let mut room = HitRoom::default();
         spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
-            Some(hit) => ndjson::write(&hit, material.rules, &mut sink),
+            Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
             None => Ok(()),
         })
     } else {
         let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
         let view = View { format: settings.format, by: settings.by, top: settings.top, width, color };
-        render(report, &view, &mut sink)
+        privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::archive::Keep;
+use crate::client::{Origin, Prefix};
 use crate::finding::Severity;
 use crate::format::LogFormat;
 use crate::input::Mmap;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub log_format: Option<LogFormat>,
     /// Which rules.
     pub rules: RuleChoice,
+    /// Who asked, and how much of that is told.
+    pub client: ClientSettings,
     /// Apps that run on every site.
     pub apps: Vec<String>,
     /// Files that say what is allowed.
@@ -62,6 +65,30 @@ pub struct Settings {
     pub stats: bool,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
+}
+
+/// Who asked, and how much of that is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// Where proxies wrote who asked; `None` takes the client as logged.
+    pub origin: Option<Origin>,
+    /// The networks of proxies: believed in `origin`, and never to be blocked.
+    pub trusted: Vec<IpNet>,
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    pub prefix: Option<Prefix>,
+    /// How clients are hidden.
+    pub anonymize: Option<Anonymize>,
+    /// Whether secrets in targets are hidden.
+    pub redact: bool,
+}
+
+/// How clients are hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Anonymize {
+    /// Only their network is told.
+    Truncate,
+    /// A pseudonym is told, made with the key in this file.
+    Key(PathBuf),
 }
 
 /// What is remembered from one run to the next, and where.
@@ -143,8 +170,6 @@ pub struct ReportSettings {
     pub machine: Option<String>,
     /// Print a summary from this level on.
     pub notify_level: Option<Severity>,
-    /// Addresses that are never to be blocked.
-    pub trusted: Vec<IpNet>,
     /// So many clients to block at most.
     pub max_block: Option<usize>,
     /// Wait for a run that is under way.
@@ -167,6 +192,8 @@ pub struct LearnSettings {
 pub struct RetoldSettings {
     /// Which rules.
     pub rules: RuleChoice,
+    /// How clients are hidden.
+    pub anonymize: Option<Anonymize>,
     /// Apps that run on every site.
     pub apps: Vec<String>,
     /// Report from this level on.

@@ -1,9 +1,10 @@
 //! What a run was asked to do, in plain values: flags, environment and file are forgotten here.
 //!
 //! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
-//! configuration file.
+//! configuration file, and lists of proxies.
 
 pub mod bounds;
+mod clients;
 pub mod environment;
 pub mod file;
 mod surroundings;
@@ -14,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::clients::ClientError;
 pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::archive::Keep;
 use crate::cli::learn::LearnOwnArgs;
@@ -111,6 +113,9 @@ pub enum Error {
     /// A report has counts, not lines.
     #[error("{0} does not print ndjson: a report holds no lines")]
     NoLines(&'static str),
+    /// What was asked of clients cannot be had.
+    #[error(transparent)]
+    Clients(#[from] ClientError),
     /// The report and the rules would be written over each other.
     #[error("the report and --emit-rules would both go to {place}")]
     OnePlace {
@@ -140,6 +145,7 @@ impl Error {
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
+            Self::Clients(error) => error.hint(),
             Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
         }
     }
@@ -161,15 +167,15 @@ pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(Sc
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRead`], [`Error::NoTime`].
+/// [`Error::NothingToRead`], [`Error::NoTime`]; those of `--client-from` and of lists of proxies.
 pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
     if asked.input.paths.is_empty() && !here.stdin_is_given {
         return Err(Error::NothingToRead);
     }
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let ScanArgs { input, rules, selection, output, performance, other: _ } = asked;
     let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
+    let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
     Ok(Settings {
         paths: input.paths,
         newer_than: input.newer_than.map(newer),
@@ -178,6 +184,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         output: output.output.filter(|path| path != Path::new("-")),
         log_format: input.log_format.and_then(LogFormatWord::format),
         rules: rule_choice(rules),
+        client: clients::settings(client)?,
         apps: selection.app,
         allow: selection.allow,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
@@ -270,7 +277,8 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
 ///
 /// # Errors
 ///
-/// [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`].
+/// Those of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`], [`Error::NoPeriod`],
+/// [`Error::Clients`].
 pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
     let OwnArgs { state, report: own, .. } = own;
     let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
@@ -296,6 +304,9 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_none() && own.timezone.is_some() {
         return Err(Error::NoPeriod);
     }
+    if unit.is_some() {
+        clients::check_periods(&asked.client)?;
+    }
     let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
         // Standard input is none of its inputs.
@@ -310,7 +321,6 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         group: own.group,
         machine: own.machine,
         notify_level: own.notify_level.map_or(Some(NOTIFY_LEVEL), |FailOn(level)| level),
-        trusted: own.trusted_proxy.into_iter().map(value::Network::net).collect(),
         max_block: own.max_block.map(value::Count::get),
         wait: own.wait.unwrap_or(false),
     })
@@ -347,13 +357,14 @@ pub fn diff_settings(old: PathBuf, new: PathBuf, asked: ScanArgs) -> Result<Diff
 
 fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSettings, Error> {
     let quiet = asked.quiet();
-    let ScanArgs { rules, selection, output, .. } = asked;
+    let ScanArgs { rules, client, selection, output, .. } = asked;
     let format = output.format.unwrap_or_default();
     if format == Format::Ndjson {
         return Err(Error::NoLines(command));
     }
     Ok(RetoldSettings {
         rules: rule_choice(rules),
+        anonymize: clients::anonymize(client.privacy.anonymize),
         apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         outcomes: selection.outcome,

@@ -3,6 +3,7 @@
 //! A message says what is wrong and what to type; who was told is added by whoever read it.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde::Deserialize;
 
 use crate::block;
 use crate::cli::words;
+use crate::client::Prefix;
 use crate::command::message::shown;
 use crate::finding::Severity;
 
@@ -141,24 +143,102 @@ impl FromStr for FileMode {
     }
 }
 
-/// An address or a network of them, but not all there are: `192.0.2.7`, `2001:db8::/48`.
+/// A network but not all there are, or a file of such: `192.0.2.7`, `2001:db8::/48`, `@proxies.txt`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub enum Proxies {
+    /// A network; an address is one of itself.
+    Network(IpNet),
+    /// One a line.
+    File(PathBuf),
+}
+
+impl FromStr for Proxies {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('@') {
+            Some("") => Err("no file is named; type @ and the name of a file".to_owned()),
+            Some(path) => Ok(Self::File(path.into())),
+            None => block::trusted(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// The name of a field of a log, as a header has it: `x-forwarded-for`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub struct Field(String);
+
+impl Field {
+    /// The name, in lower case.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Field {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_name = !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b"\"'\\,;=".contains(&b));
+        if is_name {
+            return Ok(Self(text.to_ascii_lowercase()));
+        }
+        Err("no name of a field; type x-forwarded-for, x-real-ip, cf-connecting-ip, forwarded or what the log calls it".to_owned())
+    }
+}
+
+/// Bits of an IPv6 address that make a client, from 32 to 128: `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Spelled")]
-pub struct Network(IpNet);
+pub struct PrefixBits(Option<Prefix>);
 
-impl Network {
-    /// The network; an address is one of itself.
+impl PrefixBits {
+    /// The prefix; `None` for 128, where each address is a client.
     #[must_use]
-    pub fn net(self) -> IpNet {
+    pub fn prefix(self) -> Option<Prefix> {
         self.0
     }
 }
 
-impl FromStr for Network {
+impl FromStr for PrefixBits {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        block::trusted(text).map(|(net, _)| Self(net)).map_err(|error| error.to_string())
+        match text.strip_prefix('/').unwrap_or(text).parse() {
+            Ok(128) => Ok(Self(None)),
+            bits => match bits.ok().and_then(Prefix::new) {
+                None => Err("no prefix of one client; type 64, which is what most customers get, or another from 32 to 128".to_owned()),
+                prefix => Ok(Self(prefix)),
+            },
+        }
+    }
+}
+
+/// How clients are hidden: `truncate`, `key:FILE`; `off` takes back what a lower layer says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Spelled")]
+pub enum Anonymity {
+    /// Not at all.
+    Off,
+    /// Only their network is told.
+    Truncate,
+    /// A pseudonym is told, made with the key in this file.
+    Key(PathBuf),
+}
+
+impl FromStr for Anonymity {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("key:")) {
+            ("off", _) => Ok(Self::Off),
+            ("truncate", _) => Ok(Self::Truncate),
+            (_, Some(path)) if !path.is_empty() => Ok(Self::Key(path.into())),
+            _ => Err("no way to hide clients; type truncate, key:FILE (make one with: head -c 32 /dev/urandom > FILE) or off".to_owned()),
+        }
     }
 }
 
@@ -243,8 +323,32 @@ impl TryFrom<Spelled> for FileMode {
     }
 }
 
+impl TryFrom<Spelled> for Field {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
+impl TryFrom<Spelled> for PrefixBits {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
+impl TryFrom<Spelled> for Anonymity {
+    type Error = String;
+
+    fn try_from(spelled: Spelled) -> Result<Self, String> {
+        spelled.0.parse()
+    }
+}
+
 /// Its message quotes the text: the mark in a file is under the whole list.
-impl TryFrom<Spelled> for Network {
+impl TryFrom<Spelled> for Proxies {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
@@ -284,10 +388,34 @@ mod tests {
         for wrong in ["", "0400", "1777", "0777777", "rw", "0800", "+600", "-1"] {
             assert!(mode(wrong).is_err(), "{wrong}");
         }
-        let net = |text: &str| text.parse().map(|network: Network| network.net().to_string());
+        let net = |text: &str| match text.parse()? {
+            Proxies::Network(network) => Ok(network.to_string()),
+            Proxies::File(path) => Err(format!("the file {}", path.display())),
+        };
         assert_eq!((net("192.0.2.7"), net("2001:db8::/48")), (Ok("192.0.2.7/32".into()), Ok("2001:db8::/48".into())));
         for wrong in ["", "192.0.2.0/33", "proxy.example", "192.0.2", "0.0.0.0/0"] {
             assert!(net(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn how_clients_are_counted_and_hidden() {
+        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Prefix::bits));
+        assert_eq!((bits("64"), bits("/48"), bits("128")), (Ok(Some(64)), Ok(Some(48)), Ok(None)));
+        for wrong in ["", "0", "31", "129", "-64", "/", "64/"] {
+            assert!(bits(wrong).is_err_and(|why| why.contains("64")), "{wrong}");
+        }
+        assert_eq!("@a b.txt".parse(), Ok(Proxies::File("a b.txt".into())));
+        assert!("@".parse::<Proxies>().is_err());
+        let how = |text: &str| text.parse::<Anonymity>();
+        assert_eq!((how("truncate"), how("off")), (Ok(Anonymity::Truncate), Ok(Anonymity::Off)));
+        assert_eq!(how("key:a"), Ok(Anonymity::Key("a".into())));
+        for wrong in ["", "key:", "hash", "Truncate"] {
+            assert!(how(wrong).is_err_and(|why| why.contains("key:FILE")), "{wrong}");
+        }
+        assert_eq!("X-Forwarded-For".parse::<Field>().map(|field| field.name().to_owned()), Ok("x-forwarded-for".into()));
+        for wrong in ["", "a b", "a,b", "\u{1b}", "a=b"] {
+            assert!(wrong.parse::<Field>().is_err(), "{wrong}");
         }
     }
 

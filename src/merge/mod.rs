@@ -15,6 +15,7 @@ use thiserror::Error;
 use self::allow::Entries;
 use self::rules::Unknown;
 use self::sources::Sources;
+use crate::client::{Client, Prefix, prefix};
 use crate::finding::RuleId;
 use crate::report::evidence::{Evidence, EvidenceError, retold};
 use crate::report::model::{Input, Report};
@@ -34,6 +35,9 @@ pub enum MergeError {
     /// The rules would not start.
     #[error(transparent)]
     Rules(#[from] RuleError),
+    /// Clients of one cannot be told from those of another.
+    #[error("the reports count IPv6 clients otherwise: one {0}, another {1}; write them again with the same --ipv6-prefix")]
+    Prefixes(String, String),
     /// A part of this run cannot be told.
     #[error(transparent)]
     Part(#[from] EvidenceError),
@@ -50,6 +54,8 @@ pub struct Merged<'r> {
     without_time: u64,
     machines: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
+    /// How IPv6 clients are counted, where there are any.
+    prefixes: BTreeSet<Option<Prefix>>,
 }
 
 /// What they come to, to build a report from.
@@ -71,6 +77,8 @@ pub struct Whole {
     pub machine: Option<String>,
     /// The day or hour that all of them speak of.
     pub period: Option<String>,
+    /// Which IPv6 addresses are one client.
+    pub prefix: Option<Prefix>,
     /// The ids of rules that only the reports know, sorted.
     pub unknown_rules: Vec<String>,
 }
@@ -94,6 +102,7 @@ impl<'r> Merged<'r> {
             without_time: 0,
             machines: BTreeSet::new(),
             periods: BTreeSet::new(),
+            prefixes: BTreeSet::new(),
         }
     }
 
@@ -101,9 +110,10 @@ impl<'r> Merged<'r> {
     ///
     /// # Errors
     ///
-    /// There are more rules or entries than numbers.
+    /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
     pub fn add(&mut self, evidence: Evidence) -> Result<(), MergeError> {
-        let Evidence { machine, period, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+        self.take_prefix(&evidence)?;
+        let Evidence { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
@@ -118,6 +128,18 @@ impl<'r> Merged<'r> {
         self.machines.insert(machine);
         self.periods.insert(period);
         Ok(())
+    }
+
+    /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
+    fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
+        let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        if has_six(evidence) {
+            self.prefixes.insert(evidence.prefix);
+        }
+        match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
+            [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
+            _ => Ok(()),
+        }
     }
 
     /// Adds a report of this run, as if it had been written and read.
@@ -147,9 +169,20 @@ impl<'r> Merged<'r> {
             without_time: self.without_time,
             machine: only(self.machines),
             period: only(self.periods),
+            prefix: self.prefixes.into_iter().next().flatten(),
             unknown_rules,
         })
     }
+}
+
+/// Whether a report has IPv6 clients, or groups of them.
+fn has_six(evidence: &Evidence) -> bool {
+    let Evidence { tally, prefix, .. } = evidence;
+    (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
+        Client::V6(_) => true,
+        Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),
+        Client::V4(_) => false,
+    })
 }
 
 /// Whether numbers stay what they are.

@@ -14,10 +14,13 @@ use self::accounts::Accounts;
 use self::eras::Eras;
 pub use self::eras::Since;
 use self::log::Log;
+use crate::client::Prefix;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
+use crate::names::Names;
+use crate::pipeline::worker::begin_anew;
 use crate::record::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::context::{Late, LiveContext};
@@ -49,6 +52,8 @@ pub struct Asked<'a> {
     pub outcomes: &'a [Outcome],
     /// Apps that are said to run everywhere.
     pub apps: &'a [RuleId],
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    pub prefix: Option<Prefix>,
 }
 
 /// Live logs on their way through the engine.
@@ -104,14 +109,14 @@ impl<'a> Stream<'a> {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
             context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps),
-            scratch: Scratch::default(),
+            scratch: scratch(asked.prefix),
             tally: Tally::default(),
             eras,
             texts,
             logs,
             accounts,
             hits,
-            desk: Desk::default(),
+            desk: Desk::counting(asked.prefix),
         }
     }
 
@@ -254,7 +259,7 @@ impl<'a> Stream<'a> {
         }
         if self.texts.len() >= PATHS {
             self.eras = Eras::of_a_later_time();
-            (self.tally, self.scratch) = (Tally::default(), Scratch::default());
+            (self.tally, self.scratch) = (Tally::default(), scratch(self.asked.prefix));
             self.texts.clear();
             self.logs.clear();
         }
@@ -274,7 +279,7 @@ impl<'a> Stream<'a> {
 
     /// Puts what was tallied to what was tallied before, with its names.
     fn close(&mut self) {
-        let names = mem::take(&mut self.scratch).names;
+        let names = begin_anew(&mut self.scratch);
         self.eras.add(mem::take(&mut self.tally).named(names));
     }
 
@@ -298,6 +303,13 @@ impl<'a> Stream<'a> {
         self.accounts.put_into(&mut report);
         use_it(&mut report, self.eras.since())
     }
+}
+
+/// A scratch for clients that are counted so.
+fn scratch(prefix: Option<Prefix>) -> Scratch {
+    let mut scratch = Scratch::default();
+    scratch.names = Names::counting(prefix);
+    scratch
 }
 
 impl Taken {

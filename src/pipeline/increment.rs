@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use self::batch::Collector;
+use crate::client::Prefix;
 use crate::engine::Scope;
 use crate::input::tail::{Notice, Tail};
 use crate::report::model::Input;
@@ -32,6 +33,8 @@ pub struct Reading<'a> {
     pub stop: &'a AtomicBool,
     /// When the run began: lines of a log in which no line has a time belong to that period.
     pub now: LogTime,
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    pub prefix: Option<Prefix>,
 }
 
 /// What came since the last run.

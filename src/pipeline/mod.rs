@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
+use crate::client::Prefix;
 use crate::engine::{Judge, Scope};
 use crate::input::Mmap;
 use crate::input::find::Source;
@@ -43,6 +44,8 @@ pub struct Job<'a> {
     pub progress: &'a AtomicU64,
     /// Keep each line that matched, for NDJSON.
     pub keep_lines: bool,
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    pub prefix: Option<Prefix>,
 }
 
 /// What came of it.
@@ -73,7 +76,7 @@ pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let judge = Judge::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
-    let workers = Workers::new(rayon::current_num_threads(), budget);
+    let workers = Workers::new(rayon::current_num_threads(), budget).counting(job.prefix);
     let spool = job.keep_lines.then(Spool::default);
     let outside = Outside::of(sources, job.scope);
     let read = |(number, source)| match outside.skips(number, source) {

@@ -7,7 +7,9 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::client::Prefix;
 use crate::engine::Scratch;
+use crate::names::Names;
 use crate::tally::{Budget, Tally};
 
 /// What the workers of a pool hold together, in cells, clients or paths, before they put it to the whole.
@@ -53,6 +55,14 @@ impl Workers {
     pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
         let room = budget.map(|_| (ROOM / threads.max(1)).clamp(LEAST, MOST));
         Self::with_room(threads, budget, room)
+    }
+
+    /// The same, of clients of whom those of one IPv6 prefix are one.
+    pub(super) fn counting(self, prefix: Option<Prefix>) -> Self {
+        for worker in &self.each {
+            own(&worker.scratch).names = Names::counting(prefix);
+        }
+        self
     }
 
     fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
@@ -109,13 +119,20 @@ impl Worker {
         let is_full = [tally.len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
         // Findings are underway only from when the scratch was held.
         let is_idle = self.underway.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).named(mem::take(&mut *scratch).names))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).named(begin_anew(&mut scratch)))
     }
 
     fn into_tally(self) -> Tally {
         let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).named(scratch.names)
     }
+}
+
+/// What a scratch has named; it forgets all but how clients are counted.
+pub(super) fn begin_anew(scratch: &mut Scratch) -> Names {
+    let names = mem::take(scratch).names;
+    scratch.names = Names::counting(names.clients.prefix());
+    names
 }
 
 /// A lock whose owner cannot have left half a change behind: a panic ends the program.

@@ -11,7 +11,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use super::build::Material;
 use super::model::{Report, Row};
 use super::table::number::{counted, grouped};
-use crate::block::{Guard, Shelter};
+use crate::block::{Guard, Shelter, group};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -69,6 +69,8 @@ pub enum Verdict {
     Served,
     /// It asked more often for ordinary things.
     Ordinary,
+    /// It is not told who it is.
+    Hidden,
 }
 
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
@@ -104,6 +106,14 @@ pub fn left_out(blocks: &[Block]) -> usize {
 }
 
 impl Block {
+    /// Of a client whose address is hidden: it says nothing, not even of its network.
+    pub(super) const HIDDEN: Self = Self {
+        verdict: Verdict::Hidden,
+        network: None,
+        network_probers: 0,
+        party: Party { clients: 0, hits: 0, paths: 0, ordinary: 0, in_vain: 0, fruitless: 0, worst: None },
+    };
+
     /// Whether one could block it.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
@@ -119,6 +129,7 @@ impl Block {
             Verdict::Sheltered(shelter) => shelter.to_string(),
             Verdict::Unclear => format!("not clearly a prober: {}", self.party.deeds()),
             Verdict::Served => format!("got all it asked for, as a visitor may: {}", self.party.deeds()),
+            Verdict::Hidden => "its address is hidden".to_owned(),
             Verdict::Ordinary => format!("mostly ordinary: {}, but {}", self.party.deeds(), ordinary(self.party.ordinary)),
         }
     }
@@ -132,6 +143,7 @@ impl Block {
             Verdict::Unclear => "unclear",
             Verdict::Served => "a visitor?",
             Verdict::Ordinary => "costly",
+            Verdict::Hidden => "hidden",
         }
     }
 
@@ -262,8 +274,11 @@ fn network_of(upper: u64) -> IpNet {
     Ipv6Net::new_assert(Ipv6Addr::from_bits(u128::from(upper) << 64), 64).into()
 }
 
-/// What counts as one party around a client: its /24 or /64.
+/// What counts as one party around a client: its /24 or /64, or what was counted as one.
 pub(super) fn network(client: Client<'_>) -> Option<IpNet> {
+    if let Some(network) = group(client) {
+        return Some(network);
+    }
     match Network::of(client) {
         Network::V4(bits) => Some(Ipv4Net::new_assert(Ipv4Addr::from_bits(bits << 8), 24).into()),
         Network::V6(upper) => Some(network_of(upper)),

@@ -107,6 +107,8 @@ pub fn build<'a>(
         rule_set: material.rules,
         machine: None,
         period: None,
+        prefix: None,
+        hidden: None,
         totals: totals(&items, &of_paths, &inputs, without_time),
         approximate: approximate(material.tally, &items),
         answered,

@@ -7,7 +7,7 @@ use super::build::Material;
 use super::context::{Context, Seen};
 use super::model::Hit;
 use super::rows::reread;
-use crate::client::Client;
+use crate::client::{Client, Prefix};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::names::Names;
@@ -34,14 +34,25 @@ pub struct Desk {
     normalizer: Normalizer,
     rules: Vec<RuleId>,
     host: Vec<u8>,
+    client: Vec<u8>,
+    prefix: Option<Prefix>,
+}
+
+impl Desk {
+    /// Room for clients of whom those of one IPv6 prefix are one.
+    #[must_use]
+    pub fn counting(prefix: Option<Prefix>) -> Self {
+        Self { prefix, ..Self::default() }
+    }
 }
 
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
 pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
+    let Desk { normalizer, rules, host, client, prefix } = desk;
+    let who = counted(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.number_of(Client::parse(record.client)).unwrap_or(Names::REST);
-    let Desk { normalizer, rules, host } = desk;
+    let client = material.tally.number_of(who).unwrap_or(Names::REST);
     let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
     let seen = Seen { client, site, status: record.status, bytes: record.bytes };
     let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
@@ -61,7 +72,16 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
         source: &text.path,
         line: text.line_number(line.place.chunk, line.place.line),
     };
-    Some(told(&record, &probe, normalizer.views(probe.line.target), &spot, &verdict))
+    Some(told(&record, who, &probe, normalizer.views(probe.line.target), &spot, &verdict))
+}
+
+/// The client as it is counted: its group, or itself.
+fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+    let client = Client::parse(logged);
+    let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
+    room.clear();
+    room.extend_from_slice(group.as_bytes());
+    Client::Text(room)
 }
 
 /// The host in lower case.
@@ -88,14 +108,21 @@ struct Verdict<'a> {
     context: Option<&'static str>,
 }
 
-fn told<'a>(record: &Record<'a>, probe: &Probe<'a>, views: Views<'a>, spot: &Spot<'a>, verdict: &Verdict<'a>) -> Hit<'a> {
+fn told<'a>(
+    record: &Record<'a>,
+    client: Client<'a>,
+    probe: &Probe<'a>,
+    views: Views<'a>,
+    spot: &Spot<'a>,
+    verdict: &Verdict<'a>,
+) -> Hit<'a> {
     Hit {
         generation: spot.generation,
         offset: spot.offset,
         source: spot.source,
         line: spot.line,
         time: record.time,
-        client: Client::parse(record.client),
+        client,
         method: probe.line.method,
         target: probe.line.target,
         path: views.resolved,

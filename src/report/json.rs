@@ -20,6 +20,7 @@ use super::facts::{self, first};
 use super::mask::shown;
 use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Skipped, Totals};
 use super::sanitize::text;
+use crate::client::Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::rules::RuleSet;
@@ -51,6 +52,8 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         allowed: report.allowed.iter().map(allowed).collect(),
         machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
         period: report.period.as_deref(),
+        ipv6_prefix: report.prefix.map(Prefix::bits),
+        anonymized: report.hidden,
         evidence: Told::of(report, top.is_none()),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
@@ -75,6 +78,10 @@ struct Document<'a> {
     allowed: Vec<AllowedObject<'a>>,
     machine: Option<Cow<'a, str>>,
     period: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ipv6_prefix: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anonymized: Option<&'static str>,
     evidence: Told<'a>,
 }
 

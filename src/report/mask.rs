@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use self::octet::unescape;
-pub use self::sealed::{Key, as_shown};
+pub use self::sealed::{Key, as_logged, as_shown};
 use super::sanitize;
 
 /// What stands in place of a secret, whatever its length.
@@ -41,6 +41,9 @@ pub fn shown(text: &[u8]) -> Cow<'_, str> {
 /// seem to end at `a`. So the secrets of the target are looked for first.
 #[must_use]
 pub fn shown_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
+    if sealed::open(decoded).is_some() {
+        return shown(decoded);
+    }
     let mut open = Cow::Borrowed(decoded);
     for secret in secrets(target) {
         for value in values_in_hiding(&target[secret]) {

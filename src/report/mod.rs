@@ -22,6 +22,7 @@ pub mod model;
 pub mod ndjson;
 pub mod news;
 mod ordinary;
+pub mod privacy;
 pub mod proposals;
 mod rows;
 pub mod sanitize;

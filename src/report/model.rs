@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::Block;
 use super::evidence::Basis;
-use crate::client::Client;
+use crate::client::{Client, Prefix};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
@@ -17,7 +17,7 @@ use crate::time::LogTime;
 
 /// A whole report. Vectors hold what the chosen format prints of them: all, the first rows, or nothing; how many clients,
 /// paths and rules there are, [`Totals`] says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
@@ -25,6 +25,10 @@ pub struct Report<'a> {
     pub machine: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
+    /// Which IPv6 addresses count as one client.
+    pub prefix: Option<Prefix>,
+    /// The word for how clients are hidden.
+    pub hidden: Option<&'static str>,
     /// Every input, in the order it was named or found.
     pub inputs: Vec<Input>,
     /// Sums over all inputs.

@@ -7,13 +7,13 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::RuleError;
 use super::network::{Width, network, width};
-use crate::client::Client;
+use crate::client::{Client, Prefix, prefix};
 
 /// Everything that is allowed.
 #[derive(Debug, Clone, Default)]
@@ -123,6 +123,20 @@ impl AllowList {
         self.entries.iter().filter_map(wide).collect()
     }
 
+    /// What allows nothing where all addresses of an IPv6 prefix are one client, an item an entry: networks that are smaller.
+    #[must_use]
+    pub fn warnings_for(&self, prefix: Prefix) -> Vec<String> {
+        let small = |entry: &AllowEntry| {
+            let network = entry.clients.iter().find(|network| matches!(network, IpNet::V6(six) if six.prefix_len() > prefix.bits()))?;
+            let whole = Ipv6Net::new(network_v6(network)?, prefix.bits()).ok()?.trunc();
+            Some(format!(
+                "{}:{}: {network} is less than --ipv6-prefix counts as one client, and allows nothing; type {whole}",
+                entry.file, entry.line
+            ))
+        };
+        self.entries.iter().filter_map(small).collect()
+    }
+
     /// All entries, by number.
     #[must_use]
     pub fn entries(&self) -> &[AllowEntry] {
@@ -179,9 +193,20 @@ impl AllowEntry {
         let address: IpAddr = match client {
             Client::V4(bits) => Ipv4Addr::from(bits).into(),
             Client::V6(bits) => Ipv6Addr::from(bits).into(),
-            Client::Text(text) => return self.names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(text)),
+            Client::Text(text) => return self.names_text(text),
         };
         self.clients.iter().any(|network| network.contains(&address))
+    }
+
+    /// Of addresses that count as one client all must be named.
+    fn names_text(&self, text: &[u8]) -> bool {
+        match prefix::group(text) {
+            Some((first, bits)) => {
+                let group = Ipv6Net::new(first.into(), bits.bits()).map(IpNet::from);
+                group.is_ok_and(|group| self.clients.iter().any(|network| network.contains(&group)))
+            }
+            None => self.names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(text)),
+        }
     }
 }
 
@@ -200,6 +225,13 @@ fn read(path: &Path) -> Result<Vec<AllowEntry>, RuleError> {
             AllowEntry::new(&file, line, entry.into_inner()).map_err(refused)
         })
         .collect()
+}
+
+fn network_v6(network: &IpNet) -> Option<Ipv6Addr> {
+    match network {
+        IpNet::V6(six) => Some(six.addr()),
+        IpNet::V4(_) => None,
+    }
 }
 
 fn is_name(text: &str) -> bool {
@@ -265,6 +297,21 @@ mod tests {
         assert!(!names("192.0.2.16") && !names("203.0.113.1") && !names("-"));
         let touches = |text| allowed.touches(&network(text).unwrap());
         assert!(touches("192.0.2.0/24") && touches("192.0.2.1/32") && !touches("192.0.3.0/24"));
+    }
+
+    #[test]
+    fn of_a_group_all_must_be_named() {
+        let allowed = list("[[allow]]\nreason = 'x'\nclients = ['2001:db8:1::/48', '2001:db8:2::7']\n").unwrap();
+        let allows = |client: &str| allowed.entry_for(Client::parse(client.as_bytes()), b"/", None).is_some();
+        assert!(allows("2001:db8:1:2::/64") && allows("2001:db8:1::/48") && allows("2001:db8:2::7"));
+        assert!(!allows("2001:db8:2::/64") && !allows("2001:db8:3::/64") && !allows("2001:db8::/32"));
+        let warnings = allowed.warnings_for(Prefix::new(64).unwrap());
+        assert_eq!(warnings.len(), 1);
+        assert!(
+            warnings[0].contains("allow.toml:1: 2001:db8:2::7/128 is less") && warnings[0].ends_with("type 2001:db8:2::/64"),
+            "{warnings:?}"
+        );
+        assert_eq!(allowed.warnings_for(Prefix::new(127).unwrap()).len(), 1);
     }
 
     #[test]

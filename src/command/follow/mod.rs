@@ -19,6 +19,7 @@ use self::session::{Crew, End, Session};
 use self::signals::Signals;
 use self::voice::Voice;
 use super::brief::Brief;
+use super::run::{privacy, warn_of_small};
 use super::{Exit, FollowSettings, message};
 use crate::action::{Actions, Service, Wanted};
 use crate::input::tail::{First, Options, Tail};
@@ -37,6 +38,8 @@ pub fn run(settings: &FollowSettings) -> Exit {
 fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let signals = Signals::listen(settings.tui);
     let mut brief = Brief::read(&settings.scan, true)?;
+    let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+    warn_of_small(&settings.scan, &brief.scope.allow);
     if !settings.scan.quiet {
         message::warnings(brief.rules.warnings());
     }
@@ -53,6 +56,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let bell = Bell::new(settings.poll);
     let mut crew = Crew {
         settings,
+        privacy,
         signals,
         keeper,
         tail: Tail::new(settings.scan.paths.clone(), options, known),

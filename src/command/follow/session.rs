@@ -18,6 +18,7 @@ use crate::report::TABLE_ROWS;
 use crate::report::build::Wanted;
 use crate::report::hit::LiveHit;
 use crate::report::live::alert;
+use crate::report::privacy::{HitRoom, Privacy};
 use crate::rules::RuleSet;
 use crate::tui::{Command, LogRow};
 use crate::window::{Alarms, Event, Request};
@@ -32,6 +33,7 @@ const SLOWLY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Crew<'a> {
     pub(super) settings: &'a FollowSettings,
+    pub(super) privacy: Privacy,
     pub(super) signals: Signals,
     pub(super) keeper: Keeper,
     pub(super) tail: Tail,
@@ -134,14 +136,14 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.save()?;
         }
         let Self { crew, stream, brief, .. } = self;
-        let Crew { tail, voice, alarms, actions, keeper, .. } = &mut **crew;
+        let Crew { tail, voice, alarms, actions, keeper, privacy, .. } = &mut **crew;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             keeper.note();
-            let mut each = |live: &LiveHit<'_>| tell(now, live, &brief.rules, voice, alarms, actions);
+            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
             match stream.take(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
@@ -215,7 +217,8 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
                 Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
-            crew.voice.summary(report, note.as_deref(), crew.settings.scan.top)
+            let Crew { voice, privacy, settings, .. } = &mut **crew;
+            privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
@@ -260,14 +263,14 @@ impl Crew<'_> {
 fn tell(
     now: Instant,
     live: &LiveHit<'_>,
-    rules: &RuleSet,
+    (rules, privacy): (&RuleSet, &Privacy),
     voice: &mut Voice,
     alarms: &mut Alarms,
     actions: &mut Actions,
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        voice.hit(now, live, rules)?;
+        voice.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
     }
     let event = Event {
         time: hit.time,
@@ -289,6 +292,7 @@ fn tell(
     };
     let mut told = Ok(());
     alarms.see(&event, &mut |raised| {
+        let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
         actions.tell(raised.severity, &json, &alert::text(&raised, rules));

@@ -17,10 +17,11 @@ use crate::block::{self, Guard, PROC_NET};
 use crate::command::ReportSettings;
 use crate::command::brief::Brief;
 use crate::command::message::{self, shown};
-use crate::command::run::pool;
+use crate::command::run::{pool, privacy, warn_of_small};
 use crate::command::signals::Stop;
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::increment::{Increment, Part, Reading, increment};
+use crate::report::privacy::Privacy;
 use crate::source::Checkpoint;
 use crate::state::Ledger;
 use crate::tally::Tally;
@@ -34,6 +35,7 @@ const BLOCK: usize = 256 << 10;
 pub(super) struct Desk<'a> {
     pub(super) settings: &'a ReportSettings,
     pub(super) brief: Brief,
+    pub(super) privacy: Privacy,
     /// The addresses of this machine.
     own: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
@@ -58,11 +60,15 @@ impl<'a> Desk<'a> {
     /// Reads the rules and whatever else the settings name.
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a Stop) -> Result<Self, Failure> {
         let brief = Brief::read(&settings.scan, false)?;
+        let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
+        warn_of_small(&settings.scan, &brief.scope.allow);
         if !settings.scan.quiet {
             message::warnings(brief.rules.warnings());
             message::warnings(&brief.scope.allow.warnings());
         }
-        for wide in settings.trusted.iter().filter(|network| block::trusted(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide)) {
+        for wide in
+            settings.scan.client.trusted.iter().filter(|network| block::trusted(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
+        {
             message::warning(&format!("--trusted-proxy {wide} is a good part of the internet, and none of it will be named to block"));
         }
         let own = block::addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
@@ -71,7 +77,7 @@ impl<'a> Desk<'a> {
         });
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, brief, own, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, brief, privacy, own, machine, stop, now })
     }
 
     /// When the run began.
@@ -86,7 +92,7 @@ impl<'a> Desk<'a> {
 
     /// Whom nobody must lock out.
     pub(super) fn guard(&self) -> Guard<'_> {
-        Guard::new(&self.own, &self.settings.trusted, &self.brief.scope.allow)
+        Guard::new(&self.own, &self.settings.scan.client.trusted, &self.brief.scope.allow)
     }
 
     /// The state to go on with: that of the last run, or a new one.
@@ -102,7 +108,7 @@ impl<'a> Desk<'a> {
         let mut tail = Tail::new(self.settings.scan.paths.clone(), options, checkpoints);
         let Brief { rules, scope, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
-        let reading = Reading { rules, scope, stop: self.stop.flag(), now };
+        let reading = Reading { rules, scope, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
         let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });

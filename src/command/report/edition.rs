@@ -113,7 +113,9 @@ impl<'r> Editions<'r> {
             let page = self.with_report(&edition, &self.sums(part), WANTED, ledger, |report, ledger| {
                 let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
-                summary::write_page(&self.page(&edition, report, &news, &notes(&edition, report)), &mut page)?;
+                self.desk.privacy.with(report, &news, |report, news| {
+                    summary::write_page(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
+                })?;
                 Ok(page)
             })?;
             pages.extend(page);
@@ -166,7 +168,9 @@ impl<'r> Editions<'r> {
             }
             // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
             let news = news(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
-            this.mail_of(&this.page(edition, report, &news, &notes(edition, report)))
+            this.desk
+                .privacy
+                .with(report, &news, |report, news| this.mail_of(&this.page(edition, report, news, &this.notes(edition, report))))
         })?;
         // Only when the rows of this run need no memory any more is there room for what earlier ones told.
         let sum = |earlier| {
@@ -208,15 +212,26 @@ impl<'r> Editions<'r> {
         report: &Report<'_>,
         ledger: &mut Ledger,
     ) -> Result<Option<Vec<u8>>, Failure> {
+        let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
+        self.desk.privacy.with(report, &news, |report, news| self.put_all(edition, staging, report, news))
+    }
+
+    /// Writes the files, as they are told.
+    fn put_all(
+        &self,
+        edition: &Edition<'_>,
+        staging: &mut Staging<'_>,
+        report: &Report<'_>,
+        news: &[News<'_>],
+    ) -> Result<Option<Vec<u8>>, Failure> {
         for (name, by) in TABLES {
             let view = View { format: Format::Csv, by: Some(by), ..View::default() };
             put(staging, name, |out| render(report, &view, out))?;
         }
         put(staging, "answered.csv", |out| write_answered(report, out))?;
-        let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
-        put(staging, "new.csv", |out| news::write_csv(&news, out))?;
-        let notes = notes(edition, report);
-        let page = self.page(edition, report, &news, &notes);
+        put(staging, "new.csv", |out| news::write_csv(news, out))?;
+        let notes = self.notes(edition, report);
+        let page = self.page(edition, report, news, &notes);
         put(staging, "summary.txt", |out| summary::write_page(&page, out))?;
         let view = View { format: Format::Json, ..View::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
@@ -257,6 +272,7 @@ impl<'r> Editions<'r> {
             context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
             report.machine = Some(machine.clone());
+            report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
             report.blocks = Some(blocks(&report, &material, &self.desk.guard(), settings.max_block));
@@ -289,6 +305,12 @@ impl<'r> Editions<'r> {
         }
     }
 
+    /// What a reader ought to know besides, of the report too.
+    fn notes(&self, edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
+        let of_report = report.approximate.as_ref().map(approximate::sentence).into_iter().chain(self.desk.privacy.note());
+        edition.notes.iter().cloned().chain(of_report).collect()
+    }
+
     /// What a reader ought to know besides.
     fn notes_for(&self, part: &Part, ledger: &Ledger) -> Vec<String> {
         let mut notes = self.notes.to_vec();
@@ -300,11 +322,6 @@ impl<'r> Editions<'r> {
         }
         notes
     }
-}
-
-/// What a reader ought to know besides, of the report too.
-fn notes(edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
-    edition.notes.iter().cloned().chain(report.approximate.as_ref().map(approximate::sentence)).collect()
 }
 
 /// Remembers which period is the newest.

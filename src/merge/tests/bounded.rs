@@ -123,7 +123,7 @@ fn check_bounds(truth: &Tally, tally: &Tally) {
         assert!(errors.insert(key, view.cell.error).is_none_or(|error| error == view.cell.error), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
-    let count = |client: &String| tally.client_counts().get(tally.number_of(crate::client::Client::parse(client.as_bytes()))? as usize);
+    let count = |client: &String| tally.client_counts().get(tally.number_of(Client::parse(client.as_bytes()))? as usize);
     check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));
     check(&truth.requests, &counted.requests, floor.requests, |client| Some(count(client)?.missed));
     let missed: Sums<String> =

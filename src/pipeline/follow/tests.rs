@@ -14,7 +14,7 @@ use crate::rules::{RuleChoice, load};
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 
 fn asked(scope: &Scope) -> Asked<'_> {
-    Asked { rules: &RULES, scope, min_severity: Severity::Low, outcomes: &[], apps: &[] }
+    Asked { rules: &RULES, scope, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
 }
 
 fn line(client: u8, request: &str, status: u16) -> String {

@@ -226,8 +226,8 @@ impl<'a> Collector<'a> {
     }
 
     fn count_group(&mut self, group: &[Counted<'_>], periods: &BTreeSet<When>) {
-        let Self { judge, parts, .. } = self;
-        let workers = parts.open(periods, rayon::current_num_threads());
+        let Self { judge, parts, job, .. } = self;
+        let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
         let done: Vec<Account> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, run, &workers)).collect();
         for (run, account) in group.iter().zip(done) {
             let bytes = if run.run.end > 0 { (run.run.end - run.run.start) as u64 } else { run.item.lines.bytes() };

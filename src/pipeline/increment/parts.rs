@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Part;
+use crate::client::Prefix;
 use crate::pipeline::account::Account;
 use crate::pipeline::doubt::holes;
 use crate::pipeline::worker::Workers;
@@ -49,13 +50,13 @@ struct Sum {
 
 impl Parts {
     /// The workers of these periods, at most [`OPEN`] of them.
-    pub(super) fn open(&mut self, periods: &BTreeSet<When>, threads: usize) -> BTreeMap<When, &Workers> {
+    pub(super) fn open(&mut self, periods: &BTreeSet<When>, threads: usize, prefix: Option<Prefix>) -> BTreeMap<When, &Workers> {
         self.turn += 1;
         let turn = self.turn;
         for period in periods {
             let part = self.parts.entry(*period).or_default();
             part.used = turn;
-            part.workers.get_or_insert_with(|| Workers::new(threads, Some(Budget::STANDARD)));
+            part.workers.get_or_insert_with(|| Workers::new(threads, Some(Budget::STANDARD)).counting(prefix));
         }
         let mut open: Vec<_> = self.parts.values_mut().filter(|part| part.workers.is_some()).collect();
         open.sort_by_key(|part| part.used);

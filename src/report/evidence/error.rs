@@ -25,6 +25,9 @@ pub enum EvidenceError {
     /// It was cut.
     #[error("holds no evidence, as it was cut by --top; write it again without --top")]
     Cut,
+    /// Its clients are hidden.
+    #[error("holds no evidence, as its clients are hidden; write it again without --anonymize, and hide them in the merged one")]
+    Hidden,
     /// It is not whole, or not as it was written.
     #[error("is damaged: {0}; write it again, or leave it out")]
     Damaged(String),

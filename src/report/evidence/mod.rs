@@ -24,6 +24,7 @@ pub(super) use self::write::Told;
 use self::rebuild::Rebuild;
 use self::tell::{Teller, retell};
 use super::model::{Input, Report};
+use crate::client::Prefix;
 use crate::rules::Rule;
 use crate::source::SourceText;
 use crate::tally::Tally;
@@ -55,6 +56,8 @@ pub struct Evidence {
     pub machine: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
+    /// Which IPv6 addresses it counts as one client.
+    pub prefix: Option<Prefix>,
     /// All hits. Rules that are not known have numbers behind those of the set that was asked, in the order of `unknown_rules`.
     pub tally: Tally,
     /// The inputs' texts, by number; they number no lines, as samples know theirs.
@@ -78,8 +81,8 @@ pub fn retold(report: &Report<'_>) -> Result<Evidence, EvidenceError> {
     let Some(teller) = Teller::of(report) else { return Err(EvidenceError::Cut) };
     let mut rebuild = Rebuild::new(report.rule_set);
     retell(&teller, &mut rebuild).map_err(EvidenceError::Damaged)?;
-    let (machine, period) = (report.machine.clone(), report.period.clone());
-    Ok(Evidence { machine, period, ..rebuild.done() })
+    let (machine, period, prefix) = (report.machine.clone(), report.period.clone(), report.prefix);
+    Ok(Evidence { machine, period, prefix, ..rebuild.done() })
 }
 
 #[cfg(test)]

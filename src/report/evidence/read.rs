@@ -13,6 +13,7 @@ use super::rebuild::Rebuild;
 use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, InputRow, PathErrorRow, RuleRow, SignRow};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
+use crate::client::Prefix;
 use crate::report::sanitize::text;
 use crate::rules::RuleSet;
 
@@ -34,7 +35,8 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
     }
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
-        Some(evidence) => Ok(Evidence { machine: document.machine, period: document.period, ..evidence }),
+        Some(evidence) => Ok(Evidence { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence }),
+        None if document.is_hidden => Err(EvidenceError::Hidden),
         None if document.is_cut => Err(EvidenceError::Cut),
         None => Err(EvidenceError::Foreign("it has no evidence, and no word of it".into())),
     }
@@ -47,6 +49,9 @@ struct Document<'r> {
     is_ours: bool,
     machine: Option<String>,
     period: Option<String>,
+    prefix: Option<Prefix>,
+    /// Its clients are hidden.
+    is_hidden: bool,
     rebuild: Option<Rebuild<'r>>,
     evidence: Option<Evidence>,
     /// It says that it has none.
@@ -112,6 +117,11 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                 }
                 "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "ipv6_prefix" => {
+                    let bits = map.next_value::<Option<u8>>()?;
+                    self.prefix = bits.map(|bits| Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
+                }
+                "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {
                     let (true, true, Some(rebuild)) = (self.is_ours, self.version.is_some(), self.rebuild.take()) else {
                         return Err(A::Error::custom("evidence stands twice, or before who wrote it"));

@@ -1,7 +1,6 @@
 //! Tells a line at once, in the light of what was seen so far.
 
-use super::{Desk, Spot, Verdict, lowered, told};
-use crate::client::Client;
+use super::{Desk, Spot, Verdict, counted, lowered, told};
 use crate::finding::RuleId;
 use crate::report::context::{Late, LiveContext, LiveSeen};
 use crate::report::model::Hit;
@@ -53,10 +52,11 @@ impl LiveHit<'_> {
 /// seen when it came.
 pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option<&mut Vec<Late>>, desk: &'a mut Desk) -> LiveHit<'a> {
     let (record, probe) = reread(line.text, line.parsed);
-    let Desk { normalizer, rules, host } = desk;
+    let Desk { normalizer, rules, host, client, prefix } = desk;
+    let client = counted(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
     let seen = LiveSeen {
-        client: Client::parse(record.client),
+        client,
         path: views.resolved,
         host: lowered(record.host, host),
         family: line.family,
@@ -75,7 +75,7 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option
     let verdict = Verdict { severity: decision.severity, rules, catch_all, context: is_of_client.then_some("client") };
     let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
-        hit: told(&record, &probe, views, &spot, &verdict),
+        hit: told(&record, client, &probe, views, &spot, &verdict),
         answered: decision.answered,
         matched: line.rules,
         may_come_late: !decision.matched && context.may_come_late(line.rules),

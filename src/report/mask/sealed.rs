@@ -60,6 +60,12 @@ pub fn as_shown(shown: &str) -> Vec<u8> {
     if super::shown(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { sealed(shown.as_bytes(), 0) }
 }
 
+/// A text that is shown with all its secrets, if it is one of a log; what an earlier report told stays what it is.
+#[must_use]
+pub fn as_logged(text: &[u8]) -> Vec<u8> {
+    if open(text).is_some() { text.to_vec() } else { sealed(text, 0) }
+}
+
 fn sealed(text: &[u8], hash: u64) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(text.len() + SEAL);
     sealed.extend_from_slice(text);
@@ -99,6 +105,15 @@ mod tests {
         assert_ne!(shown(told.as_bytes()), told);
         assert_eq!(shown(&as_shown(told)), told);
         assert_eq!(as_shown("/plain"), b"/plain");
+    }
+
+    #[test]
+    fn a_text_may_be_shown_with_its_secrets() {
+        assert_eq!(shown(&as_logged(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
+        assert_eq!(super::super::shown_decoded(b"/?password=a%26b", &as_logged(b"/?password=a&b")), "/?password=a&b");
+        let told = as_shown("/?password=***");
+        assert_eq!(as_logged(&as_logged(b"/x")), as_logged(b"/x"));
+        assert_eq!(shown(&as_logged(&told)), "/?password=***");
     }
 
     proptest! {

@@ -70,13 +70,7 @@ fn everything<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = News<'a>> 
 
 impl<'a> News<'a> {
     fn of_row(rules: &RuleSet, kind: Kind, row: &Row<'a>) -> Self {
-        let key = match row.key {
-            Key::Answer(host, path) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
-            Key::Rule(rule) => rules.rule(rule).id.clone(),
-            Key::Path(path) | Key::Pair(_, path, _) => shown_path(path).into_owned(),
-            Key::Client(client) => facts::client(client).into_owned(),
-        };
-        Self { kind, key, severity: row.severity, hits: row.hits, first_time: row.first_time, sample: row.sample }
+        Self { kind, key: key_of(rules, row.key), severity: row.severity, hits: row.hits, first_time: row.first_time, sample: row.sample }
     }
 
     fn of_campaign(campaign: &Campaign<'a>) -> Self {
@@ -91,6 +85,16 @@ impl<'a> News<'a> {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
+    }
+}
+
+/// What names it, fit for an output.
+pub(super) fn key_of(rules: &RuleSet, key: Key<'_>) -> String {
+    match key {
+        Key::Answer(host, path) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
+        Key::Rule(rule) => rules.rule(rule).id.clone(),
+        Key::Path(path) | Key::Pair(_, path, _) => shown_path(path).into_owned(),
+        Key::Client(client) => facts::client(client).into_owned(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Page;
-use crate::client::Network;
+use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::news::Kind;
 use crate::report::blocks::{self, Block};
@@ -85,7 +85,7 @@ pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'
     let mut askers: Vec<Asker<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(judged) {
-        let network = row.key.client().map(Network::of).filter(|network| matches!(network, Network::V6(_)));
+        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::of);
         let at = network.map_or(askers.len(), |network| *networks.entry(network).or_insert(askers.len()));
         if at == askers.len() {
             askers.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
