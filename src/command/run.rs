@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::message::shown;
 use super::progress::Progress;
-use super::{Exit, Settings, message, signals};
+use super::{Exit, Settings, message, servers, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::input::find::{Found, Source, find};
@@ -92,7 +92,9 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
 /// What is to be read; standard input where nothing was named.
 pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
-    let found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
+    let (paths, notices) = servers::files(settings);
+    let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    found.notices.extend(notices);
     match found.no_match.first() {
         Some(pattern) => Err(Failure::NoMatch(pattern.clone())),
         None => Ok(found),
@@ -151,6 +153,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
+    servers::tell(settings);
     for notice in &found.notices {
         message::notice(&shown(notice));
     }

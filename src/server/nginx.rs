@@ -104,7 +104,9 @@ impl Reading {
             (b"location" | b"if" | b"limit_except", Level::Main | Level::Http | Level::Server | Level::Location) => {
                 inner(Level::Location)?;
             }
-            (b"access_log", Level::Stream) => self.notices.say(place, "an access_log of stream holds connections, not requests; left alone"),
+            (b"access_log", Level::Stream) => {
+                self.notices.say(place, "an access_log of stream holds connections, not requests; left alone")
+            }
             (b"access_log", _) => return self.access_log(place, directive).map(|()| true),
             (b"log_format", Level::Main | Level::Http) => self.log_format(directive),
             _ => {}

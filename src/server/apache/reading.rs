@@ -122,7 +122,8 @@ impl Reading {
             return Ok(());
         }
         let (name, arguments) = split(inner.trim_ascii_start());
-        let is_doubtful = matches!(name.as_slice(), b"ifmodule" | b"ifdefine" | b"ifversion" | b"iffile" | b"ifdirective" | b"ifsection" | b"macro");
+        let is_doubtful =
+            matches!(name.as_slice(), b"ifmodule" | b"ifdefine" | b"ifversion" | b"iffile" | b"ifdirective" | b"ifsection" | b"macro");
         let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
         if self.sections.len() > open + conf::DEEPEST {
             return Err(syntax(place, "more than thirty sections in each other"));
