@@ -60,17 +60,17 @@ pub struct ReportInputArgs {
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub log_format: Option<LogFormatWord>,
 
-    /// Read the logs that the configuration of nginx names [default: /etc/nginx/nginx.conf]
+    /// Read the logs that nginx's configuration names [default CONF: /etc/nginx/nginx.conf]
     ///
     /// Each access_log, in its log_format, with what it was rotated to. What is left alone is said. The word behind it is the
     /// configuration: write PATH before it, or --from-nginx=CONF. auto is where packages put it.
     #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
     pub from_nginx: Option<PathBuf>,
 
-    /// Read the logs that the configuration of Apache names [default: /etc/apache2/apache2.conf]
+    /// Read the logs that Apache's configuration names [default CONF: apache2.conf or httpd.conf]
     ///
-    /// Each CustomLog, in its LogFormat, as for --from-nginx. auto is where packages put it: /etc/httpd/conf/httpd.conf and
-    /// others too.
+    /// Each CustomLog, in its LogFormat, as for --from-nginx. auto is where packages put it:
+    /// /etc/apache2/apache2.conf, /etc/httpd/conf/httpd.conf and others.
     #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
     pub from_apache: Option<PathBuf>,
 

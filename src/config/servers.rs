@@ -31,10 +31,10 @@ fn take(all: &mut Logs, logs: Result<Logs, ServerError>) -> Result<(), Error> {
 
 /// The configuration that is meant; where there is none, the place where most have it, for the message.
 fn place(conf: &Path, places: &[&str]) -> PathBuf {
-    match conf.as_os_str() == AUTO {
-        true => server::first_of(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default()),
-        false => conf.to_owned(),
+    if conf.as_os_str() != AUTO {
+        return conf.to_owned();
     }
+    server::first_of(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default())
 }
 
 #[cfg(test)]

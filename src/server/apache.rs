@@ -28,7 +28,7 @@ const FLAG: &str = "--from-apache";
 /// A file that cannot be read or is no configuration, a format that is defined nowhere, no log at all.
 pub fn apache(path: &Path) -> Result<Logs, ServerError> {
     let text = conf::read(path).map_err(|source| ServerError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
-    let mut reading = Reading::new(path.parent().unwrap_or(Path::new("")));
+    let mut reading = Reading::new(&conf::folder(path));
     reading.file(path, &text)?;
     let found = std::mem::take(&mut reading.raws).into_iter().map(|raw| resolved(raw, &reading)).collect::<Result<Vec<_>, _>>()?;
     let logs = Logs { found: super::once(found), notices: reading.notices.sentences() };
@@ -74,7 +74,7 @@ fn target(word: &[u8], root: &Path, place: Place<'_>, notices: &mut Notices) -> 
 
 /// A name in which a macro's parameter, or a variable that is defined nowhere, may be left.
 fn of_unknown(name: &[u8]) -> Pattern {
-    if name.contains(&b'$') { of_variables(name) } else { name.iter().fold(Pattern::default(), Pattern::with) }
+    if name.contains(&b'$') { of_variables(name) } else { name.iter().copied().fold(Pattern::default(), Pattern::with) }
 }
 
 fn resolved(raw: Raw, reading: &Reading) -> Result<Found, ServerError> {

@@ -18,6 +18,12 @@ pub(super) const DEEPEST: usize = 32;
 const LIKE_A_SERVER: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
+/// The folder of a file, from the root on: relative names in a configuration do not start where we do.
+pub(super) fn folder(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path);
+    whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
+}
+
 /// The text of a file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();

@@ -42,8 +42,7 @@ pub const APACHE_PLACES: [&str; 7] = [
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The file, or a pattern of files where its name holds something that only the server knows. May be relative only where the
-    /// path of the configuration was.
+    /// The file, or a pattern of files where its name holds something that only the server knows.
     pub path: PathBuf,
     /// How its lines are written.
     pub format: FormatText,

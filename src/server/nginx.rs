@@ -58,7 +58,7 @@ struct Reading {
 /// A file that cannot be read or is no configuration, a format that is defined nowhere, no log at all.
 pub fn nginx(path: &Path) -> Result<Logs, ServerError> {
     let text = conf::read(path).map_err(|source| ServerError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = conf::folder(path);
     let (raws, formats, notices) = (Vec::new(), HashMap::new(), Notices::default());
     let mut reading = Reading { folder, raws, formats, notices, silent: None, depth: 0 };
     // The configuration of a single site is welcome too: what stands in no http block is read as if it did.
@@ -97,7 +97,8 @@ impl Reading {
             (b"http", Level::Main) => return inner(Level::Http),
             (b"stream", Level::Main) | (b"server", Level::Stream) => drop(inner(Level::Stream)?),
             (b"server", Level::Main | Level::Http) => {
-                if !inner(Level::Server)? {
+                let own = inner(Level::Server)?;
+                if !own {
                     self.silent.get_or_insert(place.to_string());
                 }
             }
@@ -105,7 +106,7 @@ impl Reading {
                 inner(Level::Location)?;
             }
             (b"access_log", Level::Stream) => {
-                self.notices.say(place, "an access_log of stream holds connections, not requests; left alone")
+                self.notices.say(place, "an access_log of stream holds connections, not requests; left alone");
             }
             (b"access_log", _) => return self.access_log(place, directive).map(|()| true),
             (b"log_format", Level::Main | Level::Http) => self.log_format(directive),

@@ -6,7 +6,7 @@ pub(super) struct Pattern {
     bytes: Vec<u8>,
     /// The same with nothing escaped, for a name without unknown parts.
     plain: Vec<u8>,
-    is_pattern: bool,
+    has_unknown: bool,
 }
 
 impl Pattern {
@@ -20,14 +20,14 @@ impl Pattern {
     }
 
     /// With what stands for itself added, for a fold.
-    pub(super) fn with(mut self, byte: &u8) -> Self {
-        self.literal(*byte);
+    pub(super) fn with(mut self, byte: u8) -> Self {
+        self.literal(byte);
         self
     }
 
     /// Adds what only the server knows. Twice in a row is once: `**` would mean folders.
     pub(super) fn unknown(&mut self) {
-        self.is_pattern = true;
+        self.has_unknown = true;
         if self.bytes.last() != Some(&b'*') {
             self.bytes.push(b'*');
         }
@@ -35,12 +35,12 @@ impl Pattern {
 
     /// Whether anything in it is unknown.
     pub(super) fn is_pattern(&self) -> bool {
-        self.is_pattern
+        self.has_unknown
     }
 
     /// The pattern, or the name as it was where nothing in it is unknown.
     pub(super) fn finish(self) -> Vec<u8> {
-        if self.is_pattern { self.bytes } else { self.plain }
+        if self.has_unknown { self.bytes } else { self.plain }
     }
 }
 

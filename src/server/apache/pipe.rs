@@ -21,7 +21,7 @@ pub(super) fn file(command: &[u8]) -> Option<Pattern> {
     match program {
         b"rotatelogs" | b"httxt-rotatelogs" | b"rotatelogs2" => rotatelogs(&words[1..]),
         b"cronolog" => arguments(&words[1..], &CRONOLOG).first().map(|name| of_strftime(name)),
-        _ => redirected(&words).map(|name| name.iter().fold(Pattern::default(), Pattern::with)),
+        _ => redirected(&words).map(|name| name.iter().copied().fold(Pattern::default(), Pattern::with)),
     }
 }
 
@@ -32,7 +32,7 @@ fn rotatelogs(words: &[Vec<u8>]) -> Option<Pattern> {
     // Without a time in its name, the second in which it begins is put behind it, unless it is cut (-t) or numbered (-n), where
     // the name stays and the rest are its rotated files.
     if !pattern.is_pattern() && !has(b"-t") && !has(b"-n") {
-        pattern = b".".iter().fold(pattern, Pattern::with);
+        pattern = pattern.with(b'.');
         pattern.unknown();
     }
     Some(pattern)

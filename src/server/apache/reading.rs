@@ -15,6 +15,9 @@ use super::lines::{lines, split, words};
 use super::variables::Variables;
 use super::{macros, syntax, target};
 
+/// Sections whose content need not hold.
+const DOUBTFUL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
+
 /// A site: the main server is 0, each `<VirtualHost>` one more.
 type Site = usize;
 
@@ -107,27 +110,20 @@ impl Reading {
     fn section(&mut self, place: Place<'_>, text: &[u8], open: usize) -> Result<(), ServerError> {
         let inner = text[1..].trim_ascii_end();
         let inner = inner.strip_suffix(b">").ok_or_else(|| syntax(place, "a section without its '>'"))?;
-        if let Some(name) = inner.strip_prefix(b"/") {
-            let name = name.trim_ascii().to_ascii_lowercase();
-            let is_last = |section: &Section| section.name == name;
-            if self.sections.len() <= open || !self.sections.last().is_some_and(is_last) {
-                return Err(syntax(place, &format!("</{}> ends no section that is open", String::from_utf8_lossy(&name))));
+        match inner.strip_prefix(b"/") {
+            Some(name) => self.end(place, &name.trim_ascii().to_ascii_lowercase(), open),
+            None if self.sections.len() > open + conf::DEEPEST => Err(syntax(place, "more than thirty sections in each other")),
+            None => {
+                self.begin(place, inner.trim_ascii_start());
+                Ok(())
             }
-            if let Some(section) = self.sections.pop() {
-                self.site = section.before;
-            }
-            if name == b"macro" {
-                self.parameters.clear();
-            }
-            return Ok(());
         }
-        let (name, arguments) = split(inner.trim_ascii_start());
-        let is_doubtful =
-            matches!(name.as_slice(), b"ifmodule" | b"ifdefine" | b"ifversion" | b"iffile" | b"ifdirective" | b"ifsection" | b"macro");
+    }
+
+    fn begin(&mut self, place: Place<'_>, text: &[u8]) {
+        let (name, arguments) = split(text);
         let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
-        if self.sections.len() > open + conf::DEEPEST {
-            return Err(syntax(place, "more than thirty sections in each other"));
-        }
+        let is_doubtful = DOUBTFUL.contains(&name.as_slice());
         let before = self.site;
         if name == b"virtualhost" {
             self.sites += 1;
@@ -136,6 +132,17 @@ impl Reading {
             self.parameters = words(arguments).into_iter().skip(1).collect();
         }
         self.sections.push(Section { name, line: place.line, before, is_doubtful, is_skipped });
+    }
+
+    /// `open` sections are of the files that include this one.
+    fn end(&mut self, place: Place<'_>, name: &[u8], open: usize) -> Result<(), ServerError> {
+        let is_inner = self.sections.len() > open;
+        let section = self.sections.pop_if(|section| is_inner && section.name == name);
+        let none = || syntax(place, &format!("</{}> ends no section that is open", String::from_utf8_lossy(name)));
+        self.site = section.ok_or_else(none)?.before;
+        if name == b"macro" {
+            self.parameters.clear();
+        }
         Ok(())
     }
 

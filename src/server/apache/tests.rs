@@ -9,8 +9,11 @@ use super::*;
 const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
 const COMBINED_TEXT: &str = r#"%h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
 
+/// Names and texts.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 /// A folder with these files.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+fn folder(files: Files<'_>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -21,7 +24,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
 }
 
 /// Reads the first of these files.
-fn read(files: &[(&str, &str)]) -> Result<Logs, String> {
+fn read(files: Files<'_>) -> Result<Logs, String> {
     let folder = folder(files);
     let place = folder.path().to_str().unwrap().to_owned();
     let plain = |text: String| text.replace(&format!("{place}/"), "");
@@ -123,7 +126,7 @@ fn pipes_conditions_and_variables() {
 
 #[test]
 fn what_is_wrong_names_the_place_and_what_to_type() {
-    let cases: [(&[(&str, &str)], &str, &str); 8] = [
+    let cases: [(Files<'_>, &str, &str); 8] = [
         (&[("a.conf", "\nCustomLog /l/a main")], "a.conf:2: no LogFormat in what was read is called 'main'", "--log-format"),
         (&[("a.conf", "\nInclude gone.conf")], "a.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
         (&[("a.conf", "<VirtualHost *>\n")], "a.conf:1: a <virtualhost> that does not end", "--from-apache=CONF"),

@@ -8,8 +8,11 @@ use super::*;
 
 const MAIN: &str = r#"log_format main '$remote_addr [$time_local] "$request" ' '$status';"#;
 
+/// Names and texts.
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 /// A folder with these files.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+fn folder(files: Files<'_>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -19,7 +22,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn read(files: &[(&str, &str)]) -> Result<Logs, String> {
+fn read(files: Files<'_>) -> Result<Logs, String> {
     let folder = folder(files);
     let place = folder.path().to_str().unwrap().to_owned();
     let plain = |text: String| text.replace(&format!("{place}/"), "");
@@ -135,7 +138,7 @@ fn a_log_in_two_formats_is_found_twice_and_one_in_one_format_once() {
 #[test]
 fn what_is_wrong_names_the_place_and_what_to_type() {
     let circle = [("nginx.conf", "http { include a.conf; }"), ("a.conf", "include a.conf;")];
-    let cases: [(&[(&str, &str)], &str, &str); 7] = [
+    let cases: [(Files<'_>, &str, &str); 7] = [
         (&[("nginx.conf", "http {\n access_log /l/a main; }")], "nginx.conf:2: no log_format", "--log-format"),
         (&[("nginx.conf", "http {\n include gone.conf; }")], "nginx.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
         (&[("nginx.conf", "http {\n\n access_log /l/a }")], "nginx.conf:3: a '}'", "--from-nginx=CONF"),

@@ -4,6 +4,8 @@
 //! comments, `${name}` within a word. Blocks of Lua are passed over. Source:
 //! <https://nginx.org/en/docs/dev/development_guide.html#config_directives>. Knows no directive but by its shape.
 
+use memchr::memchr_iter;
+
 use super::lua;
 
 /// Blocks in blocks; real ones have six.
@@ -114,7 +116,7 @@ impl Lexer<'_> {
 
     fn skip(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
-        self.line += self.text[self.at..end].iter().filter(|byte| **byte == b'\n').count();
+        self.line += memchr_iter(b'\n', &self.text[self.at..end]).count();
         self.at = end;
     }
 

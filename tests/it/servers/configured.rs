@@ -2,7 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::{Served, requests, served};
@@ -39,7 +45,7 @@ fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() 
 }
 
 #[test]
-fn a_report_and_a_follower_read_them_too() {
+fn a_report_reads_them_too() {
     for served in served("report of a configuration") {
         let run = served.rig.run(["report", "--state", "state", "--out", "out", &served.flag()]);
         // What is in a format that no one knows is for `scan` to say; here the logs are what counts.
@@ -50,6 +56,55 @@ fn a_report_and_a_follower_read_them_too() {
             assert!(status.text().contains(&name), "{name}: {}", status.text());
         }
         assert!(status.stderr.contains("left alone"), "{}", status.stderr);
+    }
+}
+
+#[test]
+fn a_follower_follows_them() {
+    for served in served("follower of a configuration") {
+        let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
+        let mut child = served.rig.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut missing: BTreeSet<_> = served.logs.iter().filter(|log| log.is_detected).map(|log| format!("{}.log", log.name)).collect();
+        // Ends when each log has told of a hit; a follower that does not is ended by the alarm.
+        let alarm = Alarm::of(&child);
+        for line in stdout.lines() {
+            let hit: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            missing.remove(hit["source"].as_str().unwrap().rsplit('/').next().unwrap());
+            if missing.is_empty() {
+                break;
+            }
+        }
+        alarm.end(&child);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(missing.is_empty(), "{missing:?}: {stderr}");
+        assert!(stderr.contains("left alone"), "{stderr}");
+    }
+}
+
+/// Ends a child that does not come to its end by itself.
+struct Alarm {
+    silence: mpsc::Sender<()>,
+    guard: JoinHandle<()>,
+}
+
+impl Alarm {
+    fn of(child: &Child) -> Self {
+        let (silence, silenced) = mpsc::channel();
+        let pid = Pid::from_child(child);
+        let guard = thread::spawn(move || {
+            if silenced.recv_timeout(Duration::from_secs(60)).is_err() {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self { silence, guard }
+    }
+
+    fn end(self, child: &Child) {
+        let _ = self.silence.send(());
+        self.guard.join().unwrap();
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
     }
 }
 

@@ -35,7 +35,7 @@ log_format json escape=json
     '}';
 log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
                             '"$http_referer" "$http_user_agent"';
-log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|$request|$http_referer|$http_user_agent';
+log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|"$request"|"$http_referer"|"$http_user_agent"';
 "#;
 
 /// Asks it everything; none where it is missing, which is said.

@@ -16,6 +16,13 @@ pub(super) struct Request {
     pub(super) is_plain: bool,
 }
 
+impl Request {
+    /// Nothing in it is written otherwise where nothing is escaped.
+    pub(super) fn needs_no_escape(&self) -> bool {
+        !self.bytes.contains(&b'"') && !self.bytes.contains(&b'\\')
+    }
+}
+
 /// Request lines that are none, or that a log cannot hold as they are.
 const HOSTILE: [&[u8]; 28] = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\xaa\xbb\xcc",
@@ -78,7 +85,7 @@ pub(super) fn all() -> Vec<Request> {
     for labelled in attacks.iter().step_by(2).chain(&ordinary) {
         let of = |text: &str| if text == "-" { Vec::new() } else { text.as_bytes().to_vec() };
         let is_plain = labelled.referer == "-" && labelled.agent.as_bytes() == ORDINARY;
-        requests.push((labelled.request.as_bytes().to_vec(), of(&labelled.referer), of(&labelled.agent), is_plain));
+        requests.push((sent(&labelled.request), of(&labelled.referer), of(&labelled.agent), is_plain));
     }
     assert!(requests.len() < ALL - 50, "no room for ordinary pages: {}", requests.len());
     for page in requests.len()..ALL {
@@ -90,6 +97,19 @@ pub(super) fn all() -> Vec<Request> {
         .enumerate()
         .map(|(number, (line, referer, agent, is_plain))| on_the_wire(number, line, referer, agent, *is_plain))
         .collect()
+}
+
+/// The bytes that a server wrote down so: `\xHH` is one, unless it would end the line.
+fn sent(logged: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = logged.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        let hex = rest.strip_prefix(b"\\x").and_then(|digits| digits.get(..2)).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = hex.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|byte| !b"\r\n".contains(byte));
+        bytes.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { &rest[4..] } else { tail };
+    }
+    bytes
 }
 
 /// A request line, a referrer, an agent, and whether the line says it all.
