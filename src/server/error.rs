@@ -22,8 +22,9 @@ pub enum ServerError {
     },
     /// A file that the configuration includes cannot be read.
     #[error(
-        "{place}: includes {}, which cannot be read: {source}; run as a user who may read the whole configuration, or name the logs themselves",
-        path.display()
+        "{place}: includes {}, which cannot be read: {source}; {}, or name the logs themselves",
+        path.display(),
+        advice(source)
     )]
     Include {
         /// Where it is included.
@@ -70,6 +71,15 @@ pub enum ServerError {
         /// The flag that names the configuration.
         flag: &'static str,
     },
+}
+
+/// A server does not start without a file that it includes, so a missing one is missing in what was copied from there.
+fn advice(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::NotFound {
+        "read the configuration where the server runs"
+    } else {
+        "run as a user who may read all of it"
+    }
 }
 
 fn reasons(notices: &[String]) -> String {

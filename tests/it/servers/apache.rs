@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Served;
 use super::daemon::Daemon;
-use super::{Served, requests};
+use super::requests::{Request, lay_out_site};
 use crate::rig::{Rig, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
@@ -30,14 +31,14 @@ CustomLog ${LOGS}/own.log "[%{%Y-%m-%dT%H:%M:%S%z}t] %>s %a %v \"%{User-Agent}i\
 CustomLog "|/bin/cat" common "expr=false"
 "#;
 
-/// Asks it everything; none where it is missing, which is said.
-pub(super) fn served(test: &str) -> Option<Served> {
+/// Asks it these; none where it is missing, which is said.
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
         skip(test, "Apache is not installed");
         return None;
     };
     let rig = Rig::new();
-    requests::lay_out_site(&rig);
+    lay_out_site(&rig);
     // Its workers are nobody.
     fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(rig.path("log")).unwrap();
@@ -49,12 +50,11 @@ pub(super) fn served(test: &str) -> Option<Served> {
         command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC").env("LOGS", rig.path("log"));
         command
     });
-    let all = requests::all();
-    for request in &all {
+    for request in asked {
         daemon.ask(&request.bytes);
     }
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
-    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), all.len());
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("apache2.conf");
     Some(Served::new("apache", rig, conf, &LOGS))
 }

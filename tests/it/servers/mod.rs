@@ -49,7 +49,13 @@ impl Served {
     }
 }
 
-/// Both servers, where they are installed.
+/// Both servers, where they are installed, asked everything.
 fn served(test: &str) -> Vec<Served> {
-    [nginx::served(test), apache::served(test)].into_iter().flatten().collect()
+    served_so_many(test, requests::ALL)
+}
+
+/// Both servers, asked the first so many requests.
+fn served_so_many(test: &str, asked: usize) -> Vec<Served> {
+    let requests = &requests::all()[..asked];
+    [nginx::served(test, requests), apache::served(test, requests)].into_iter().flatten().collect()
 }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::Served;
 use super::daemon::Daemon;
-use super::{Served, requests};
+use super::requests::{Request, lay_out_site};
 use crate::rig::{Rig, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
@@ -38,14 +39,14 @@ log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request
 log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|"$request"|"$http_referer"|"$http_user_agent"';
 "#;
 
-/// Asks it everything; none where it is missing, which is said.
-pub(super) fn served(test: &str) -> Option<Served> {
+/// Asks it these; none where it is missing, which is said.
+pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
         skip(test, "nginx is not installed");
         return None;
     };
     let rig = Rig::new();
-    requests::lay_out_site(&rig);
+    lay_out_site(&rig);
     fs::create_dir(rig.path("log")).unwrap();
     fs::create_dir(rig.path("tmp")).unwrap();
     fs::create_dir(rig.path("conf.d")).unwrap();
@@ -57,12 +58,11 @@ pub(super) fn served(test: &str) -> Option<Served> {
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
         command
     });
-    let all = requests::all();
-    for request in &all {
+    for request in asked {
         daemon.ask(&request.bytes);
     }
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
-    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), all.len());
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("nginx.conf");
     Some(Served::new("nginx", rig, conf, &LOGS))
 }
