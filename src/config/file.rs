@@ -164,12 +164,13 @@ mod tests {
         let file = folder.path().join("probewatch.toml");
         std::fs::write(
             &file,
-            "paths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'",
+            "paths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'\nfrom-nginx = 'n.conf'\nfrom-apache = 'auto'",
         )
         .expect("written");
         let (args, own) = read(&file).expect("fine");
         assert_eq!(own.learn.emit_rules, Some(folder.path().join("new.toml")));
         assert_eq!(args.input.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
+        assert_eq!((args.input.from_nginx, args.input.from_apache), (Some(folder.path().join("n.conf")), Some("auto".into())));
         assert_eq!(args.rules.rules, [folder.path().join("my.toml")]);
         assert_eq!(args.output.output, Some("-".into()));
         assert_eq!(args.selection.min_severity, Some(Severity::High));

@@ -42,7 +42,7 @@ pub(super) fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// The files that a pattern means, in the order of their names.
+/// The files that a pattern means, in the order of their names; none whose name is not UTF-8.
 pub(super) fn matching(pattern: &Path) -> Vec<PathBuf> {
     let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
     let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
