@@ -64,6 +64,20 @@ pub struct FollowInputArgs {
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub log_format: Option<super::words::LogFormatWord>,
 
+    /// Follow the logs that nginx's configuration names [default CONF: /etc/nginx/nginx.conf]
+    ///
+    /// Each access_log, in its log_format, with what it was rotated to. What is left alone is said. The word behind it is the
+    /// configuration: write PATH before it, or --from-nginx=CONF. auto is where packages put it.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_nginx: Option<PathBuf>,
+
+    /// Follow the logs that Apache's configuration names [default CONF: apache2.conf or httpd.conf]
+    ///
+    /// Each CustomLog, in its LogFormat, as for --from-nginx. auto is where packages put it:
+    /// /etc/apache2/apache2.conf, /etc/httpd/conf/httpd.conf and others.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_apache: Option<PathBuf>,
+
     /// Longest line to look at: 65536, 512K, 1M [default: 1M]
     ///
     /// In bytes; K, M and G are powers of 1024. Longer lines are counted as oversized and not held in memory.
@@ -175,9 +189,9 @@ impl FollowArgs {
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
         let Self { input, state, own, rules, client, shared, other } = self;
-        let FollowInputArgs { paths, log_format, max_line } = input;
+        let FollowInputArgs { paths, log_format, from_nginx, from_apache, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
-        let input = InputArgs { paths, log_format, max_line, ..InputArgs::default() };
+        let input = InputArgs { paths, log_format, from_nginx, from_apache, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
         let shared = ScanArgs { input, rules, client, selection, output, other, ..ScanArgs::default() };

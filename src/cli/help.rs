@@ -27,6 +27,8 @@ Examples:
     probewatch scan /var/log/nginx/
   Only what was answered since yesterday:
     probewatch scan --since 24h --outcome answered access.log
+  Every log that the server writes, in the formats that its configuration says:
+    probewatch scan --from-nginx
   From another machine, as CSV, one row a client:
     ssh web1 cat /var/log/apache2/access.log | probewatch scan -f csv --by client -o clients.csv
   In a script, with rules of your own:

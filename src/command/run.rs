@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::message::shown;
 use super::progress::Progress;
-use super::{Anonymize, Exit, Settings, message, signals};
+use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
@@ -132,7 +132,9 @@ pub(super) fn warn_of_small(settings: &Settings, allow: &AllowList) {
 /// What is to be read, in its order; standard input where nothing was named.
 pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
-    let mut found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
+    let (paths, notices) = servers::files(settings);
+    let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
         return Err(Failure::NoMatch(pattern.clone()));
     }
@@ -202,6 +204,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
+    servers::tell(settings);
     for notice in &found.notices {
         message::notice(&shown(notice));
     }

@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::value::{Anonymity, Proxies};
-use super::{Error, environment};
+use super::{Error, environment, servers};
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
@@ -55,11 +55,13 @@ pub(super) fn keys() -> Vec<String> {
 }
 
 fn below(folder: &Path, mut args: ScanArgs, mut own: OwnArgs) -> (ScanArgs, OwnArgs) {
-    let read = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
+    let input = &mut args.input;
+    let read = input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
+    let servers = [&mut input.from_nginx, &mut input.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != servers::AUTO);
     let written = [&mut own.learn.emit_rules, &mut own.state.state, &mut own.follow.alert_file, &mut own.report.out];
     let proxies = args.client.trusted_proxy.iter_mut().filter_map(|one| if let Proxies::File(path) = one { Some(path) } else { None });
     let key = args.client.privacy.anonymize.iter_mut().filter_map(|how| if let Anonymity::Key(path) = how { Some(path) } else { None });
-    let read = read.chain(proxies).chain(key);
+    let read = read.chain(servers).chain(proxies).chain(key);
     let paths = read.chain(&mut args.output.output).chain(written.into_iter().flatten());
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);
@@ -167,12 +169,13 @@ mod tests {
         let file = folder.path().join("probewatch.toml");
         std::fs::write(
             &file,
-            "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'",
+            "trusted-proxy = ['@ours.txt', '10.0.0.0/8']\nanonymize = 'key:secret'\npaths = ['logs', '/var/log', '-']\nrules = ['my.toml']\noutput = '-'\nmin-severity = 'high'\nemit-rules = 'new.toml'\nfrom-nginx = 'n.conf'\nfrom-apache = 'auto'",
         )
         .expect("written");
         let (args, own) = read(&file).expect("fine");
         assert_eq!(own.learn.emit_rules, Some(folder.path().join("new.toml")));
         assert_eq!(args.input.paths, [folder.path().join("logs"), "/var/log".into(), "-".into()]);
+        assert_eq!((args.input.from_nginx, args.input.from_apache), (Some(folder.path().join("n.conf")), Some("auto".into())));
         assert_eq!(args.rules.rules, [folder.path().join("my.toml")]);
         assert_eq!(args.client.trusted_proxy[0], Proxies::File(folder.path().join("ours.txt")));
         assert_eq!(args.client.privacy.anonymize, Some(Anonymity::Key(folder.path().join("secret"))));

@@ -1,0 +1,145 @@
+//! `--from-nginx` and `--from-apache` on the servers' own configurations.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::{Served, served_so_many};
+
+/// Requests that are enough where the logs count, and not what is in them.
+const FEW: usize = 100;
+
+/// The inputs of a report by their names, and what each came to.
+fn inputs(report: &Value) -> Vec<(String, &Value)> {
+    let name = |input: &Value| input["path"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    report["inputs"].as_array().unwrap().iter().map(|input| (name(input), input)).collect()
+}
+
+fn names(served: &Served) -> BTreeSet<String> {
+    served.logs.iter().map(|log| format!("{}.log", log.name)).collect()
+}
+
+#[test]
+fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() {
+    for served in served_so_many("configurations of real servers", FEW) {
+        let old = served.rig.path("log/combined.log.1");
+        fs::copy(served.rig.path("log/combined.log"), &old).unwrap();
+        fs::write(served.rig.path("log/unnamed.log"), "").unwrap();
+        let (run, report) = served.rig.json([served.flag()]);
+        let inputs = inputs(&report);
+        let found: BTreeSet<_> = inputs.iter().map(|(name, _)| name.clone()).collect();
+        let mut expected = names(&served);
+        expected.insert("combined.log.1".to_owned());
+        assert_eq!(found, expected, "{}: {}", served.server, run.stderr);
+        for (name, input) in &inputs {
+            assert_eq!(input["lines"], FEW, "{name}");
+        }
+        let left = if served.server == "nginx" { "syslog:server=127.0.0.1:9" } else { "piped to `|/bin/cat`" };
+        assert!(run.stderr.contains(left) && run.stderr.contains("left alone"), "{}", run.stderr);
+        assert!(!served.rig.run(["scan", "-q", &served.flag()]).stderr.contains("left alone"));
+    }
+}
+
+#[test]
+fn a_report_reads_them_too() {
+    for served in served_so_many("report of a configuration", FEW) {
+        let run = served.rig.run(["report", "--state", "state", "--out", "out", &served.flag()]);
+        // What is in a format that no one knows is for `scan` to say; here the logs are what counts.
+        assert!([0, 3].contains(&run.code), "{}", run.stderr);
+        assert!(!run.stderr.contains("left alone"), "cron would mail it: {}", run.stderr);
+        let status = served.rig.run(["report", "--state", "state", "--status", &served.flag()]);
+        for name in names(&served) {
+            assert!(status.text().contains(&name), "{name}: {}", status.text());
+        }
+        assert!(status.stderr.contains("left alone"), "{}", status.stderr);
+    }
+}
+
+#[test]
+fn a_follower_follows_them() {
+    for served in served_so_many("follower of a configuration", FEW) {
+        let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
+        let mut child = served.rig.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut missing: BTreeSet<_> = served.logs.iter().filter(|log| log.is_detected).map(|log| format!("{}.log", log.name)).collect();
+        // Ends when each log has told of a hit; a follower that does not is ended by the alarm.
+        let alarm = Alarm::of(&child);
+        for line in stdout.lines() {
+            let hit: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            missing.remove(hit["source"].as_str().unwrap().rsplit('/').next().unwrap());
+            if missing.is_empty() {
+                break;
+            }
+        }
+        alarm.end(&child);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(missing.is_empty(), "{missing:?}: {stderr}");
+        assert!(stderr.contains("left alone"), "{stderr}");
+    }
+}
+
+/// Ends a child that does not come to its end by itself.
+struct Alarm {
+    silence: mpsc::Sender<()>,
+    guard: JoinHandle<()>,
+}
+
+impl Alarm {
+    fn of(child: &Child) -> Self {
+        let (silence, silenced) = mpsc::channel();
+        let pid = Pid::from_child(child);
+        let guard = thread::spawn(move || {
+            if silenced.recv_timeout(Duration::from_secs(60)).is_err() {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self { silence, guard }
+    }
+
+    fn end(self, child: &Child) {
+        let _ = self.silence.send(());
+        self.guard.join().unwrap();
+        let _ = kill_process(Pid::from_child(child), Signal::TERM);
+    }
+}
+
+#[test]
+fn a_log_that_is_not_there_is_said_and_one_that_is_is_read() {
+    for served in served_so_many("a log that is gone", FEW) {
+        for log in served.logs.iter().filter(|log| log.name != "combined") {
+            fs::remove_file(&log.path).unwrap();
+        }
+        let (run, report) = served.rig.json([served.flag()]);
+        assert_eq!((run.code, inputs(&report).len()), (0, 1), "{}", run.stderr);
+        assert!(run.stderr.contains("not there yet; left out"), "{}", run.stderr);
+        fs::remove_file(&served.log("combined").path).unwrap();
+        let run = served.rig.run(["scan", &served.flag()]);
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains("combined.log: no such file"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_configuration_that_is_wrong_is_refused_with_its_line() {
+    let rig = crate::rig::Rig::new();
+    rig.file("nginx.conf", "http {\n  access_log a.log \u{1b}main;\n}\n");
+    rig.file("apache.conf", "\nInclude gone.conf\n");
+    rig.file("access.log", crate::rig::log(10));
+    for (flag, part) in [
+        ("--from-nginx=nginx.conf", r"nginx.conf:2: no log_format in what was read is called '\x1bmain'"),
+        ("--from-apache=apache.conf", "apache.conf:2: includes "),
+        ("--from-nginx=access.log", "access.log:1: a directive that no ';' ends"),
+        ("--from-nginx=gone.conf", "gone.conf: cannot read the configuration"),
+    ] {
+        let run = rig.run(["scan", flag]);
+        assert!(run.code == 2 && run.stderr.contains(part), "{flag}: {}", run.stderr);
+    }
+}
