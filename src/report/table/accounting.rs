@@ -72,7 +72,7 @@ fn grid<'g>(lines: &'g [Line<'g>]) -> Grid<'g, Line<'g>> {
         grid = grid.column(column, cell);
     }
     grid.column(Column::number("hits").rank(5), |line| number(line.input.hits, line.is_sum))
-        .column(Column::text("format").rank(6), |line| Cell::new(line.input.format.unwrap_or_default()).styled(DIM))
+        .column(Column::text("format").rank(6), |line| Cell::new(line.input.format.as_deref().unwrap_or_default()).styled(DIM))
 }
 
 fn number(n: u64, is_sum: bool) -> Cell {
