@@ -16,6 +16,8 @@ use super::progress::Progress;
 use super::{Exit, Settings, message, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
+use crate::format::Formats;
+use crate::format::formats::UnknownFormat;
 use crate::input::find::{Found, Source, find};
 use crate::merge::MergeError;
 use crate::pipeline::{self, Job, Scan};
@@ -30,6 +32,8 @@ use crate::rules::{RuleError, RuleSet};
 pub(super) enum Failure {
     #[error(transparent)]
     Rules(#[from] RuleError),
+    #[error("--log-format: {0}")]
+    Format(#[from] UnknownFormat),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
     NoMatch(PathBuf),
     #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
@@ -66,6 +70,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Rules(_)
+            | Self::Format(_)
             | Self::Unreadable { .. }
             | Self::Merge(_)
             | Self::NoApp { .. }
@@ -121,8 +126,9 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
+    let formats = Formats::of(&settings.formats)?;
     let job =
-        Job { rules, scope, mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines: settings.format == Format::Ndjson };
+        Job { rules, scope, formats: &formats, mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines: settings.format == Format::Ndjson };
     let shown = settings.progress && !settings.quiet;
     let scan = Progress::watch(shown, sources, &progress, || pool.install(|| pipeline::scan(sources, &job)));
     match stop.exit() {

@@ -7,7 +7,7 @@ use ipnet::IpNet;
 
 use crate::archive::Keep;
 use crate::finding::Severity;
-use crate::format::LogFormat;
+use crate::format::FormatChoice;
 use crate::input::Mmap;
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
@@ -25,8 +25,8 @@ pub struct Settings {
     pub by: Option<By>,
     /// Where to print it; `None` is standard output.
     pub output: Option<PathBuf>,
-    /// The format of the log; `None` finds out.
-    pub log_format: Option<LogFormat>,
+    /// The formats of the logs.
+    pub formats: FormatChoice,
     /// Which rules.
     pub rules: RuleChoice,
     /// Apps that run on every site.

@@ -6,6 +6,7 @@
 pub mod bounds;
 pub mod environment;
 pub mod file;
+pub mod formats;
 mod surroundings;
 pub mod value;
 
@@ -14,19 +15,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::formats::{FieldKey, FormatText};
 pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::archive::Keep;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::state::StateArgs;
-use crate::cli::words::{FailOn, LogFormatWord, Switch};
+use crate::cli::words::{FailOn, Switch};
 use crate::command::explain::Question;
 use crate::command::message::shown;
 use crate::command::{
     DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
 };
 use crate::finding::Severity;
+use crate::format::FormatChoice;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
 use crate::rules::RuleChoice;
@@ -173,7 +176,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         format: output.format.unwrap_or_default(),
         by: output.by,
         output: output.output.filter(|path| path != Path::new("-")),
-        log_format: input.log_format.and_then(LogFormatWord::format),
+        formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
         apps: selection.app,
         allow: selection.allow,
@@ -193,6 +196,13 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     })
 }
 
+/// What is said of the formats of logs.
+#[must_use]
+pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
+    let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
+    FormatChoice { asked: format.and_then(FormatText::asked), fields }
+}
+
 /// What `explain` is asked: the line, the rule that is meant, and what a scan would be told.
 #[must_use]
 pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Question {
@@ -201,7 +211,7 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
     Question {
         line,
         rule,
-        log_format: input.log_format.and_then(LogFormatWord::format),
+        formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
         apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),

@@ -162,7 +162,7 @@ fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
 #[test]
 fn defaults_are_those_the_help_tells() {
     let settings = asked(&[], &[], "");
-    assert_eq!((settings.format, settings.by, settings.log_format), (Format::Table, None, None));
+    assert_eq!((settings.format, settings.by, settings.formats), (Format::Table, None, FormatChoice::default()));
     assert_eq!((settings.top, settings.threads, settings.mmap, settings.color), (None, None, Mmap::Auto, Color::Auto));
     assert!(settings.progress && !settings.quiet && !settings.stats && !settings.rules.no_builtin);
     assert_eq!(settings.max_line, 1_048_576);

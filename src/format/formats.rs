@@ -60,6 +60,14 @@ pub struct FormatChoice {
     pub fields: Vec<(Meaning, String)>,
 }
 
+impl FormatChoice {
+    /// The format of the engine's own that was asked for, where it is one: then there is no other.
+    #[must_use]
+    pub fn as_clf(&self) -> Option<LogFormat> {
+        self.asked.as_deref()?.parse().ok()
+    }
+}
+
 /// All formats that are known in a run.
 #[derive(Debug, Clone)]
 pub struct Formats {
@@ -150,6 +158,7 @@ impl Formats {
         formats.order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
         formats.asked = match choice.asked.as_deref() {
             None | Some("auto") => None,
+            Some(_) if choice.as_clf().is_some() => None,
             Some(asked) => Some(formats.named_or_written(asked)?),
         };
         Ok(formats)

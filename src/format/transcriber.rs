@@ -70,6 +70,14 @@ const MAY_HOLD_A_HOLE: usize = 512;
 /// What stands for a line of the log's own.
 const OWN: &[u8] = b"#";
 
+impl Course<'_> {
+    /// Whether the engine may see a line first: nothing that was asked for or named comes before what it reads.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.first.is_none() && !self.header.is_w3c()
+    }
+}
+
 impl Transcriber {
     /// Writes lines down again into `out`; `false`, and nothing is written, where all are to be left as they are. The last
     /// one may lack its newline.
@@ -105,6 +113,26 @@ impl Transcriber {
             out.lines.push(new);
         }
         true
+    }
+
+    /// Writes a line down again to the end of `out`, which holds nothing of use where the answer is that it is left as it is. Takes
+    /// over the columns that it names.
+    pub fn line(&mut self, line: &[u8], course: &mut Course<'_>, out: &mut Vec<u8>) -> Read {
+        let mut header = std::mem::take(&mut course.header);
+        let read = self.read(line, course, &mut header, out);
+        course.header = header;
+        read
+    }
+
+    /// Whether a line is one that a format explains, or `only` where only that is asked for.
+    pub fn reads_any(&mut self, lines: &[u8], course: &Course<'_>, only: Option<LogFormat>) -> bool {
+        let (mut header, mut room) = (course.header.clone(), Vec::new());
+        each(lines).any(|(_, line, _)| {
+            let text = line.strip_suffix(b"\r").unwrap_or(line);
+            let is_clf = Frame::locate(&text[leading_nuls(text)..], only).is_some();
+            room.clear();
+            is_clf || only.is_none() && matches!(self.read(line, course, &mut header, &mut room), Read::As(_))
+        })
     }
 
     /// Whether one of the lines is to be written otherwise.

@@ -66,6 +66,7 @@ where
     let others = rayon::current_num_threads() - 1;
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
+            (caller.see.0)(block.chunk());
             if waiting.load(Ordering::Relaxed) >= others {
                 caller.judge_and_keep(&block);
                 lines.recycle(block.into_buffer());

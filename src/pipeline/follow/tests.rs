@@ -12,9 +12,10 @@ use crate::report::model;
 use crate::rules::{RuleChoice, load};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 
 fn asked(scope: &Scope) -> Asked<'_> {
-    Asked { rules: &RULES, scope, min_severity: Severity::Low, outcomes: &[], apps: &[] }
+    Asked { rules: &RULES, scope, formats: &FORMATS, min_severity: Severity::Low, outcomes: &[], apps: &[] }
 }
 
 fn line(client: u8, request: &str, status: u16) -> String {

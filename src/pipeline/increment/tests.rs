@@ -18,6 +18,7 @@ use crate::tally::Place;
 use crate::time::Unit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
@@ -41,7 +42,7 @@ impl Rig {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
         let mut tail = Tail::new(paths, Options { begin: First::Given, max_line: 1000, block }, self.state.take());
         let scope = Scope { max_line: 1000, ..Scope::default() };
-        let job = Reading { rules: &RULES, scope: &scope, stop: &NOT, now: NOW };
+        let job = Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW };
         let mut collector = Collector::new(&job, cut, most);
         tail.catch_up(Instant::now(), &mut |piece| collector.take(&piece));
         let increment = collector.finish(&mut tail);
@@ -323,6 +324,6 @@ fn a_stop_is_told() {
     let scope = Scope::default();
     let mut tail =
         Tail::new(vec![rig.folder.path().join("access.log")], Options { begin: First::Given, max_line: 1000, block: 4096 }, None);
-    let stopped = increment(&mut tail, &Reading { rules: &RULES, scope: &scope, stop: &stop, now: NOW }, None);
+    let stopped = increment(&mut tail, &Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW }, None);
     assert!(stopped.stopped && stopped.parts.is_empty());
 }
