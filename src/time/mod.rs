@@ -3,6 +3,7 @@
 //! Time is the log's time, never the machine's: nothing here asks a clock, and only `period` knows a time zone's name.
 
 mod period;
+mod written;
 
 pub use self::period::{Cut, Period, Unit};
 
