@@ -127,8 +127,15 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = Formats::of(&settings.formats)?;
-    let job =
-        Job { rules, scope, formats: &formats, mmap: settings.mmap, stop: stop.flag(), progress: &progress, keep_lines: settings.format == Format::Ndjson };
+    let job = Job {
+        rules,
+        scope,
+        formats: &formats,
+        mmap: settings.mmap,
+        stop: stop.flag(),
+        progress: &progress,
+        keep_lines: settings.format == Format::Ndjson,
+    };
     let shown = settings.progress && !settings.quiet;
     let scan = Progress::watch(shown, sources, &progress, || pool.install(|| pipeline::scan(sources, &job)));
     match stop.exit() {

@@ -39,16 +39,13 @@ pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bo
     let mut head = Vec::new();
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let read = opened.and_then(|file| file.take(BEGINNING).read_to_end(&mut head));
-    let course = Course { formats, first: formats.first_of(path), header: headers::first(0, &head, scope.max_line), max_line: scope.max_line };
+    let course =
+        Course { formats, first: formats.first_of(path), header: headers::first(0, &head, scope.max_line), max_line: scope.max_line };
     read.is_ok() && (head.starts_with(b"\x1f\x8b") || parses(&head, &course, scope.format))
 }
 
 /// Of a file that is passed over: what it looks like.
 pub(super) fn passed_over(first_line: &[u8]) -> String {
-    if let Some(asked) = formats.asked() {
-        let name = formats.name(asked);
-        return format!("not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like");
-    }
     let what = recognise(first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
     format!("passed over: {what}; name it to have it read")
 }
@@ -64,11 +61,19 @@ pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>
         // Any other format was ruled out, so what it looks like says nothing.
         return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
     }
+    if let Some(asked) = formats.asked() {
+        let name = formats.name(asked);
+        return format!(
+            "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
+        );
+    }
     let what = recognise(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
     // A line over the limit was not held.
     let first = match String::from_utf8_lossy(first_line) {
         line if line.is_empty() => String::new(),
         line => format!(". First line: {line}"),
     };
-    format!("none of its {lines} lines is in a format that is known: {what}type `probewatch formats` for those that are, or give its format string to --log-format{first}")
+    format!(
+        "none of its {lines} lines is in a format that is known: {what}type `probewatch formats` for those that are, or give its format string to --log-format{first}"
+    )
 }

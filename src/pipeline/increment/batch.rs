@@ -107,9 +107,7 @@ impl Counted<'_> {
         match &self.item.lines {
             Lines::Oversized(bytes) => *bytes,
             Lines::Text(_) => (self.run.end - self.run.start) as u64,
-            Lines::Written { transcribed, bytes } => {
-                transcribed.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start()
-            }
+            Lines::Written { transcribed, bytes } => transcribed.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start(),
         }
     }
 }
