@@ -4,9 +4,16 @@
 //! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
 //! has no frame, and a field that cannot be read is `None`.
 
+mod apache;
+pub mod canonical;
 mod clf;
 mod fields;
 mod foreign;
+mod nginx;
+mod part;
+mod plan;
+mod room;
+pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +21,8 @@ use std::str::FromStr;
 pub use clf::Frame;
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
+pub use plan::{FormatError, NginxEscape, Plan, Quotes};
+pub use room::Room;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
