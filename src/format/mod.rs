@@ -4,14 +4,21 @@
 //! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
 //! has no frame, and a field that cannot be read is `None`.
 
+mod apache;
+pub mod canonical;
 mod clf;
 mod fields;
 mod foreign;
 pub mod formats;
 mod header;
+mod nginx;
+mod part;
+mod plan;
 pub mod prefix;
+mod room;
 mod stubs;
 pub mod transcriber;
+pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +30,9 @@ pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
 pub use formats::{FormatChoice, FormatId, Formats};
 pub use header::Header;
-pub use stubs::{FormatError, Json, Plan, Room, canonical, w3c};
+pub use plan::{FormatError, NginxEscape, Plan, Quotes};
+pub use room::Room;
+pub use stubs::Json;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
