@@ -264,7 +264,8 @@ mod tests {
         #[test]
         fn what_docker_wrapped_is_unwrapped(text in "[^\n\r]{0,80}") {
             let line = format!(r#"{{"log":{},"stream":"stdout","time":"x"}}"#, serde_json::to_string(&(text.clone() + "\n")).unwrap());
-            prop_assert_eq!(within(line.as_bytes(), &mut Vec::new()), Some((Prefix::Docker, text.as_bytes())));
+            let mut room = Vec::new();
+            prop_assert_eq!(within(line.as_bytes(), &mut room), Some((Prefix::Docker, text.as_bytes())));
         }
 
         #[test]

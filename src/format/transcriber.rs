@@ -8,8 +8,10 @@
 use memchr::{memchr, memchr_iter};
 
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
-use super::{Frame, Header, LogFormat, Room, canonical, prefix};
+use super::{Fields, Frame, Header, LogFormat, Room, When, canonical, prefix};
+use crate::client::Client;
 use crate::finding::Findings;
+use crate::time::LogTime;
 
 /// What lines are read by.
 #[derive(Debug, Clone)]
@@ -203,19 +205,33 @@ fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>
 }
 
 fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> Option<FormatId> {
-    course.formats.order().iter().copied().find(|id| by(*id, text, course, room, out))
+    course.formats.order().iter().copied().find(|id| match &course.formats.format(*id).reader {
+        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room).filter(is_plausible), out)),
+        _ => false,
+    })
 }
 
 /// Writes a line as a format has it, if it is of that format.
 fn by(id: FormatId, text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> bool {
     match &course.formats.format(id).reader {
-        Reader::Plans(plans) => plans.iter().any(|plan| {
-            let fields = plan.read(text, room);
-            fields.map(|fields| canonical::write(&fields, out)).is_some()
-        }),
-        Reader::Json => course.formats.json().read(text, room).map(|fields| canonical::write(&fields, out)).is_some(),
+        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room), out)),
+        Reader::Json => written(course.formats.json().read(text, room), out),
         Reader::Clf | Reader::W3c => false,
     }
+}
+
+/// Writes fields, where there are any.
+fn written(fields: Option<Fields<'_>>, out: &mut Vec<u8>) -> bool {
+    fields.map(|fields| canonical::write(&fields, out)).is_some()
+}
+
+/// Whether fields make sense in a format that nobody asked for: there is a time, and what is to be a client is an address.
+fn is_plausible(fields: &Fields<'_>) -> bool {
+    let is_timed = match fields.time {
+        When::Clf(text) => LogTime::parse_clf(text).is_some(),
+        When::Read(time) => time.is_some(),
+    };
+    is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
 }
 
 /// Whether a line begins as nearly all lines of the Common Log Format do, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`: it
@@ -324,3 +340,6 @@ fn each(lines: &[u8]) -> impl Iterator<Item = (usize, &[u8], bool)> {
 fn leading_nuls(line: &[u8]) -> usize {
     if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 }
 }
+
+#[cfg(test)]
+mod tests;
