@@ -7,6 +7,8 @@
 mod clf;
 mod fields;
 mod foreign;
+pub mod json;
+mod room;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +16,7 @@ use std::str::FromStr;
 pub use clf::Frame;
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
+pub use room::Room;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
