@@ -4,11 +4,17 @@
 //! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
 //! has no frame, and a field that cannot be read is `None`.
 
+mod apache;
+pub mod canonical;
 mod clf;
 mod fields;
 mod foreign;
-pub mod json;
+mod json;
+mod nginx;
+mod part;
+mod plan;
 mod room;
+pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +22,8 @@ use std::str::FromStr;
 pub use clf::Frame;
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
+pub use json::Json;
+pub use plan::{FormatError, NginxEscape, Plan, Quotes};
 pub use room::Room;
 
 /// A format of access logs.

@@ -75,9 +75,9 @@ impl<'a> Found<'a> {
         if !self.tells_of_a_request() {
             return None;
         }
-        let Room { request, query, referer, user_agent, short, .. } = room;
-        let time = self.time(short);
-        let protocol = protocol(rewrite_short(self.get(Slot::Protocol), short));
+        let Room { time, request, query, protocol, referer, user_agent, .. } = room;
+        let time = self.time(time);
+        let protocol = self::protocol(rewrite_short(self.get(Slot::Protocol), protocol));
         let (asked, host) = self.asked(protocol, request, query);
         Some(Fields {
             client: self.get(Slot::Client),

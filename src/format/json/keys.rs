@@ -13,8 +13,8 @@ const LONGEST: usize = 64;
 const AHEAD: usize = 8;
 
 /// Remembers the names of a line.
-#[derive(Debug, Default)]
-pub struct Keys {
+#[derive(Debug, Default, Clone)]
+pub(in crate::format) struct Keys {
     /// Which roles they were learned by.
     mark: u64,
     entries: Vec<Entry>,

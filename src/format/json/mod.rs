@@ -7,7 +7,6 @@
 
 mod escapes;
 mod found;
-mod given;
 mod keys;
 mod names;
 mod reader;
@@ -17,8 +16,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use given::{GivenError, parse_given};
-pub use keys::Keys;
+pub(super) use keys::Keys;
 
 use self::found::Found;
 use self::reader::{Collect, Path};

@@ -233,7 +233,7 @@ fn an_address_is_host_and_target_where_nothing_else_is_said() {
 #[test]
 fn the_user_knows_better() {
     let line = r#"{"remote_addr":"192.0.2.1","who":{"is":"192.0.2.2"},"request":"GET /a HTTP/1.1","x":"/b","status":200}"#;
-    let given = parse_given("client=who.is,target=x").unwrap();
+    let given = [(Meaning::Client, "who.is".to_owned()), (Meaning::Target, "x".to_owned())];
     let mut room = Room::default();
     assert_eq!(read_by(&Json::by_meaning(), line, &mut room), "192.0.2.1 |  | - | GET /a HTTP/1.1 | 200 |  |  | ");
     assert_eq!(read_by(&Json::with_fields(&given), line, &mut room), "192.0.2.2 |  | - |  /b  | 200 |  |  | ");
