@@ -294,6 +294,14 @@ impl Format {
         Ok(Self { name: name.into(), title, source, string, example, reader, is_clf })
     }
 
+    /// The plans that take its lines apart, for people: those of a format of the engine's own are made when they are asked for.
+    pub(super) fn plans(&self) -> Vec<Plan> {
+        match &self.reader {
+            Reader::Plans(plans) => plans.clone(),
+            _ => self.string.iter().filter_map(|string| Plan::parse(string).ok()).collect(),
+        }
+    }
+
     /// The format of the Common Log Format's family that it is, where it is one.
     #[must_use]
     pub fn as_clf(&self) -> Option<LogFormat> {

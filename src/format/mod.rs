@@ -9,14 +9,15 @@ pub mod canonical;
 mod clf;
 mod fields;
 mod foreign;
+pub mod detect;
 pub mod formats;
 mod header;
+mod json;
 mod nginx;
 mod part;
 mod plan;
 pub mod prefix;
 mod room;
-mod stubs;
 pub mod transcriber;
 pub mod w3c;
 
@@ -30,9 +31,9 @@ pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
 pub use formats::{FormatChoice, FormatId, Formats};
 pub use header::Header;
+pub use json::Json;
 pub use plan::{FormatError, NginxEscape, Plan, Quotes};
 pub use room::Room;
-pub use stubs::Json;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
