@@ -24,6 +24,7 @@ use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::state::StateArgs;
 use crate::cli::words::{FailOn, Switch};
 use crate::command::explain::Question;
+use crate::command::formats::FormatsQuestion;
 use crate::command::message::shown;
 use crate::command::{
     DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
@@ -219,6 +220,19 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
         format: output.format.unwrap_or_default(),
         color: output.color.unwrap_or_default(),
         quiet,
+    }
+}
+
+/// What `formats` is asked: the logs, and what a scan would be told.
+#[must_use]
+pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion {
+    let ScanArgs { input, output, .. } = asked;
+    FormatsQuestion {
+        paths,
+        formats: format_choice(input.log_format, input.field),
+        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+        format: output.format.unwrap_or_default(),
+        color: output.color.unwrap_or_default(),
     }
 }
 

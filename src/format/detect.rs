@@ -143,7 +143,8 @@ fn by_plans(format: &Format, text: &[u8]) -> Option<Vec<Split>> {
 fn split(plan: &super::Plan, text: &[u8]) -> Option<Vec<Split>> {
     let fields = plan.split(text)?;
     let meanings = plan.meanings().map(|(_, meaning)| meaning);
-    let split = |((name, text), meaning): ((&str, &[u8]), &Meaning)| Split { name: name.to_owned(), meaning: named(meaning), text: text.to_vec() };
+    let split =
+        |((name, text), meaning): ((&str, &[u8]), &Meaning)| Split { name: name.to_owned(), meaning: named(meaning), text: text.to_vec() };
     Some(fields.into_iter().zip(meanings).map(split).collect())
 }
 

@@ -159,7 +159,8 @@ impl Formats {
         formats.asked = match choice.asked.as_deref() {
             None | Some("auto") => None,
             Some(_) if choice.as_clf().is_some() => None,
-            Some(asked) => Some(formats.named_or_written(asked)?),
+            // What the engine reads is read by it.
+            Some(asked) => Some(formats.named_or_written(asked)?).filter(|id| !matches!(formats.format(*id).reader, Reader::Clf)),
         };
         Ok(formats)
     }

@@ -7,9 +7,9 @@
 mod apache;
 pub mod canonical;
 mod clf;
+pub mod detect;
 mod fields;
 mod foreign;
-pub mod detect;
 pub mod formats;
 mod header;
 mod json;
