@@ -63,7 +63,7 @@ pub struct Detector<'f> {
 impl<'f> Detector<'f> {
     /// One who knows these formats, and lines up to so many bytes.
     #[must_use]
-    pub fn new(formats: &'f Formats, first: Option<FormatId>, max_line: usize) -> Self {
+    pub fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
         let course = Course { formats, first, header: Header::None, max_line };
         Self { course, transcriber: Transcriber::default(), line: Vec::new(), detected: Detected::default() }
     }
@@ -97,7 +97,8 @@ impl<'f> Detector<'f> {
 
     fn count(&mut self, format: FormatId, text: &[u8], is_engines: bool) {
         let mut room = Vec::new();
-        let within = if is_engines || self.is_bare(format, text) { None } else { prefix::within(text, &mut room) };
+        let is_prefixed = !is_engines && self.transcriber.prefix().is_some();
+        let within = if is_prefixed { prefix::within(text, &mut room) } else { None };
         let prefix = within.map(|(prefix, _)| prefix);
         let known = self.detected.found.iter_mut().find(|found| found.format == format && found.prefix == prefix);
         if let Some(found) = known {
@@ -108,11 +109,6 @@ impl<'f> Detector<'f> {
         let (exactly, fields) = self.split(format, inner);
         let line = self.detected.lines;
         self.detected.found.push(Found { format, exactly, prefix, lines: 1, line, fields });
-    }
-
-    /// Whether a format explains a line without anything taken away before it.
-    fn is_bare(&self, format: FormatId, text: &[u8]) -> bool {
-        !self.split(format, text).1.is_empty()
     }
 
     /// The fields of a line, and the name of the format that says most of it.

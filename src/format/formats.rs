@@ -2,7 +2,6 @@
 //!
 //! Says which formats there are and in which order a line is tried; takes no line apart itself.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -74,9 +73,11 @@ pub struct Formats {
     all: Vec<Format>,
     json: Json,
     /// What is tried first.
-    asked: Option<FormatId>,
-    /// What is tried first in the log at a path.
-    by_path: HashMap<PathBuf, FormatId>,
+    asked: Vec<FormatId>,
+    /// What is tried first in a log, by its path.
+    logs: Vec<(PathBuf, Vec<FormatId>)>,
+    /// Whether a file is the log at a path, or was rotated from there.
+    belongs: fn(&Path, &Path) -> bool,
     /// What is tried of all plans, in this order.
     order: Vec<FormatId>,
 }
@@ -154,25 +155,42 @@ impl Formats {
         let builtin: Builtin = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
         let all = builtin.format.into_iter().map(Format::of).collect::<Result<Vec<_>, _>>()?;
         let json = if choice.fields.is_empty() { Json::by_meaning() } else { Json::with_fields(&choice.fields) };
-        let mut formats = Self { all, json, asked: None, by_path: HashMap::new(), order: Vec::new() };
+        let mut formats = Self { all, json, asked: Vec::new(), logs: Vec::new(), belongs: |log, file| log == file, order: Vec::new() };
         formats.order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
         formats.asked = match choice.asked.as_deref() {
             None | Some("auto") => None,
             Some(_) if choice.as_clf().is_some() => None,
             // What the engine reads is read by it.
             Some(asked) => Some(formats.named_or_written(asked)?).filter(|id| !matches!(formats.format(*id).reader, Reader::Clf)),
-        };
+        }
+        .into_iter()
+        .collect();
         Ok(formats)
     }
 
-    /// The same, with a format for the log at a path, which is tried first there: as a server's configuration names it.
+    /// The same, with what servers' configurations say of their logs, which is tried first there; `belongs` says whether a file
+    /// is a log, or was rotated from it. A plan of `None` is one that the engine reads.
     ///
     /// # Errors
     ///
-    /// The string is none.
-    pub fn with_path(mut self, path: PathBuf, name: &str, string: &str) -> Result<Self, UnknownFormat> {
-        let id = self.add(name, string)?;
-        self.by_path.insert(path, id);
+    /// More formats than there are numbers for.
+    pub fn with_logs(
+        mut self,
+        logs: impl IntoIterator<Item = (PathBuf, String, Option<Plan>)>,
+        belongs: fn(&Path, &Path) -> bool,
+    ) -> Result<Self, UnknownFormat> {
+        self.belongs = belongs;
+        for (path, string, plan) in logs {
+            let Some(plan) = plan else { continue };
+            let id = self.add("configured", string, plan)?;
+            if matches!(self.format(id).reader, Reader::Clf) {
+                continue;
+            }
+            match self.logs.iter_mut().find(|(log, _)| *log == path) {
+                Some((_, formats)) => formats.push(id),
+                None => self.logs.push((path, vec![id])),
+            }
+        }
         Ok(self)
     }
 
@@ -180,30 +198,23 @@ impl Formats {
     fn named_or_written(&mut self, asked: &str) -> Result<FormatId, UnknownFormat> {
         match self.get(asked) {
             Some(id) => Ok(id),
-            None if asked.contains(['$', '%']) => self.add("custom", asked),
+            None if asked.contains(['$', '%']) => {
+                let plan = Plan::parse(asked)?;
+                self.add("custom", asked.to_owned(), plan)
+            }
             None => Err(UnknownFormat::Name { asked: asked.to_owned(), names: self.names() }),
         }
     }
 
-    fn add(&mut self, name: &str, string: &str) -> Result<FormatId, UnknownFormat> {
-        let known = self.all.iter().position(|format| format.string.as_deref() == Some(string));
-        if let Some(known) = known {
-            return Ok(FormatId(known as u8));
+    /// Adds a format, unless its string is known.
+    fn add(&mut self, name: &str, string: String, plan: Plan) -> Result<FormatId, UnknownFormat> {
+        if let Some(known) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
+            return Ok(known);
         }
         let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
-        let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.".contains(*c)).take(64).collect();
-        let plan = Plan::parse(string)?;
         let title = "As it was given".to_owned();
         let reader = Reader::Plans(vec![plan]);
-        self.all.push(Format {
-            name: name.into(),
-            title,
-            source: None,
-            string: Some(string.to_owned()),
-            example: None,
-            reader,
-            is_clf: false,
-        });
+        self.all.push(Format { name: name.into(), title, source: None, string: Some(string), example: None, reader, is_clf: false });
         Ok(FormatId(number))
     }
 
@@ -263,14 +274,15 @@ impl Formats {
 
     /// What is tried first in the log at a path.
     #[must_use]
-    pub fn first_of(&self, path: &Path) -> Option<FormatId> {
-        self.by_path.get(path).copied().or(self.asked)
+    pub fn first_of(&self, path: &Path) -> &[FormatId] {
+        let named = self.logs.iter().find(|(log, _)| (self.belongs)(log, path));
+        named.map_or(&self.asked, |(_, formats)| formats)
     }
 
     /// What was asked for, for every log.
     #[must_use]
-    pub fn asked(&self) -> Option<FormatId> {
-        self.asked
+    pub fn asked(&self) -> &[FormatId] {
+        &self.asked
     }
 
     pub(super) fn json(&self) -> &Json {

@@ -8,7 +8,8 @@
 use memchr::{memchr, memchr_iter};
 
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
-use super::{Fields, Frame, Header, LogFormat, Room, When, canonical, prefix};
+use super::prefix::{self, Prefix};
+use super::{Fields, Frame, Header, LogFormat, Room, When, canonical};
 use crate::client::Client;
 use crate::finding::Findings;
 use crate::time::LogTime;
@@ -18,8 +19,8 @@ use crate::time::LogTime;
 pub struct Course<'f> {
     /// The formats of the run.
     pub formats: &'f Formats,
-    /// The format that is tried first.
-    pub first: Option<FormatId>,
+    /// The formats that are tried first, in this order.
+    pub first: &'f [FormatId],
     /// The columns in force before the first line.
     pub header: Header,
     /// The longest line that is looked at, in bytes.
@@ -31,6 +32,8 @@ pub struct Course<'f> {
 pub struct Transcriber {
     room: Room,
     within: Vec<u8>,
+    /// Who wrote what stood before the last line.
+    prefix: Option<Prefix>,
 }
 
 /// Lines that were written down again, and where each was.
@@ -76,7 +79,7 @@ impl Course<'_> {
     /// Whether the engine may see a line first: nothing that was asked for or named comes before what it reads.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.first.is_none() && !self.header.is_w3c()
+        self.first.is_empty() && !self.header.is_w3c()
     }
 }
 
@@ -126,6 +129,12 @@ impl Transcriber {
         read
     }
 
+    /// Who wrote what stood before the last line, where that was another writer.
+    #[must_use]
+    pub fn prefix(&self) -> Option<Prefix> {
+        self.prefix
+    }
+
     /// Whether a line is one that a format explains, or `only` where only that is asked for.
     pub fn reads_any(&mut self, lines: &[u8], course: &Course<'_>, only: Option<LogFormat>) -> bool {
         let (mut header, mut room) = (course.header.clone(), Vec::new());
@@ -166,7 +175,8 @@ impl Transcriber {
 
     /// Writes a line as the first format has it that explains it; `None` where the engine reads it, or nobody does.
     fn one(&mut self, text: &[u8], course: &Course<'_>, header: &Header, out: &mut Vec<u8>) -> Option<FormatId> {
-        let Self { room, within } = self;
+        let Self { room, within, prefix } = self;
+        *prefix = None;
         if let Some(fields) = header.columns().and_then(|columns| columns.read(text, room)) {
             canonical::write(&fields, out);
             return Some(W3C);
@@ -174,10 +184,14 @@ impl Transcriber {
         if let Some(id) = outright(text, course, room, out) {
             return id;
         }
-        if let Some((_, inner)) = prefix::within(text, within) {
+        if let Some((writer, inner)) = prefix::within(text, within) {
             match outright(inner, course, room, out).or_else(|| by_plans(inner, course, room, out).map(Some)) {
-                Some(Some(id)) => return Some(id),
+                Some(Some(id)) => {
+                    *prefix = Some(writer);
+                    return Some(id);
+                }
                 Some(None) => {
+                    *prefix = Some(writer);
                     let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format(frame.headers()));
                     out.extend_from_slice(inner);
                     return Some(FormatId(format as u8));
@@ -192,9 +206,7 @@ impl Transcriber {
 /// What can be told at once: the format that was asked for, JSON, and what the engine reads, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "nobody reads it, the engine does, or a format: three answers")]
 fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> Option<Option<FormatId>> {
-    if let Some(first) = course.first
-        && by(first, text, course, room, out)
-    {
+    if let Some(first) = course.first.iter().copied().find(|first| by(*first, text, course, room, out)) {
         return Some(Some(first));
     }
     match text.first()? {
@@ -312,7 +324,7 @@ impl Transcribed {
                 }
             }
         }
-        for (id, lines) in (0_u8..).zip(read).filter(|(_, lines)| *lines > 0) {
+        for (id, lines) in (0..=u8::MAX).zip(read).filter(|(_, lines)| *lines > 0) {
             counts.others.count(formats.name(FormatId(id)), lines);
         }
     }

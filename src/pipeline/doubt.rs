@@ -61,19 +61,21 @@ pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>
         // Any other format was ruled out, so what it looks like says nothing.
         return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
     }
-    if let Some(asked) = formats.asked() {
-        let name = formats.name(asked);
+    if let Some(asked) = formats.asked().first() {
+        let name = formats.name(*asked);
         return format!(
             "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
         );
     }
     let what = recognise(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+    let hint = match first_line.first() {
+        Some(b'{') => "say with --field which of its keys are what, such as client=ip,target=uri",
+        _ => "give its format string to --log-format; `probewatch formats` lists those that are known",
+    };
     // A line over the limit was not held.
     let first = match String::from_utf8_lossy(first_line) {
         line if line.is_empty() => String::new(),
         line => format!(". First line: {line}"),
     };
-    format!(
-        "none of its {lines} lines is in a format that is known: {what}type `probewatch formats` for those that are, or give its format string to --log-format{first}"
-    )
+    format!("none of its {lines} lines is in a format that is known: {what}{hint}{first}")
 }

@@ -168,14 +168,14 @@ impl<'w> State<'w> {
     }
 
     fn problem(&self, reading: &Reading, job: &Job<'_>) -> Option<String> {
-        let LineCounts { lines, nul_bytes, .. } = self.account.lines;
+        let LineCounts { lines, nul_bytes, skipped, .. } = self.account.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());
         }
         if lines == 0 && reading.hole_bytes > 0 {
             return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
         }
-        if lines > 0 && self.account.lines.parsed() == 0 {
+        if lines > skipped && self.account.lines.parsed() == 0 {
             return Some(unexplained(lines, &self.first_line, job.scope.format, job.formats));
         }
         holes(nul_bytes)

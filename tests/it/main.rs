@@ -15,6 +15,7 @@ mod explain;
 mod files;
 mod floors;
 mod follow;
+mod formats;
 mod hostile;
 mod laws;
 mod learn;

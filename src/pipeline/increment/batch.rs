@@ -348,7 +348,7 @@ impl<'a> Collector<'a> {
     fn doubt(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
         let Reading { scope, formats, .. } = *self.job;
-        let is_doubtful = log.is_known && log.counts.lines > 0 && log.counts.parsed() == 0;
+        let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.goes_on && begins_as_log(&log.path, formats, scope)) {
             let what = unexplained(log.lines(), &log.first_line, scope.format, formats);
             notices.push(Notice { path: log.path.clone(), what, problem: true });
