@@ -95,7 +95,7 @@ impl Reading {
         match (directive.word(0).unwrap_or_default(), level) {
             (b"include", _) => return self.include(place, directive, level),
             (b"http", Level::Main) => return inner(Level::Http),
-            (b"stream", Level::Main) => drop(inner(Level::Stream)?),
+            (b"stream", Level::Main) | (b"server", Level::Stream) => drop(inner(Level::Stream)?),
             (b"server", Level::Main | Level::Http) => {
                 if !inner(Level::Server)? {
                     self.silent.get_or_insert(place.to_string());

@@ -28,3 +28,4 @@ mod resources;
 mod rig;
 mod rules_cli;
 mod samples;
+mod servers;
