@@ -13,7 +13,7 @@ const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin
 /// The logs, and whether their formats are found out without a flag today.
 const LOGS: [(&str, bool); 5] = [("combined", true), ("main", true), ("json", false), ("none", true), ("piped", false)];
 
-/// What the server says of its logs; the formats stand behind the logs in a file of their own, as they may.
+/// What the server says of its logs; the formats stand in a file of their own.
 const SITES: &str = r"
 access_log log/combined.log;
 access_log log/main.log main;
@@ -77,8 +77,8 @@ fn conf(port: u16) -> String {
         events {{ worker_connections 64; }}
         http {{ {temporary}
             map $host $never {{ default 0; }}
-            include conf.d/sites.conf;
             include conf.d/f*.conf;
+            include conf.d/sites.conf;
             keepalive_timeout 0; lingering_close off;
             set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;
             server {{ listen 127.0.0.1:{port}; root site; }}
