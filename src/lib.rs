@@ -10,7 +10,7 @@
 //! | 4 | [`learn`] · [`merge`] · [`pipeline`] · [`tui`] |
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
-//! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`tally`] |
+//! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`server`] · [`tally`] |
 //! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
@@ -41,6 +41,7 @@ pub mod recent;
 pub mod record;
 pub mod report;
 pub mod rules;
+pub mod server;
 pub mod source;
 pub mod state;
 pub mod system;

@@ -69,6 +69,20 @@ pub struct FollowInputArgs {
     #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',')]
     pub field: Vec<FieldKey>,
 
+    /// Follow the logs that the configuration of nginx names [default: /etc/nginx/nginx.conf]
+    ///
+    /// Each access_log, in its log_format, with what it was rotated to. What is left alone is said. The word behind it is the
+    /// configuration: write PATH before it, or --from-nginx=CONF. auto is where packages put it.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_nginx: Option<PathBuf>,
+
+    /// Follow the logs that the configuration of Apache names [default: /etc/apache2/apache2.conf]
+    ///
+    /// Each CustomLog, in its LogFormat, as for --from-nginx. auto is where packages put it: /etc/httpd/conf/httpd.conf and
+    /// others too.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_apache: Option<PathBuf>,
+
     /// Longest line to look at: 65536, 512K, 1M [default: 1M]
     ///
     /// In bytes; K, M and G are powers of 1024. Longer lines are counted as oversized and not held in memory.
@@ -180,9 +194,9 @@ impl FollowArgs {
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
         let Self { input, state, own, rules, shared, other } = self;
-        let FollowInputArgs { paths, log_format, field, max_line } = input;
+        let FollowInputArgs { paths, log_format, field, from_nginx, from_apache, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
-        let input = InputArgs { paths, log_format, field, max_line };
+        let input = InputArgs { paths, log_format, field, from_nginx, from_apache, max_line };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
         let shared = ScanArgs { input, rules, selection, output, other, ..ScanArgs::default() };

@@ -69,6 +69,20 @@ pub struct InputArgs {
     #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',')]
     pub field: Vec<FieldKey>,
 
+    /// Read the logs that the configuration of nginx names [default: /etc/nginx/nginx.conf]
+    ///
+    /// Each access_log, in its log_format, with what it was rotated to. What is left alone is said. The word behind it is the
+    /// configuration: write PATH before it, or --from-nginx=CONF. auto is where packages put it.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_nginx: Option<PathBuf>,
+
+    /// Read the logs that the configuration of Apache names [default: /etc/apache2/apache2.conf]
+    ///
+    /// Each CustomLog, in its LogFormat, as for --from-nginx. auto is where packages put it: /etc/httpd/conf/httpd.conf and
+    /// others too.
+    #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
+    pub from_apache: Option<PathBuf>,
+
     /// Longest line to look at: 65536, 512K, 1M [default: 1M]
     ///
     /// In bytes; K, M and G are powers of 1024. Longer lines are counted as oversized and not held in memory.
@@ -276,11 +290,19 @@ impl ScanArgs {
 }
 
 impl InputArgs {
+    /// Whether nothing is named that could be read.
+    #[must_use]
+    pub fn names_nothing(&self) -> bool {
+        self.paths.is_empty() && self.from_nginx.is_none() && self.from_apache.is_none()
+    }
+
     fn or(self, below: Self) -> Self {
         Self {
             paths: first(self.paths, below.paths),
             log_format: self.log_format.or(below.log_format),
             field: first(self.field, below.field),
+            from_nginx: self.from_nginx.or(below.from_nginx),
+            from_apache: self.from_apache.or(below.from_apache),
             max_line: self.max_line.or(below.max_line),
         }
     }

@@ -2,8 +2,8 @@
 
 use rayon::ThreadPoolBuilder;
 
-use super::Settings;
 use super::run::{Failure, apps};
+use super::{Settings, servers};
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::format::Formats;
@@ -38,7 +38,7 @@ impl Brief {
             unlisted: false,
             windows,
         };
-        Ok(Self { rules, scope, formats: Formats::of(&settings.formats)?, apps })
+        Ok(Self { rules, scope, formats: servers::formats(settings)?, apps })
     }
 
     /// What is asked of the lines.

@@ -18,6 +18,7 @@ pub mod rules;
 mod run;
 pub mod scan;
 mod screen;
+mod servers;
 mod settings;
 mod signals;
 mod statistics;

@@ -13,10 +13,9 @@ use thiserror::Error;
 
 use super::message::shown;
 use super::progress::Progress;
-use super::{Exit, Settings, message, signals};
+use super::{Exit, Settings, message, servers, signals};
 use crate::engine::Scope;
 use crate::finding::RuleId;
-use crate::format::Formats;
 use crate::format::formats::UnknownFormat;
 use crate::input::find::{Found, Source, find};
 use crate::merge::MergeError;
@@ -97,7 +96,9 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
 /// What is to be read; standard input where nothing was named.
 pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
-    let found = find(if settings.paths.is_empty() { &stdin } else { &settings.paths });
+    let (paths, notices) = servers::files(settings);
+    let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    found.notices.extend(notices);
     match found.no_match.first() {
         Some(pattern) => Err(Failure::NoMatch(pattern.clone())),
         None => Ok(found),
@@ -126,7 +127,7 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let formats = Formats::of(&settings.formats)?;
+    let formats = servers::formats(settings)?;
     let job = Job {
         rules,
         scope,
@@ -164,6 +165,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
+    servers::tell(settings);
     for notice in &found.notices {
         message::notice(&shown(notice));
     }

@@ -1,6 +1,6 @@
 //! What a command was asked to do, in plain values: flags, environment and file are forgotten here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -8,17 +8,22 @@ use ipnet::IpNet;
 use crate::archive::Keep;
 use crate::finding::Severity;
 use crate::format::FormatChoice;
-use crate::input::Mmap;
+use crate::input::{Mmap, rotated};
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
 use crate::rules::RuleChoice;
+use crate::server::Found;
 use crate::time::{Bound, Cut};
 
 /// Everything `scan` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Files, folders, globs and `-`; empty for standard input.
+    /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
+    /// Logs that the configurations of servers name, with their formats.
+    pub found: Vec<Found>,
+    /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
+    pub left: Vec<String>,
     /// What to print.
     pub format: Format,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
@@ -59,6 +64,14 @@ pub struct Settings {
     pub stats: bool,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
+}
+
+impl Settings {
+    /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
+    /// than one format.
+    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
+        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+    }
 }
 
 /// What is remembered from one run to the next, and where.

@@ -9,7 +9,7 @@ use clap::{Arg, ValueEnum};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::{Error, environment};
+use super::{Error, environment, servers};
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
@@ -53,9 +53,11 @@ pub(super) fn keys() -> Vec<String> {
 }
 
 fn below(folder: &Path, mut args: ScanArgs, mut own: OwnArgs) -> (ScanArgs, OwnArgs) {
-    let read = args.input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
+    let input = &mut args.input;
+    let read = input.paths.iter_mut().chain(&mut args.rules.rules).chain(&mut args.selection.allow);
+    let servers = [&mut input.from_nginx, &mut input.from_apache].into_iter().flatten().filter(|conf| conf.as_os_str() != servers::AUTO);
     let written = [&mut own.learn.emit_rules, &mut own.state.state, &mut own.follow.alert_file, &mut own.report.out];
-    let paths = read.chain(&mut args.output.output).chain(written.into_iter().flatten());
+    let paths = read.chain(servers).chain(&mut args.output.output).chain(written.into_iter().flatten());
     for path in paths.filter(|p| p.as_os_str() != "-") {
         *path = folder.join(&*path);
     }

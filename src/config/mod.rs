@@ -1,12 +1,13 @@
 //! What a run was asked to do, in plain values: flags, environment and file are forgotten here.
 //!
 //! Precedence: flag, environment variable, configuration file, default. Reads no log and opens nothing but the
-//! configuration file.
+//! configuration file, and those of the servers whose logs are asked for.
 
 pub mod bounds;
 pub mod environment;
 pub mod file;
 pub mod formats;
+mod servers;
 mod surroundings;
 pub mod value;
 
@@ -79,6 +80,9 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The configuration of a server is wrong, or is not there. Holds the sentence, escaped.
+    #[error("{0}")]
+    Server(String),
     /// The configuration file is wrong.
     #[error("{path}: {message}")]
     File {
@@ -143,7 +147,7 @@ impl Error {
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),
-            Self::Zone(_) | Self::File { .. } | Self::Variable(_) => None,
+            Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::Variable(_) => None,
         }
     }
 }
@@ -164,16 +168,19 @@ pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(Sc
 ///
 /// # Errors
 ///
-/// [`Error::NothingToRead`], [`Error::NoTime`].
+/// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`].
 pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
-    if asked.input.paths.is_empty() && !here.stdin_is_given {
+    if asked.input.names_nothing() && !here.stdin_is_given {
         return Err(Error::NothingToRead);
     }
+    let logs = servers::logs(&asked.input)?;
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
     let ScanArgs { input, rules, selection, output, performance, other: _ } = asked;
     Ok(Settings {
         paths: input.paths,
+        found: logs.found,
+        left: logs.notices,
         format: output.format.unwrap_or_default(),
         by: output.by,
         output: output.output.filter(|path| path != Path::new("-")),
@@ -265,7 +272,7 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if matches!(asked.output.format, Some(Format::Csv | Format::Json)) {
         return Err(Error::OnlyLive);
     }
-    if asked.input.paths.is_empty() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
+    if asked.input.names_nothing() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
         return Err(Error::NothingToFollow);
     }
     let scan = settings(asked, here)?;
@@ -300,7 +307,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         _ => Task::Run,
     };
     let paths = &asked.input.paths;
-    if paths.is_empty() && task != Task::Status || paths.iter().any(|path| path == Path::new("-")) {
+    if asked.input.names_nothing() && task != Task::Status || paths.iter().any(|path| path == Path::new("-")) {
         return Err(Error::NothingToReport);
     }
     if state.state.is_none() {

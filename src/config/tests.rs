@@ -52,6 +52,8 @@ fn the_flag_beats_the_variable_beats_the_file_beats_the_default() {
 fn sample(name: &str) -> &'static str {
     match name {
         "paths" | "rules" | "output" | "config" | "app" | "allow" => "x",
+        "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
+        "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
         "log-format" => "common",
         "max-line" => "512K",
         "disable" | "only" => "a/b",

@@ -19,6 +19,7 @@ mod pipe;
 mod range;
 pub mod read;
 mod regular;
+pub mod rotated;
 pub mod sequence;
 mod snapshot;
 mod stop;

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 /// `*` does not find hidden files.
-const LIKE_A_SHELL: MatchOptions =
+pub(super) const LIKE_A_SHELL: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// What a pattern came to.

@@ -116,7 +116,7 @@ impl Labelled {
 }
 
 /// All labelled requests: the attacks, and the ordinary ones.
-fn labelled() -> (Vec<Labelled>, Vec<Labelled>) {
+pub(crate) fn labelled() -> (Vec<Labelled>, Vec<Labelled>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/detection");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();

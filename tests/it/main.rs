@@ -29,3 +29,4 @@ mod resources;
 mod rig;
 mod rules_cli;
 mod samples;
+mod servers;

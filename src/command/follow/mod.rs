@@ -19,7 +19,7 @@ use self::session::{Crew, End, Session};
 use self::signals::Signals;
 use self::voice::Voice;
 use super::brief::Brief;
-use super::{Exit, FollowSettings, message};
+use super::{Exit, FollowSettings, message, servers};
 use crate::action::{Actions, Service, Wanted};
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::follow::Carried;
@@ -40,6 +40,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     if !settings.scan.quiet {
         message::warnings(brief.rules.warnings());
     }
+    servers::tell(&settings.scan);
     let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
     let begin = if settings.state.from_start { First::Start } else { First::End };
     let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
@@ -55,7 +56,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         settings,
         signals,
         keeper,
-        tail: Tail::new(settings.scan.paths.clone(), options, known),
+        tail: Tail::new(servers::logs(&settings.scan), options, known),
         alarms: Alarms::new(&brief.rules, window),
         actions: Actions::new(wanted)?,
         service: Service::from_environment(),

@@ -18,6 +18,7 @@ use crate::command::ReportSettings;
 use crate::command::brief::Brief;
 use crate::command::message::{self, shown};
 use crate::command::run::pool;
+use crate::command::servers;
 use crate::command::signals::Stop;
 use crate::input::tail::{First, Options, Tail};
 use crate::pipeline::increment::{Increment, Part, Reading, increment};
@@ -99,7 +100,7 @@ impl<'a> Desk<'a> {
         let begin = if self.settings.state.from_start { First::Start } else { First::Given };
         let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
-        let mut tail = Tail::new(self.settings.scan.paths.clone(), options, checkpoints);
+        let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
         let Brief { rules, scope, formats, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
         let reading = Reading { rules, scope, formats, stop: self.stop.flag(), now };

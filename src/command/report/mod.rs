@@ -9,13 +9,14 @@ mod failure;
 mod group;
 mod status;
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::desk::{Desk, Read};
 use self::edition::Editions;
 use self::failure::Failure;
-use super::{Exit, ReportSettings, Task, message, signals, stdout};
+use super::{Exit, ReportSettings, Task, message, servers, signals, stdout};
 use crate::archive::{Access, Archive, Run};
 use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
 
@@ -28,6 +29,10 @@ const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// Reports what came since the last run.
 #[must_use]
 pub fn run(settings: &ReportSettings) -> Exit {
+    // Cron would mail it after every run.
+    if settings.task != Task::Run || std::io::stderr().is_terminal() {
+        servers::tell(&settings.scan);
+    }
     let done = match settings.task {
         Task::Run => report(settings),
         Task::DryRun => rehearse(settings),

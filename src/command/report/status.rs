@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::NAME;
 use super::desk::is_there;
 use super::failure::Failure;
-use crate::command::{Exit, ReportSettings, screen, stdout};
+use crate::command::{Exit, ReportSettings, screen, servers, stdout};
 use crate::input::tail::{First, Options, Tail};
 use crate::report::View;
 use crate::report::status::{LogStatus, Stage, Status, write};
@@ -31,7 +31,8 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failu
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
     let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
     let begin = if settings.state.from_start { First::Start } else { First::Given };
-    let paths = if settings.scan.paths.is_empty() { paths(&known) } else { settings.scan.paths.clone() };
+    let given = servers::present(&settings.scan);
+    let paths = if given.is_empty() { paths(&known) } else { given };
     let mut tail = Tail::new(paths, Options { begin, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
     tail.survey(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);

@@ -12,7 +12,7 @@ const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
 
 /// How old a rotated file is by its name: the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(in crate::input) enum Rank {
     /// A date or a time, as it is written.
     Date(Vec<u8>),
     /// A number that grows with every rotation.
@@ -35,7 +35,7 @@ impl Rank {
 }
 
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
-pub(super) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
+pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     let plain = PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name);
     if plain == base {
         return (name != base).then_some(Rank::Index(Reverse(0)));

@@ -32,6 +32,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub(super) use self::family::rank;
 pub use self::notice::Notice;
 
 use self::begin::Begin;

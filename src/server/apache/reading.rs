@@ -1,0 +1,211 @@
+//! Goes through an Apache configuration in the order in which Apache reads it, and notes what is said of access logs.
+//!
+//! Resolves no nickname: Apache does so when it has read everything, and so does `resolved`.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::super::notices::Notices;
+use super::super::place::Place;
+use super::super::{ServerError, conf};
+use super::lines::{lines, split, words};
+use super::variables::Variables;
+use super::{macros, syntax, target};
+
+/// A site: the main server is 0, each `<VirtualHost>` one more.
+type Site = usize;
+
+/// A log, before all formats are known.
+pub(super) struct Raw {
+    pub(super) path: PathBuf,
+    /// The nickname or text; `None` for the format that the site has without a name.
+    pub(super) format: Option<String>,
+    pub(super) site: Site,
+    pub(super) place: String,
+    pub(super) note: Option<String>,
+}
+
+/// A section that is open.
+struct Section {
+    name: Vec<u8>,
+    line: usize,
+    /// What was the site before it.
+    before: Site,
+    /// What is in it need not hold: a file that is included and not there is no error.
+    is_doubtful: bool,
+    /// It is known not to hold.
+    is_skipped: bool,
+}
+
+/// A reading under way.
+pub(super) struct Reading {
+    pub(super) raws: Vec<Raw>,
+    pub(super) notices: Notices,
+    formats: HashMap<(Site, String), String>,
+    unnamed: HashMap<Site, String>,
+    root: PathBuf,
+    variables: Variables,
+    sections: Vec<Section>,
+    parameters: Vec<Vec<u8>>,
+    site: Site,
+    sites: usize,
+    depth: usize,
+}
+
+impl Reading {
+    /// For a configuration in this folder.
+    pub(super) fn new(folder: &Path) -> Self {
+        // What a package or the sources were built with: the folder, or for PREFIX/conf the one above.
+        let root = folder.parent().filter(|_| folder.ends_with("conf")).unwrap_or(folder).to_owned();
+        Self {
+            raws: Vec::new(),
+            notices: Notices::default(),
+            formats: HashMap::new(),
+            unnamed: HashMap::new(),
+            root,
+            variables: Variables::of_folder(folder),
+            sections: Vec::new(),
+            parameters: Vec::new(),
+            site: 0,
+            sites: 0,
+            depth: 0,
+        }
+    }
+
+    /// What a nickname stands for in a site, or in the main server.
+    pub(super) fn format(&self, name: &str, site: Site) -> Option<String> {
+        [site, 0].iter().find_map(|site| self.formats.get(&(*site, name.to_owned()))).cloned()
+    }
+
+    /// The format that a site has without a name.
+    pub(super) fn unnamed(&self, site: Site) -> Option<String> {
+        [site, 0].iter().find_map(|site| self.unnamed.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
+    }
+
+    pub(super) fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerError> {
+        let open = self.sections.len();
+        for line in lines(text) {
+            let place = Place { file, line: line.number };
+            if line.text.starts_with(b"<") {
+                self.section(place, &line.text, open)?;
+            } else if !self.sections.iter().any(|section| section.is_skipped) {
+                self.directive(place, &line.text)?;
+            }
+        }
+        match self.sections.get(open..) {
+            Some([section, ..]) => {
+                let what = format!("a <{}> that does not end in this file", String::from_utf8_lossy(&section.name));
+                Err(syntax(Place { file, line: section.line }, &what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn section(&mut self, place: Place<'_>, text: &[u8], open: usize) -> Result<(), ServerError> {
+        let inner = text[1..].trim_ascii_end();
+        let inner = inner.strip_suffix(b">").ok_or_else(|| syntax(place, "a section without its '>'"))?;
+        if let Some(name) = inner.strip_prefix(b"/") {
+            let name = name.trim_ascii().to_ascii_lowercase();
+            let is_last = |section: &Section| section.name == name;
+            if self.sections.len() <= open || !self.sections.last().is_some_and(is_last) {
+                return Err(syntax(place, &format!("</{}> ends no section that is open", String::from_utf8_lossy(&name))));
+            }
+            if let Some(section) = self.sections.pop() {
+                self.site = section.before;
+            }
+            if name == b"macro" {
+                self.parameters.clear();
+            }
+            return Ok(());
+        }
+        let (name, arguments) = split(inner.trim_ascii_start());
+        let is_doubtful =
+            matches!(name.as_slice(), b"ifmodule" | b"ifdefine" | b"ifversion" | b"iffile" | b"ifdirective" | b"ifsection" | b"macro");
+        let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
+        if self.sections.len() > open + conf::DEEPEST {
+            return Err(syntax(place, "more than thirty sections in each other"));
+        }
+        let before = self.site;
+        if name == b"virtualhost" {
+            self.sites += 1;
+            self.site = self.sites;
+        } else if name == b"macro" {
+            self.parameters = words(arguments).into_iter().skip(1).collect();
+        }
+        self.sections.push(Section { name, line: place.line, before, is_doubtful, is_skipped });
+        Ok(())
+    }
+
+    fn directive(&mut self, place: Place<'_>, text: &[u8]) -> Result<(), ServerError> {
+        let (name, rest) = split(text);
+        let rest = self.variables.written_out(rest);
+        let words = words(&rest);
+        let word = |at: usize| words.get(at).map(Vec::as_slice);
+        match (name.as_slice(), word(0)) {
+            (b"define", Some(name)) => self.variables.define(name, word(1).unwrap_or_default().to_vec()),
+            (b"undefine", Some(name)) => self.variables.forget(name),
+            (b"serverroot", Some(root)) => self.root = PathBuf::from(OsStr::from_bytes(root)),
+            (b"include" | b"includeoptional", Some(path)) => return self.include(place, path, name == b"includeoptional"),
+            (b"logformat", Some(text)) => self.log_format(text, word(1)),
+            (b"customlog" | b"globallog", Some(path)) => self.log(place, path, Some(word(1).unwrap_or_default()), word(2)),
+            (b"transferlog", Some(path)) => self.log(place, path, None, None),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, place: Place<'_>, name: &[u8], is_optional: bool) -> Result<(), ServerError> {
+        let path = self.root.join(OsStr::from_bytes(name));
+        let refused = |path: &Path, source: io::Error| ServerError::Include { place: place.to_string(), path: path.to_owned(), source };
+        let files = if conf::is_pattern(name) {
+            conf::matching(&path)
+        } else if path.is_dir() {
+            conf::below(&path).map_err(|source| refused(&path, source))?
+        } else {
+            vec![path]
+        };
+        if self.depth == conf::DEEPEST {
+            return Err(syntax(place, "includes that go round in a circle"));
+        }
+        self.depth += 1;
+        let is_doubtful = is_optional || self.sections.iter().any(|section| section.is_doubtful);
+        for path in files {
+            match conf::read(&path) {
+                Ok(text) => self.file(&path, &text)?,
+                Err(error) if is_doubtful && error.kind() == io::ErrorKind::NotFound => {}
+                // A pattern may mean folders too.
+                Err(_) if path.is_dir() => {}
+                Err(error) => return Err(refused(&path, error)),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn log_format(&mut self, text: &[u8], name: Option<&[u8]>) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        match name {
+            Some(name) => {
+                self.formats.insert((self.site, String::from_utf8_lossy(name).into_owned()), text);
+            }
+            None => {
+                self.unnamed.insert(self.site, text);
+            }
+        }
+    }
+
+    fn log(&mut self, place: Place<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
+        let path = macros::hidden(path, &self.parameters);
+        let Some((path, mut note)) = target(&path, &self.root, place, &mut self.notices) else { return };
+        if let Some(condition) = condition {
+            let what = format!("{} holds only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
+            self.notices.say(place, &what);
+            note = Some(note.map_or(what.clone(), |note| format!("{note}; {what}")));
+        }
+        let format = format.map(|format| String::from_utf8_lossy(format).into_owned());
+        self.raws.push(Raw { path, format, site: self.site, place: place.to_string(), note });
+    }
+}

@@ -1,0 +1,77 @@
+//! Apache with its `LogFormat`s: those of Debian, and ones with fields of one's own behind and before.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::daemon::Daemon;
+use super::{Served, requests};
+use crate::rig::{Rig, skip};
+
+const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
+
+/// Where the modules of these lie.
+const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
+
+/// The logs, and whether their formats are found out without a flag today.
+const LOGS: [(&str, bool); 4] = [("common", true), ("combined", true), ("vhost", true), ("own", false)];
+
+const SITES: &str = r#"
+LogFormat "%h %l %u %t \"%r\" %>s %b" common
+<IfModule logio_module>
+    LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined
+</IfModule>
+LogFormat "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\" %D \"%{X-Forwarded-For}i\"" vhost
+CustomLog ${LOGS}/common.log common
+CustomLog ${LOGS}/combined.log combined
+CustomLog ${LOGS}/vhost.log vhost
+CustomLog ${LOGS}/own.log "[%{%Y-%m-%dT%H:%M:%S%z}t] %>s %a %v \"%{User-Agent}i\" \"%r\" %D"
+CustomLog "|/bin/cat" common "expr=false"
+"#;
+
+/// Asks it everything; none where it is missing, which is said.
+pub(super) fn served(test: &str) -> Option<Served> {
+    let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
+        skip(test, "Apache is not installed");
+        return None;
+    };
+    let rig = Rig::new();
+    requests::lay_out_site(&rig);
+    // Its workers are nobody.
+    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(rig.path("log")).unwrap();
+    rig.file("sites.conf", SITES);
+    rig.file("envvars", format!("export LOGS={}/log$SUFFIX\n", rig.path("").display().to_string().trim_end_matches('/')));
+    let daemon = Daemon::start(&rig, |port| {
+        rig.file("apache2.conf", conf(&rig, port, modules));
+        let mut command = Command::new(program);
+        command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC").env("LOGS", rig.path("log"));
+        command
+    });
+    let all = requests::all();
+    for request in &all {
+        daemon.ask(&request.bytes);
+    }
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), all.len());
+    let conf = rig.path("apache2.conf");
+    Some(Served::new("apache", rig, conf, &LOGS))
+}
+
+fn conf(rig: &Rig, port: u16, modules: &str) -> String {
+    let root = rig.path("");
+    let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
+    let load: String = ["mpm_prefork", "authz_core", "remoteip"]
+        .map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n"))
+        .concat();
+    // A client is who a header says: all of them come from here. One worker answers one after the other.
+    format!(
+        "ServerRoot \"{root}\"\nDocumentRoot \"{root}/site\"\nPidFile apache.pid\nErrorLog error.log\nLogLevel crit\nMutex posixsem\n\
+         Listen 127.0.0.1:{port}\nServerName site.example\n{load}{user}\
+         StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nServerLimit 1\nMaxRequestWorkers 1\nKeepAlive Off\nTimeout 20\n\
+         HttpProtocolOptions Unsafe LenientMethods\nRemoteIPHeader X-Test-Client\nRemoteIPInternalProxy 127.0.0.1\n\
+         IncludeOptional gone/*.conf\nInclude sites.conf\n",
+        root = root.display().to_string().trim_end_matches('/')
+    )
+}

@@ -1,0 +1,90 @@
+//! A server as an ordinary child: started on a free port, asked, and ended by its id, also when a test fails.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::rig::Rig;
+
+/// As long as a machine that does much else may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Somebody else may take a port that was free a moment ago.
+const TRIES: usize = 5;
+
+/// A server that listens.
+pub(super) struct Daemon {
+    process: Child,
+    port: u16,
+}
+
+impl Daemon {
+    /// Starts what `command` makes of a port, and waits until it listens.
+    pub(super) fn start(rig: &Rig, command: impl Fn(u16) -> Command) -> Self {
+        for _ in 0..TRIES {
+            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            // Apache ends all of its process group with itself.
+            let process = command(port).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let mut daemon = Self { process, port };
+            if daemon.listens() {
+                return daemon;
+            }
+        }
+        panic!("the server does not start: {}", fs::read_to_string(rig.path("error.log")).unwrap_or_default());
+    }
+
+    fn listens(&mut self) -> bool {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            if self.process.try_wait().unwrap().is_some() {
+                return false;
+            }
+            assert!(start.elapsed() < DEADLINE, "the server does not listen");
+            thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    /// Sends these bytes and waits until the server closes, which it does behind its log's line. What it answers, the log says.
+    pub(super) fn ask(&self, request: &[u8]) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        // It may close before it has read everything.
+        let _ = stream.write_all(request);
+        let mut answer = [0; 4096];
+        while stream.read(&mut answer).is_ok_and(|read| read > 0) {}
+    }
+
+    /// Waits until a log has a line for each request, and ends the server.
+    pub(super) fn finish(self, logs: &[&Path], lines: usize) {
+        let count = |log: &Path| fs::read(log).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
+        let start = Instant::now();
+        for log in logs {
+            while count(log) < lines {
+                assert!(start.elapsed() < DEADLINE, "{}: {} of {lines} lines", log.display(), count(log));
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        drop(self);
+        for log in logs {
+            assert_eq!(count(log), lines, "{}", log.display());
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Its workers end with it when it is asked to end.
+        if self.process.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+            let _ = self.process.wait();
+        }
+    }
+}

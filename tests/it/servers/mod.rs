@@ -1,0 +1,55 @@
+//! The real nginx and Apache on 127.0.0.1, several logs of each at once: the same requests in every format they write.
+//!
+//! A server is asked once for a test, in order, and its logs have a line for each request: the n-th line of every log is the n-th
+//! request. What is compared is what a report says of them. A server that is not installed is left out by name.
+
+mod apache;
+mod compare;
+mod configured;
+mod daemon;
+mod nginx;
+mod requests;
+
+use std::path::PathBuf;
+
+use crate::rig::Rig;
+
+/// A log that a server wrote.
+struct Log {
+    /// What its format is called here.
+    name: &'static str,
+    path: PathBuf,
+    /// Whether the format is found out without a flag.
+    is_detected: bool,
+}
+
+/// A server that was asked everything and has ended: its logs, and its configuration.
+struct Served {
+    server: &'static str,
+    rig: Rig,
+    logs: Vec<Log>,
+    conf: PathBuf,
+}
+
+impl Served {
+    fn new(server: &'static str, rig: Rig, conf: PathBuf, names: &[(&'static str, bool)]) -> Self {
+        let log =
+            |(name, is_detected): &(&'static str, bool)| Log { name, path: rig.path(format!("log/{name}.log")), is_detected: *is_detected };
+        let logs = names.iter().map(log).collect();
+        Self { server, rig, logs, conf }
+    }
+
+    fn log(&self, name: &str) -> &Log {
+        self.logs.iter().find(|log| log.name == name).unwrap()
+    }
+
+    /// What the configuration of this server is named with.
+    fn flag(&self) -> String {
+        format!("--from-{}={}", self.server, self.conf.display())
+    }
+}
+
+/// Both servers, where they are installed.
+fn served(test: &str) -> Vec<Served> {
+    [nginx::served(test), apache::served(test)].into_iter().flatten().collect()
+}

@@ -1,0 +1,87 @@
+//! nginx with its `log_format`s: the one it knows, the one packages have, a JSON map, nothing escaped, and one of its own kind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::daemon::Daemon;
+use super::{Served, requests};
+use crate::rig::{Rig, skip};
+
+const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
+
+/// The logs, and whether their formats are found out without a flag today.
+const LOGS: [(&str, bool); 5] = [("combined", true), ("main", true), ("json", false), ("none", true), ("piped", false)];
+
+/// What the server says of its logs; the formats stand in a file of their own.
+const SITES: &str = r"
+access_log log/combined.log;
+access_log log/main.log main;
+access_log log/json.log json;
+access_log log/none.log none;
+access_log log/piped.log piped;
+access_log syslog:server=127.0.0.1:9 main if=$never;
+";
+
+const FORMATS: &str = r#"
+log_format main '$remote_addr - $remote_user [$time_local] "$request" '
+                '$status $body_bytes_sent "$http_referer" '
+                '"$http_user_agent" "$http_x_forwarded_for"';
+log_format json escape=json
+    '{'
+        '"time":"$time_iso8601","client":"$remote_addr","host":"$host","request":"$request","uri":"$request_uri",'
+        '"status":"$status","bytes":$body_bytes_sent,"duration":$request_time,'
+        '"referer":"$http_referer","agent":"$http_user_agent","forwarded":"$http_x_forwarded_for"'
+    '}';
+log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+                            '"$http_referer" "$http_user_agent"';
+log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|$request|$http_referer|$http_user_agent';
+"#;
+
+/// Asks it everything; none where it is missing, which is said.
+pub(super) fn served(test: &str) -> Option<Served> {
+    let Some(program) = PLACES.into_iter().find(|place| Path::new(place).exists()) else {
+        skip(test, "nginx is not installed");
+        return None;
+    };
+    let rig = Rig::new();
+    requests::lay_out_site(&rig);
+    fs::create_dir(rig.path("log")).unwrap();
+    fs::create_dir(rig.path("tmp")).unwrap();
+    fs::create_dir(rig.path("conf.d")).unwrap();
+    rig.file("conf.d/sites.conf", SITES);
+    rig.file("conf.d/formats.conf", FORMATS);
+    let daemon = Daemon::start(&rig, |port| {
+        rig.file("nginx.conf", conf(port));
+        let mut command = Command::new(program);
+        command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
+        command
+    });
+    let all = requests::all();
+    for request in &all {
+        daemon.ask(&request.bytes);
+    }
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
+    daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), all.len());
+    let conf = rig.path("nginx.conf");
+    Some(Served::new("nginx", rig, conf, &LOGS))
+}
+
+fn conf(port: u16) -> String {
+    let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
+    let temporary: String =
+        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path tmp/{name};")).concat();
+    // A client is who a header says: all of them come from here. A connection ends when its line is written.
+    format!(
+        "{user} daemon off; worker_processes 1; pid nginx.pid; error_log error.log;
+        events {{ worker_connections 64; }}
+        http {{ {temporary}
+            map $host $never {{ default 0; }}
+            include conf.d/f*.conf;
+            include conf.d/sites.conf;
+            keepalive_timeout 0; lingering_close off;
+            set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;
+            server {{ listen 127.0.0.1:{port}; root site; }}
+        }}\n"
+    )
+}
