@@ -55,6 +55,7 @@ fn sample(name: &str) -> &'static str {
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
         "log-format" => "common",
+        "field" => "client=ip",
         "max-line" => "512K",
         "disable" | "only" => "a/b",
         "severity" => "a/b=high",
