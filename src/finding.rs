@@ -2,6 +2,7 @@
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
+mod others;
 mod signs;
 mod unlisted;
 
@@ -12,6 +13,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::time::LogTime;
+pub use others::Others;
 pub use signs::{Few, Signs};
 pub use unlisted::Unlisted;
 
@@ -98,17 +100,21 @@ pub struct Findings {
     text: Vec<u8>,
 }
 
-/// Where lines went: `lines = parsed + unparsed + oversized`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Where lines went: `lines = parsed + unparsed + oversized + skipped`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineCounts {
     /// All lines.
     pub lines: u64,
-    /// Lines that a format explains, by the format's place in its list.
+    /// Lines that the Common Log Format or one of its children explains, by the format's place in its list.
     pub parsed: [u64; 3],
+    /// Lines that another format explains.
+    pub others: Others,
     /// Lines that none does.
     pub unparsed: u64,
     /// Lines over the length limit.
     pub oversized: u64,
+    /// Lines of a log's own, such as `#Version: 1.0`, that are no requests.
+    pub skipped: u64,
     /// NUL bytes before lines, in lines that do not parse and in long ones: no log writer writes them, a hole in the file leaves them.
     pub nul_bytes: u64,
 }
@@ -117,7 +123,7 @@ impl LineCounts {
     /// Lines that a format explains.
     #[must_use]
     pub fn parsed(&self) -> u64 {
-        self.parsed.iter().sum()
+        self.parsed.iter().sum::<u64>() + self.others.sum()
     }
 
     /// Adds the counts of other lines.
@@ -126,7 +132,9 @@ impl LineCounts {
         for (sum, n) in self.parsed.iter_mut().zip(other.parsed) {
             *sum += n;
         }
+        self.others.add(&other.others);
         self.unparsed += other.unparsed;
+        self.skipped += other.skipped;
         self.oversized += other.oversized;
         self.nul_bytes += other.nul_bytes;
     }

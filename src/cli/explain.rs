@@ -8,7 +8,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
-use super::words::LogFormatWord;
+use crate::config::formats::{FieldKey, FormatText};
 use crate::finding::Severity;
 use crate::report::{Color, Format};
 
@@ -22,9 +22,13 @@ pub struct ExplainArgs {
     #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
     pub line: OsString,
 
-    /// Format of the line: combined, common, vhost_combined [default: auto]
-    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true, help_heading = "Input")]
-    pub log_format: Option<LogFormatWord>,
+    /// Format of the line: a name, or a format string of nginx or Apache [default: auto]
+    #[arg(long, value_name = "FORMAT", help_heading = "Input")]
+    pub log_format: Option<FormatText>,
+
+    /// What a key of a JSON line means: client=ip,target=uri (repeatable)
+    #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', help_heading = "Input")]
+    pub field: Vec<FieldKey>,
 
     /// Explain this rule alone: all that it asks for, met or not
     #[arg(long, value_name = "ID", help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
@@ -77,7 +81,7 @@ impl ExplainArgs {
             ExplainFormat::Json => Format::Json,
         });
         let args = ScanArgs {
-            input: InputArgs { log_format: self.log_format, ..InputArgs::default() },
+            input: InputArgs { log_format: self.log_format, field: self.field, ..InputArgs::default() },
             rules: self.rules,
             selection: SelectionArgs { min_severity: self.min_severity, app: self.app, ..SelectionArgs::default() },
             output: OutputArgs { format, color: self.color, ..OutputArgs::default() },

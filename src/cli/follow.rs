@@ -17,6 +17,7 @@ use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, Selectio
 use super::state::StateArgs;
 use super::words::Switch;
 use crate::config::file::word;
+use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, Span};
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -58,11 +59,19 @@ pub struct FollowInputArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
     pub paths: Vec<PathBuf>,
 
-    /// Format of the logs: combined, common, vhost_combined [default: auto]
+    /// Format of the logs: a name, or a format string of nginx or Apache [default: auto]
     ///
-    /// auto finds out for each line.
-    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    pub log_format: Option<super::words::LogFormatWord>,
+    /// auto finds out for each line. probewatch formats shows the names that are known. A string is the one of log_format or
+    /// LogFormat, as it stands in the server's configuration; quote it for the shell.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<FormatText>,
+
+    /// What a key of JSON lines means: client=ip,target=uri (repeatable)
+    ///
+    /// For keys that are not recognised. Meanings are client, host, time, request, method, target, path, query, protocol,
+    /// status, bytes, referer, user_agent.
+    #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',')]
+    pub field: Vec<FieldKey>,
 
     /// Follow the logs that nginx's configuration names [default CONF: /etc/nginx/nginx.conf]
     ///
@@ -189,9 +198,9 @@ impl FollowArgs {
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
         let Self { input, state, own, rules, client, shared, other } = self;
-        let FollowInputArgs { paths, log_format, from_nginx, from_apache, max_line } = input;
+        let FollowInputArgs { paths, log_format, field, from_nginx, from_apache, max_line } = input;
         let FollowSharedArgs { min_severity, app, allow, outcome, top, format, color, quiet } = shared;
-        let input = InputArgs { paths, log_format, from_nginx, from_apache, max_line, ..InputArgs::default() };
+        let input = InputArgs { paths, log_format, field, from_nginx, from_apache, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, top, ..SelectionArgs::default() };
         let output = OutputArgs { format, color, quiet, ..OutputArgs::default() };
         let shared = ScanArgs { input, rules, client, selection, output, other, ..ScanArgs::default() };

@@ -184,6 +184,21 @@ Exit codes:
   4    the explanation could not be written
   141  nobody reads standard output any more";
 
+/// After `formats --help`.
+pub(super) const FORMATS: &str = "\
+Examples:
+  probewatch formats
+  probewatch formats /var/log/nginx/access.log
+  probewatch formats --log-format '$remote_addr [$time_iso8601] \"$request\" $status' my.log
+  kubectl logs ingress | probewatch formats -
+
+Exit codes:
+  0    every log is in a format that is known
+  2    the command line, the environment or the configuration is wrong
+  3    a log cannot be read, or is in no format that is known
+  4    the answer could not be written
+  141  nobody reads standard output any more";
+
 /// After `learn -h`.
 pub(super) const LEARN_SHORT: &str = "\
 Examples:

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod explain;
 pub mod follow;
+pub mod formats;
 mod help;
 pub mod learn;
 pub mod merge;
@@ -24,6 +25,7 @@ use clap_complete::Shell;
 
 use self::explain::ExplainArgs;
 use self::follow::FollowArgs;
+use self::formats::FormatsArgs;
 use self::learn::LearnArgs;
 use self::merge::{DiffArgs, MergeArgs};
 use self::own::OwnArgs;
@@ -64,6 +66,9 @@ pub enum Command {
     /// Says what is seen in a line, how it is decoded, which rules match and where, and which nearly do and why they do not.
     #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
     Explain(Box<ExplainArgs>),
+    /// Show which log formats are known, and what a log is written in
+    #[command(after_help = help::FORMATS)]
+    Formats(Box<FormatsArgs>),
     /// Propose rules for unlisted paths that probers ask for
     #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
     Learn(Box<LearnArgs>),
@@ -112,7 +117,7 @@ pub fn run() -> Exit {
 pub fn command() -> clap::Command {
     let documented = |command| help_last(environment::documented(command));
     Cli::command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "explain" | "learn" | "merge" | "diff" => documented(command),
+        "scan" | "follow" | "report" | "explain" | "formats" | "learn" | "merge" | "diff" => documented(command),
         "rules" => command.mut_subcommands(|command| match command.get_name() {
             "list" | "show" => documented(command),
             _ => command,
@@ -134,6 +139,7 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
         Command::Follow(args) => follow(*args, here),
         Command::Report(args) => report(*args, here),
         Command::Explain(args) => explain(*args, here),
+        Command::Formats(args) => formats(*args, here),
         Command::Learn(args) => learn(*args, here),
         Command::Merge(args) => merge(*args, here),
         Command::Diff(args) => diff(*args, here),
@@ -173,6 +179,14 @@ fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
     let (line, rule, args) = args.split();
     match layered(args, here) {
         Ok(asked) => command::explain::run(&config::question(line, rule, asked)),
+        Err(error) => refused(error),
+    }
+}
+
+fn formats(args: FormatsArgs, here: &Surroundings) -> Exit {
+    let (paths, args) = args.split();
+    match layered(args, here) {
+        Ok(asked) => command::formats::run(&config::formats_question(paths, asked)),
         Err(error) => refused(error),
     }
 }

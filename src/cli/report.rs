@@ -15,8 +15,9 @@ use super::client::ClientArgs;
 use super::own::OwnArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, PerformanceArgs, RuleArgs, ScanArgs, SelectionArgs};
 use super::state::StateArgs;
-use super::words::{FailOn, LogFormatWord};
+use super::words::FailOn;
 use crate::config::file::word;
+use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, FileMode, Size, Span};
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -58,11 +59,19 @@ pub struct ReportInputArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
     pub paths: Vec<PathBuf>,
 
-    /// Format of the logs: combined, common, vhost_combined [default: auto]
+    /// Format of the logs: a name, or a format string of nginx or Apache [default: auto]
     ///
-    /// auto finds out for each line.
-    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    pub log_format: Option<LogFormatWord>,
+    /// auto finds out for each line. probewatch formats shows the names that are known. A string is the one of log_format or
+    /// LogFormat, as it stands in the server's configuration; quote it for the shell.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<FormatText>,
+
+    /// What a key of JSON lines means: client=ip,target=uri (repeatable)
+    ///
+    /// For keys that are not recognised. Meanings are client, host, time, request, method, target, path, query, protocol,
+    /// status, bytes, referer, user_agent.
+    #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',')]
+    pub field: Vec<FieldKey>,
 
     /// Read the logs that nginx's configuration names [default CONF: /etc/nginx/nginx.conf]
     ///
@@ -201,9 +210,9 @@ impl ReportArgs {
     #[must_use]
     pub fn split(self) -> (ScanArgs, OwnArgs) {
         let Self { input, state, own, rules, client, shared, other } = self;
-        let ReportInputArgs { paths, log_format, from_nginx, from_apache, max_line } = input;
+        let ReportInputArgs { paths, log_format, field, from_nginx, from_apache, max_line } = input;
         let ReportSharedArgs { min_severity, app, allow, outcome, threads, quiet } = shared;
-        let input = InputArgs { paths, log_format, from_nginx, from_apache, max_line, ..InputArgs::default() };
+        let input = InputArgs { paths, log_format, field, from_nginx, from_apache, max_line, ..InputArgs::default() };
         let selection = SelectionArgs { min_severity, app, allow, outcome, ..SelectionArgs::default() };
         let output = OutputArgs { quiet, ..OutputArgs::default() };
         let performance = PerformanceArgs { threads, ..PerformanceArgs::default() };

@@ -12,9 +12,10 @@ use clap::{ArgAction, Args, ValueHint};
 use serde::Deserialize;
 
 use super::client::ClientArgs;
-use super::words::{FailOn, LogFormatWord};
+use super::words::FailOn;
 use crate::config::bounds::When;
 use crate::config::file::{word, words};
+use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, SeverityOverride, Size};
 use crate::finding::Severity;
 use crate::input::Mmap;
@@ -58,12 +59,19 @@ pub struct InputArgs {
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, help_heading = None)]
     pub paths: Vec<PathBuf>,
 
-    /// Format of the logs: combined, common, vhost_combined [default: auto]
+    /// Format of the logs: a name, or a format string of nginx or Apache [default: auto]
     ///
-    /// auto finds out for each input.
-    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-    #[serde(deserialize_with = "word")]
-    pub log_format: Option<LogFormatWord>,
+    /// auto finds out for each line. probewatch formats shows the names that are known. A string is the one of log_format or
+    /// LogFormat, as it stands in the server's configuration; quote it for the shell.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<FormatText>,
+
+    /// What a key of JSON lines means: client=ip,target=uri (repeatable)
+    ///
+    /// For keys that are not recognised. Meanings are client, host, time, request, method, target, path, query, protocol,
+    /// status, bytes, referer, user_agent.
+    #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',')]
+    pub field: Vec<FieldKey>,
 
     /// Read the logs that nginx's configuration names [default CONF: /etc/nginx/nginx.conf]
     ///
@@ -308,6 +316,7 @@ impl InputArgs {
         Self {
             paths: first(self.paths, below.paths),
             log_format: self.log_format.or(below.log_format),
+            field: first(self.field, below.field),
             from_nginx: self.from_nginx.or(below.from_nginx),
             from_apache: self.from_apache.or(below.from_apache),
             max_line: self.max_line.or(below.max_line),

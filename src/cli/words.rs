@@ -6,7 +6,6 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::finding::Severity;
-use crate::format::LogFormat;
 use crate::input::Mmap;
 use crate::record::Outcome;
 use crate::report::{By, Color, Format};
@@ -115,33 +114,6 @@ impl ValueEnum for Origin {
     }
 }
 
-/// A word of `--log-format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum LogFormatWord {
-    /// Find out
-    Auto,
-    /// nginx and Apache combined
-    Combined,
-    /// Apache common
-    Common,
-    /// Apache with the host before it
-    VhostCombined,
-}
-
-impl LogFormatWord {
-    /// The format; `None` is to find out.
-    #[must_use]
-    pub fn format(self) -> Option<LogFormat> {
-        match self {
-            Self::Auto => None,
-            Self::Combined => Some(LogFormat::Combined),
-            Self::Common => Some(LogFormat::Common),
-            Self::VhostCombined => Some(LogFormat::VhostCombined),
-        }
-    }
-}
-
 /// A word for something that is on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
@@ -191,7 +163,6 @@ mod tests {
     #[test]
     fn words_are_listed_as_a_sentence_wants_them() {
         assert_eq!(listed::<Color>(), "auto, always or never");
-        assert_eq!(listed::<LogFormatWord>(), "auto, combined, common or vhost_combined");
         assert_eq!(listed::<FailOn>(), "never, info, low, medium, high or critical");
     }
 }

@@ -2,10 +2,11 @@
 
 use rayon::ThreadPoolBuilder;
 
-use super::Settings;
 use super::run::{Failure, apps};
+use super::{Settings, servers};
 use crate::engine::Scope;
 use crate::finding::RuleId;
+use crate::format::Formats;
 use crate::pipeline::follow::Asked;
 use crate::rules::{AllowList, RuleSet, load};
 use crate::source::Fingerprint;
@@ -15,6 +16,7 @@ use crate::source::Fingerprint;
 pub(super) struct Brief {
     pub(super) rules: RuleSet,
     pub(super) scope: Scope,
+    pub(super) formats: Formats,
     pub(super) apps: Vec<RuleId>,
 }
 
@@ -28,7 +30,7 @@ impl Brief {
         };
         let apps = apps(&settings.apps, &rules)?;
         let scope = Scope {
-            format: settings.log_format,
+            format: settings.formats.as_clf(),
             since: None,
             until: None,
             allow: AllowList::load(&settings.allow)?,
@@ -36,7 +38,7 @@ impl Brief {
             unlisted: false,
             windows,
         };
-        Ok(Self { rules, scope, apps })
+        Ok(Self { rules, scope, formats: servers::formats(settings)?, apps })
     }
 
     /// What is asked of the lines.
@@ -44,6 +46,7 @@ impl Brief {
         Asked {
             rules: &self.rules,
             scope: &self.scope,
+            formats: &self.formats,
             min_severity: settings.min_severity,
             outcomes: &settings.outcomes,
             apps: &self.apps,

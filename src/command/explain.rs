@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::message::shown;
 use super::rules::named;
@@ -14,7 +15,8 @@ use super::{Exit, message, screen, stdout};
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Typed};
 use crate::finding::{RuleId, Severity};
-use crate::format::{Frame, LogFormat, recognise};
+use crate::format::transcriber::{Course, Read, Transcriber};
+use crate::format::{FormatChoice, Formats, Frame, Header, recognise};
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
 use crate::report::explain::{Subject, Taken, Views, write};
@@ -29,8 +31,8 @@ pub struct Question {
     pub line: OsString,
     /// The rule that is meant; all where `None`.
     pub rule: Option<String>,
-    /// The format of the line; `None` finds out.
-    pub log_format: Option<LogFormat>,
+    /// The formats of lines.
+    pub formats: FormatChoice,
     /// Which rules.
     pub rules: RuleChoice,
     /// A scan reports from this level on.
@@ -77,11 +79,17 @@ pub fn run(question: &Question) -> Exit {
         Ok(place) => place,
         Err(exit) => return exit,
     };
+    let formats = match Formats::of(&question.formats) {
+        Ok(formats) => formats,
+        Err(error) => return message::refused(&error.to_string()),
+    };
+    let course = Course { formats: &formats, first: formats.asked(), header: Header::None, max_line: question.max_line };
     let screen = screen::of(question.color, false);
     let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let mut desk = Desk { question, rules: &rules, explainer, only, view, out, told: 0, failure: None };
+    let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
+    let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, out, told: 0, failure: None };
     let exit = match place {
         Origin::Typed(text) => desk.typed(&text),
         Origin::Stdin => desk.stdin(),
@@ -132,6 +140,40 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     (colon > 0 && !is_url && (!text.contains(&b' ') || file.exists())).then_some((file, number))
 }
 
+/// Reads lines of any format, in their order.
+struct Reader<'a> {
+    course: Course<'a>,
+    transcriber: Transcriber,
+    /// The last line, written down again.
+    line: Vec<u8>,
+}
+
+impl Reader<'_> {
+    /// Takes over what a line says of those behind it.
+    fn pass(&mut self, number: u64, text: &[u8]) {
+        let Course { header, max_line, .. } = &mut self.course;
+        if number == 1 {
+            *header = Header::of_log(text, *max_line);
+        }
+        *header = std::mem::take(header).behind(text, *max_line);
+    }
+
+    /// Whether a line says something of those behind it, and nothing else.
+    fn is_own(&mut self, number: u64, text: &[u8]) -> bool {
+        self.pass(number, text);
+        self.course.header.is_w3c() && text.first() == Some(&b'#')
+    }
+
+    /// The name of a line's format, and the line as the engine reads it; no name where it is left as it is.
+    fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
+        self.line.clear();
+        match self.transcriber.line(text, &mut self.course, &mut self.line) {
+            Read::As(format) => (Some(Arc::clone(self.course.formats.name(format))), &self.line),
+            Read::AsIs | Read::Own => (None, text),
+        }
+    }
+}
+
 /// Explains lines, one after the other.
 struct Desk<'a, W> {
     question: &'a Question,
@@ -139,6 +181,7 @@ struct Desk<'a, W> {
     explainer: Explainer<'a>,
     only: Option<RuleId>,
     view: View,
+    reader: Reader<'a>,
     out: W,
     /// Lines told so far.
     told: u64,
@@ -165,6 +208,7 @@ impl<W: Write> Desk<'_, W> {
         let path = Path::new("-");
         let end = each_line(path, self.question.max_line, |number, line| match line {
             Line::Text(b"") => ControlFlow::Continue(()),
+            Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
             line => self.take(line, Some((b"-", number)), true),
         });
         ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
@@ -173,6 +217,9 @@ impl<W: Write> Desk<'_, W> {
     fn line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
         let end = each_line(path, self.question.max_line, |number, line| {
+            if let Line::Text(text) = line {
+                self.reader.pass(number, text);
+            }
             if number < wanted {
                 return ControlFlow::Continue(());
             }
@@ -206,10 +253,15 @@ impl<W: Write> Desk<'_, W> {
     }
 
     fn explain(&mut self, text: &[u8], place: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
-        let frame = Frame::locate(text, self.question.log_format);
+        let only = self.question.formats.as_clf();
+        let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
+        let frame = Frame::locate(line, only);
         let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
-            (Some(frame), _) => (Taken::Line(frame.format(frame.headers())), Some(frame.record(LogTime::parse_clf(frame.time)))),
+            (Some(frame), _) => (
+                Taken::Line(name.unwrap_or_else(|| frame.format(frame.headers()).as_str().into())),
+                Some(frame.record(LogTime::parse_clf(frame.time))),
+            ),
             (None, Some(typed)) => (Taken::Request, Some(typed.record())),
             (None, None) => (Taken::Unparsed(recognise(text)), None),
         };

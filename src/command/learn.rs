@@ -39,7 +39,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     }
     let apps = apps(&scan_settings.apps, &rules)?;
     let scope = Scope {
-        format: scan_settings.log_format,
+        format: scan_settings.formats.as_clf(),
         since: scan_settings.since,
         until: scan_settings.until,
         max_line: scan_settings.max_line,

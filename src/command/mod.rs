@@ -6,6 +6,7 @@ pub mod diff;
 mod exit;
 pub mod explain;
 pub mod follow;
+pub mod formats;
 pub mod learn;
 pub mod man;
 pub mod merge;

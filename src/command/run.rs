@@ -18,6 +18,7 @@ use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
+use crate::format::formats::UnknownFormat;
 use crate::input::find::{Found, Source, find};
 use crate::input::newer::leave_out_older;
 use crate::input::order::by_age;
@@ -36,6 +37,8 @@ use crate::rules::{AllowList, RuleError, RuleSet};
 pub(super) enum Failure {
     #[error(transparent)]
     Rules(#[from] RuleError),
+    #[error("--log-format: {0}")]
+    Format(#[from] UnknownFormat),
     #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
     NoMatch(PathBuf),
     #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
@@ -74,6 +77,7 @@ impl Failure {
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Rules(_)
+            | Self::Format(_)
             | Self::Unreadable { .. }
             | Self::Key { .. }
             | Self::Merge(_)
@@ -167,9 +171,11 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
+    let formats = servers::formats(settings)?;
     let job = Job {
         rules,
         scope,
+        formats: &formats,
         mmap: settings.mmap,
         stop: stop.flag(),
         progress: &progress,

@@ -37,7 +37,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         message::warnings(rules.warnings());
     }
     let scope = Scope {
-        format: settings.log_format,
+        format: settings.formats.as_clf(),
         since: settings.since,
         until: settings.until,
         allow: AllowList::load(&settings.allow)?,

@@ -7,8 +7,10 @@
 use std::path::PathBuf;
 
 use super::{Settings, message};
+use crate::format::formats::UnknownFormat;
+use crate::format::{FormatError, Formats, NginxEscape, Plan};
 use crate::input::rotated;
-use crate::server::Found;
+use crate::server::{Escape, FormatText, Found};
 
 /// What was given, and every file of the logs that are named; and what is to be said of those that are not there.
 pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
@@ -41,6 +43,32 @@ pub(super) fn present(settings: &Settings) -> Vec<PathBuf> {
     let there = distinct(&settings.found).filter(|log| rotated::files(&log.path).map_or(true, |files| !files.is_empty()));
     add(&mut paths, there.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
+}
+
+/// The formats that are known in this run: those that have a name, the one that was given, and those of the logs that are named.
+/// One that cannot be compiled is none: each line of such a log is read as what it is.
+pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
+    let logs = settings.found.iter().filter_map(|log| {
+        let (text, plan) = plan(&log.format)?;
+        Some((log.path.clone(), text, plan.ok()))
+    });
+    Formats::of(&settings.formats)?.with_logs(logs, rotated::belongs)
+}
+
+/// What a configuration says of a format, compiled; nothing where the format has a name.
+fn plan(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
+    match format {
+        FormatText::Nginx { escape, text } => {
+            let (written, escape) = match escape {
+                Escape::Default => (text.clone(), NginxEscape::Default),
+                Escape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
+                Escape::None => (format!("escape=none '{text}'"), NginxEscape::None),
+            };
+            Some((written, Plan::nginx(text, escape)))
+        }
+        FormatText::Apache(text) => Some((text.clone(), Plan::apache(text))),
+        FormatText::Named(_) => None,
+    }
 }
 
 /// Says what was left alone in the configurations, unless notices are unwanted.

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use crate::archive::Keep;
 use crate::client::{Origin, Prefix};
 use crate::finding::Severity;
-use crate::format::LogFormat;
+use crate::format::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::{Mmap, rotated};
 use crate::record::Outcome;
@@ -34,8 +34,8 @@ pub struct Settings {
     pub by: Option<By>,
     /// Where to print it; `None` is standard output.
     pub output: Option<PathBuf>,
-    /// The format of the log; `None` finds out.
-    pub log_format: Option<LogFormat>,
+    /// The formats of the logs.
+    pub formats: FormatChoice,
     /// Which rules.
     pub rules: RuleChoice,
     /// Who asked, and how much of that is told.

@@ -7,6 +7,7 @@ pub mod bounds;
 mod clients;
 pub mod environment;
 pub mod file;
+pub mod formats;
 mod servers;
 mod surroundings;
 pub mod value;
@@ -17,19 +18,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::clients::ClientError;
+use self::formats::{FieldKey, FormatText};
 pub use self::surroundings::{Surroundings, stdin_is_given};
 use crate::archive::Keep;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::state::StateArgs;
-use crate::cli::words::{FailOn, LogFormatWord, Switch};
+use crate::cli::words::{FailOn, Switch};
 use crate::command::explain::Question;
+use crate::command::formats::FormatsQuestion;
 use crate::command::message::shown;
 use crate::command::{
     DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
 };
 use crate::finding::Severity;
+use crate::format::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::read::MAX_LINE;
 use crate::report::Format;
@@ -189,7 +193,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         format: output.format.unwrap_or_default(),
         by: output.by,
         output: output.output.filter(|path| path != Path::new("-")),
-        log_format: input.log_format.and_then(LogFormatWord::format),
+        formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
         client: clients::settings(client)?,
         apps: selection.app,
@@ -210,6 +214,13 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     })
 }
 
+/// What is said of the formats of logs.
+#[must_use]
+pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
+    let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
+    FormatChoice { asked: format.and_then(FormatText::asked), fields }
+}
+
 /// What `explain` is asked: the line, the rule that is meant, and what a scan would be told.
 #[must_use]
 pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Question {
@@ -218,7 +229,7 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
     Question {
         line,
         rule,
-        log_format: input.log_format.and_then(LogFormatWord::format),
+        formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
         apps: selection.app,
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
@@ -226,6 +237,19 @@ pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Questi
         format: output.format.unwrap_or_default(),
         color: output.color.unwrap_or_default(),
         quiet,
+    }
+}
+
+/// What `formats` is asked: the logs, and what a scan would be told.
+#[must_use]
+pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion {
+    let ScanArgs { input, output, .. } = asked;
+    FormatsQuestion {
+        paths,
+        formats: format_choice(input.log_format, input.field),
+        max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
+        format: output.format.unwrap_or_default(),
+        color: output.color.unwrap_or_default(),
     }
 }
 

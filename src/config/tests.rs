@@ -55,6 +55,7 @@ fn sample(name: &str) -> &'static str {
         "from-nginx" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/nginx.conf"),
         "from-apache" => concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/servers/apache2.conf"),
         "log-format" => "common",
+        "field" => "client=ip",
         "max-line" => "512K",
         "newer-than" => "2d",
         "disable" | "only" => "a/b",
@@ -170,7 +171,7 @@ fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
 #[test]
 fn defaults_are_those_the_help_tells() {
     let settings = asked(&[], &[], "");
-    assert_eq!((settings.format, settings.by, settings.log_format), (Format::Table, None, None));
+    assert_eq!((settings.format, settings.by, settings.formats), (Format::Table, None, FormatChoice::default()));
     assert_eq!((settings.top, settings.threads, settings.mmap, settings.color), (None, None, Mmap::Auto, Color::Auto));
     assert!(settings.progress && !settings.quiet && !settings.stats && !settings.rules.no_builtin);
     assert_eq!(settings.max_line, 1_048_576);

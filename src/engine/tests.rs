@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(told(&whole, &scratch, 0, 0), parts);
         let mut sum = first.lines;
         sum.add(&second.lines);
-        prop_assert_eq!(whole.lines, sum);
+        prop_assert_eq!(&whole.lines, &sum);
         prop_assert_eq!(sum.lines, sum.parsed() + sum.unparsed + sum.oversized);
     }
 }

@@ -3,6 +3,9 @@
 //! Plain data between those who take lines apart and `canonical`, which writes them down again. Nothing here is
 //! decoded, and nothing is believed: an attacker writes most of it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::time::LogTime;
 
 /// What a field of a line means to us.
@@ -42,6 +45,68 @@ pub enum Meaning {
     Header(String),
     /// Nothing that we ask for.
     Other,
+}
+
+impl Meaning {
+    /// Every meaning that has a name of its own, in the order in which a message lists them.
+    pub const NAMED: [Self; 15] = [
+        Self::Client,
+        Self::Host,
+        Self::Time,
+        Self::Date,
+        Self::TimeOfDay,
+        Self::Request,
+        Self::Method,
+        Self::Target,
+        Self::Path,
+        Self::Query,
+        Self::Protocol,
+        Self::Status,
+        Self::Bytes,
+        Self::Referer,
+        Self::UserAgent,
+    ];
+
+    /// The name that people type: `client`, `user_agent`; of another header its own.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Client => "client",
+            Self::Host => "host",
+            Self::Time => "time",
+            Self::Date => "date",
+            Self::TimeOfDay => "time_of_day",
+            Self::Request => "request",
+            Self::Method => "method",
+            Self::Target => "target",
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Protocol => "protocol",
+            Self::Status => "status",
+            Self::Bytes => "bytes",
+            Self::Referer => "referer",
+            Self::UserAgent => "user_agent",
+            Self::Header(name) => name,
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Meaning {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::NAMED.into_iter().find(|m| m.as_str() == name).ok_or_else(|| {
+            let names = Self::NAMED.map(|m| m.as_str().to_owned()).join(", ");
+            format!("no field of a log is called '{name}'; there are {names}")
+        })
+    }
 }
 
 /// When, as far as it was read already.
@@ -120,5 +185,19 @@ impl Default for Fields<'_> {
             user_agent: b"",
             escapes: Escapes::Written,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_that_of_its_meaning() {
+        for meaning in Meaning::NAMED {
+            assert_eq!(meaning.to_string().parse(), Ok(meaning));
+        }
+        let message = "ip".parse::<Meaning>().unwrap_err();
+        assert!(message.contains("'ip'") && message.contains("client, host, time"), "{message}");
     }
 }

@@ -4,16 +4,36 @@
 //! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
 //! has no frame, and a field that cannot be read is `None`.
 
+mod apache;
+pub mod canonical;
 mod clf;
+pub mod detect;
 mod fields;
 mod foreign;
+pub mod formats;
+mod header;
+mod json;
+mod nginx;
+mod part;
+mod plan;
+pub mod prefix;
+mod room;
+pub mod transcriber;
+pub mod w3c;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
+use crate::finding::Others;
 pub use clf::Frame;
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
+pub use formats::{FormatChoice, FormatId, Formats};
+pub use header::Header;
+pub use json::Json;
+pub use plan::{FormatError, NginxEscape, Plan, Quotes};
+pub use room::Room;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,11 +51,14 @@ impl LogFormat {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
 
-    /// The format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL).
+    /// The name of the format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL), those
+    /// of other formats behind them by name.
     #[must_use]
-    pub fn most_of(lines: &[u64; 3]) -> Option<Self> {
-        let most = lines.iter().copied().max().filter(|&n| n > 0)?;
-        Self::ALL.into_iter().zip(lines).find(|(_, n)| **n == most).map(|(format, _)| format)
+    pub fn most_of(lines: &[u64; 3], others: &Others) -> Option<Arc<str>> {
+        let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
+        let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
+        let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;
+        all.into_iter().find(|(_, lines)| *lines == most).map(|(name, _)| name.into())
     }
 
     /// The name people and configurations use.

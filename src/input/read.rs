@@ -70,7 +70,38 @@ where
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    read_by(source, &Caller { options, sizes: Sizes::USUAL, judge, keep })
+    read_in_order(source, options, &|_| {}, judge, keep)
+}
+
+/// The same, with a look at what comes in order: `see` is called for each chunk of a text that is not read in parts, a packed
+/// one or a pipe's, one after the other and before it is judged. Of a plain file it is called for none.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_in_order<T, J, K>(
+    source: &Source,
+    options: &Options<'_>,
+    see: &(dyn Fn(Chunk<'_>) + Sync),
+    judge: &J,
+    keep: &K,
+) -> Result<Reading, Unread>
+where
+    T: Send,
+    J: Fn(Chunk<'_>) -> T + Sync,
+    K: Fn(T) + Sync,
+{
+    read_by(source, &Caller { options, sizes: Sizes::USUAL, see: See(see), judge, keep })
+}
+
+/// Whoever looks at what comes in order.
+#[derive(Clone, Copy)]
+pub(super) struct See<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
+
+impl std::fmt::Debug for See<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("See")
+    }
 }
 
 /// The sizes that work is cut into. They change nothing in what is delivered.
@@ -93,6 +124,7 @@ impl Sizes {
 pub(super) struct Caller<'a, J, K> {
     pub(super) options: &'a Options<'a>,
     pub(super) sizes: Sizes,
+    pub(super) see: See<'a>,
     pub(super) judge: &'a J,
     pub(super) keep: &'a K,
 }

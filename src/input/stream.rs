@@ -72,6 +72,7 @@ where
     let most = MOST_WAITING.min(WAITING * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
+            (caller.see.0)(block.chunk());
             if waiting.load(Ordering::Relaxed) >= most {
                 caller.judge_and_keep(&block);
                 lines.recycle(block.into_buffer());

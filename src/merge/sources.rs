@@ -55,7 +55,8 @@ fn add(sum: &mut Input, other: &Input) {
     for (sum, lines) in sum.formats.iter_mut().zip(other.formats) {
         *sum += lines;
     }
-    sum.format = LogFormat::most_of(&sum.formats).map(LogFormat::as_str);
+    sum.others.add(&other.others);
+    sum.format = LogFormat::most_of(&sum.formats, &sum.others);
     sum.unparsed += other.unparsed;
     sum.oversized += other.oversized;
     sum.skipped += other.skipped;

@@ -72,7 +72,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
         for (sum, lines) in input.formats.iter_mut().zip(findings.lines.parsed) {
             *sum += lines;
         }
-        input.format = LogFormat::most_of(&input.formats).map(LogFormat::as_str);
+        input.format = LogFormat::most_of(&input.formats, &input.others);
         input.unparsed += findings.lines.unparsed;
         input.requests += findings.requests();
         (input.first_time, input.last_time) = span(input.first_time.zip(input.last_time), findings.times).unzip();
@@ -340,8 +340,14 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
     tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let inputs =
-        vec![Input { path: b"a.log".to_vec(), lines: 4, parsed: 4, formats: [4, 0, 0], format: Some("combined"), ..Input::default() }];
+    let inputs = vec![Input {
+        path: b"a.log".to_vec(),
+        lines: 4,
+        parsed: 4,
+        formats: [4, 0, 0],
+        format: Some("combined".into()),
+        ..Input::default()
+    }];
     let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
     let told = printed(&own, &scanned, Format::Json, By::Pair);

@@ -37,13 +37,15 @@ impl Account {
         let (first_time, last_time) = self.times.unzip();
         Input {
             path,
-            format: LogFormat::most_of(&self.lines.parsed).map(LogFormat::as_str),
+            format: LogFormat::most_of(&self.lines.parsed, &self.lines.others),
             bytes,
             lines: self.lines.lines,
             parsed: self.lines.parsed(),
             formats: self.lines.parsed,
+            others: self.lines.others.clone(),
             unparsed: self.lines.unparsed,
             oversized: self.lines.oversized,
+            skipped: self.lines.skipped,
             requests: self.requests,
             first_time,
             last_time,

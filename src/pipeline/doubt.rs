@@ -7,7 +7,10 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::format::{Frame, LogFormat, is_error_log, recognise};
+use super::headers;
+use crate::engine::Scope;
+use crate::format::transcriber::{Course, Transcriber};
+use crate::format::{Formats, LogFormat, is_error_log, recognise};
 
 /// Bytes of the first line that are kept for a message.
 pub(super) const FIRST_LINE: usize = 200;
@@ -29,16 +32,18 @@ fn has_log_name(path: &[u8]) -> bool {
 }
 
 /// Whether a line parses.
-pub(super) fn parses(lines: &[u8], only: Option<LogFormat>) -> bool {
-    lines.split(|&b| b == b'\n').any(|line| Frame::locate(line.strip_suffix(b"\r").unwrap_or(line), only).is_some())
+pub(super) fn parses(lines: &[u8], course: &Course<'_>, only: Option<LogFormat>) -> bool {
+    Transcriber::default().reads_any(lines, course, only)
 }
 
 /// Whether a log that was read before begins with lines of which one parses; so does a packed one, as it was read then.
-pub(super) fn begins_as_log(path: &Path, only: Option<LogFormat>) -> bool {
+pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
     let mut head = Vec::new();
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
     let read = opened.and_then(|file| file.take(BEGINNING).read_to_end(&mut head));
-    read.is_ok() && (head.starts_with(b"\x1f\x8b") || parses(&head, only))
+    let course =
+        Course { formats, first: formats.first_of(path), header: headers::first(0, &head, scope.max_line), max_line: scope.max_line };
+    read.is_ok() && (head.starts_with(b"\x1f\x8b") || parses(&head, &course, scope.format))
 }
 
 /// Of a file that is passed over: what it looks like.
@@ -53,16 +58,26 @@ pub(super) fn holes(nul_bytes: u64) -> Option<String> {
 }
 
 /// Of an input of which none of so many lines parses: what was expected, and what it looks like instead.
-pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>) -> String {
+pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
     if let Some(format) = only {
         // Any other format was ruled out, so what it looks like says nothing.
         return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
     }
+    if let Some(asked) = formats.asked().first() {
+        let name = formats.name(*asked);
+        return format!(
+            "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
+        );
+    }
     let what = recognise(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
+    let hint = match first_line.first() {
+        Some(b'{') => "say with --field which of its keys are what, such as client=ip,target=uri",
+        _ => "give its format string to --log-format; `probewatch formats` lists those that are known",
+    };
     // A line over the limit was not held.
     let first = match String::from_utf8_lossy(first_line) {
         line if line.is_empty() => String::new(),
         line => format!(". First line: {line}"),
     };
-    format!("none of its {lines} lines is in a format that is known: {what}expected combined, common or vhost_combined{first}")
+    format!("none of its {lines} lines is in a format that is known: {what}{hint}{first}")
 }

@@ -8,15 +8,21 @@ mod eras;
 mod log;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::mem;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use self::accounts::Accounts;
 use self::eras::Eras;
 pub use self::eras::Since;
 use self::log::Log;
+use super::desk::Desk as Writing;
 use crate::client::Prefix;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::{Findings, Hit, RuleId, Severity};
+use crate::format::transcriber::Course;
+use crate::format::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
 use crate::names::Names;
@@ -46,6 +52,8 @@ pub struct Asked<'a> {
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
     pub scope: &'a Scope,
+    /// The formats that are known.
+    pub formats: &'a Formats,
     /// Report from this level on.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
@@ -63,6 +71,7 @@ pub struct Stream<'a> {
     judge: Judge<'a>,
     context: LiveContext<'a>,
     scratch: Scratch,
+    writing: Writing,
     tally: Tally,
     eras: Eras,
     texts: Vec<SourceText>,
@@ -110,6 +119,7 @@ impl<'a> Stream<'a> {
             judge: Judge::new(asked.rules, asked.scope),
             context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps),
             scratch: scratch(asked.prefix),
+            writing: Writing::default(),
             tally: Tally::default(),
             eras,
             texts,
@@ -151,7 +161,7 @@ impl<'a> Stream<'a> {
     ///
     /// What `each` could not do. The lines count as taken.
     pub fn take<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
-        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.text_of(piece)));
+        let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.text_of(piece), self.asked.scope.max_line));
         let done = self.take_from(&mut log, piece, each);
         self.logs.insert(piece.log, log);
         self.make_room();
@@ -160,18 +170,19 @@ impl<'a> Stream<'a> {
 
     fn take_from<E>(&mut self, log: &mut Log, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
         let Chunk { offset, body } = piece.chunk;
+        let header = log.pass(body, self.asked.scope.max_line);
         let findings = match body {
-            Body::Lines(lines) => self.judge.judge(lines, &mut self.scratch),
+            Body::Lines(lines) => self.judge(lines, &log.path, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
         log.is_known |= findings.lines.parsed() > 0;
         if !log.is_known {
-            log.hold(piece.chunk, piece.lines_before, WAITING);
+            log.hold(piece.chunk, piece.lines_before, header, WAITING);
             return Ok(Taken::default());
         }
         let mut taken = Taken::default();
         for held in log.release() {
-            let findings = self.judge.judge(&held.lines, &mut self.scratch);
+            let findings = self.judge(&held.lines, &log.path, held.header);
             let run = Run { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
             taken.add(self.keep(log, findings, run, each)?);
         }
@@ -181,6 +192,13 @@ impl<'a> Stream<'a> {
         };
         taken.add(self.keep(log, findings, Run { offset, lines_before: piece.lines_before, bytes }, each)?);
         Ok(taken)
+    }
+
+    fn judge(&mut self, lines: &[u8], path: &[u8], header: Header) -> Findings {
+        let Asked { scope, formats, .. } = self.asked;
+        let first = formats.first_of(Path::new(OsStr::from_bytes(path)));
+        let course = Course { formats, first, header, max_line: scope.max_line };
+        self.writing.judge(self.judge, scope, lines, &course, &mut self.scratch)
     }
 
     /// Counts what was found in a run of lines, and tells the hits.

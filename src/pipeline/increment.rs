@@ -15,6 +15,7 @@ use std::time::Instant;
 use self::batch::Collector;
 use crate::client::Prefix;
 use crate::engine::Scope;
+use crate::format::Formats;
 use crate::input::tail::{Notice, Tail};
 use crate::report::model::Input;
 use crate::rules::RuleSet;
@@ -29,6 +30,8 @@ pub struct Reading<'a> {
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
     pub scope: &'a Scope,
+    /// The formats that are known.
+    pub formats: &'a Formats,
     /// Set from outside to end the work.
     pub stop: &'a AtomicBool,
     /// When the run began: lines of a log in which no line has a time belong to that period.

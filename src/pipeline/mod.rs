@@ -4,8 +4,10 @@
 //! and their sums do not depend on who counted what. It prints nothing and knows no command line.
 
 mod account;
+mod desk;
 mod doubt;
 pub mod follow;
+mod headers;
 pub mod increment;
 mod one_input;
 mod outside;
@@ -18,6 +20,7 @@ use rayon::prelude::*;
 
 use crate::client::Prefix;
 use crate::engine::{Judge, Scope};
+use crate::format::Formats;
 use crate::input::Mmap;
 use crate::input::find::Source;
 use crate::report::model::Input;
@@ -36,6 +39,8 @@ pub struct Job<'a> {
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
     pub scope: &'a Scope,
+    /// The formats that are known.
+    pub formats: &'a Formats,
     /// When to map files.
     pub mmap: Mmap,
     /// Set from outside to end the work.

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Job;
 use super::account::Account;
 use super::doubt::{FIRST_LINE, holes, is_foreign, passed_over, unexplained};
+use super::headers::Headers;
 use super::spool::Spool;
 use super::worker::{Underway, Workers, own};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
-use crate::format::LogFormat;
+use crate::format::transcriber::Course;
 use crate::input::chunk::{Body, Chunk, Reading};
 use crate::input::find::Source;
 use crate::input::read::{self, Unread};
@@ -27,6 +28,7 @@ pub(super) struct OneInput<'a> {
     judge: Judge<'a>,
     workers: &'a Workers,
     spool: Option<&'a Spool>,
+    headers: Headers,
     state: Mutex<State<'a>>,
 }
 
@@ -80,14 +82,17 @@ impl<'a> OneInput<'a> {
         spool: Option<&'a Spool>,
     ) -> Self {
         let state = State { is_log: source.named, ..State::default() };
-        Self { number, source, job, judge, workers, spool, state: Mutex::new(state) }
+        let headers = Headers::of(&source.path, job.scope.max_line);
+        Self { number, source, job, judge, workers, spool, headers, state: Mutex::new(state) }
     }
 
     /// Reads it to the end.
     pub(super) fn read(self) -> Done {
         let Job { mmap, stop, progress, scope, .. } = *self.job;
         let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
-        let reading = read::read(self.source, &options, &|chunk| self.judge(chunk), &|judged| self.keep(judged));
+        let reading = read::read_in_order(self.source, &options, &|chunk| self.headers.see(chunk), &|chunk| self.judge(chunk), &|judged| {
+            self.keep(judged)
+        });
         self.done(reading)
     }
 
@@ -96,13 +101,20 @@ impl<'a> OneInput<'a> {
         let (findings, first, underway) = match chunk.body {
             Body::Lines(lines) => {
                 let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
+                let mut desk = self.workers.desk(worker);
                 let mut scratch = self.workers.scratch(worker);
-                let findings = self.judge.judge(lines, &mut scratch);
+                let findings = desk.judge(self.judge, self.job.scope, lines, &self.course(chunk.offset), &mut scratch);
                 (findings, first, Some(self.workers.underway(worker, &scratch)))
             }
             Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..], None),
         };
         Judged { worker, offset: chunk.offset, findings, first_line: first[..first.len().min(FIRST_LINE)].to_vec(), underway }
+    }
+
+    /// What the lines from here on are read by.
+    fn course(&self, offset: u64) -> Course<'a> {
+        let Job { formats, scope, .. } = *self.job;
+        Course { formats, first: formats.first_of(&self.source.path), header: self.headers.at(offset), max_line: scope.max_line }
     }
 
     fn keep(&self, judged: Judged<'a>) {
@@ -145,7 +157,7 @@ impl<'a> OneInput<'a> {
         if foreign && state.account.lines.lines > 0 {
             notices.push(passed_over(&state.first_line));
         }
-        let input = (!foreign || state.account.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job.scope.format));
+        let input = (!foreign || state.account.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job));
         Done { text, input, notices, without_time, stopped }
     }
 }
@@ -161,21 +173,21 @@ impl<'w> State<'w> {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, only: Option<LogFormat>) -> Input {
-        let problem = unread.or_else(|| self.problem(reading, only));
+    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, job: &Job<'_>) -> Input {
+        let problem = unread.or_else(|| self.problem(reading, job));
         Input { problem, ..self.account.input(path, reading.bytes) }
     }
 
-    fn problem(&self, reading: &Reading, only: Option<LogFormat>) -> Option<String> {
-        let LineCounts { lines, nul_bytes, .. } = self.account.lines;
+    fn problem(&self, reading: &Reading, job: &Job<'_>) -> Option<String> {
+        let LineCounts { lines, nul_bytes, skipped, .. } = self.account.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());
         }
         if lines == 0 && reading.hole_bytes > 0 {
             return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
         }
-        if lines > 0 && self.account.lines.parsed() == 0 {
-            return Some(unexplained(lines, &self.first_line, only));
+        if lines > skipped && self.account.lines.parsed() == 0 {
+            return Some(unexplained(lines, &self.first_line, job.scope.format, job.formats));
         }
         holes(nul_bytes)
     }

@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::desk::Desk;
 use crate::client::Prefix;
 use crate::engine::Scratch;
 use crate::names::Names;
@@ -35,6 +36,7 @@ pub(super) struct Workers {
 struct Worker {
     scratch: Mutex<Scratch>,
     tally: Mutex<Tally>,
+    desk: Mutex<Desk>,
     /// Findings that are in the numbers of the scratch and not in the tally yet.
     underway: AtomicUsize,
 }
@@ -78,6 +80,11 @@ impl Workers {
     /// A worker's scratch.
     pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, Scratch> {
         own(&self.each[worker].scratch)
+    }
+
+    /// Where a worker writes lines down again.
+    pub(super) fn desk(&self, worker: usize) -> MutexGuard<'_, Desk> {
+        own(&self.each[worker].desk)
     }
 
     /// A worker's tally; its numbers are the names in the scratch.

@@ -178,7 +178,7 @@ fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
 fn inputs() -> Vec<Input> {
     let access = Input {
         path: b"/var/log/nginx/access.log".to_vec(),
-        format: Some("combined"),
+        format: Some("combined".into()),
         bytes: 249_870_113,
         lines: 1_234_567,
         parsed: 1_234_560,
@@ -299,7 +299,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
 pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
     let inputs = vec![Input {
         path: b"access.log".to_vec(),
-        format: Some("combined"),
+        format: Some("combined".into()),
         bytes: 200_113,
         lines: 1000,
         parsed: 1000,

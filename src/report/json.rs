@@ -90,7 +90,7 @@ struct InputObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
-    format: Option<&'static str>,
+    format: Option<Cow<'a, str>>,
     bytes: u64,
     lines: u64,
     parsed: u64,
@@ -111,7 +111,7 @@ fn input(input: &Input) -> InputObject<'_> {
     InputObject {
         machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
         path: text(&input.path),
-        format: input.format,
+        format: input.format.as_deref().map(|name| text(name.as_bytes())),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,

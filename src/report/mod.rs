@@ -14,6 +14,7 @@ pub mod explain;
 mod facts;
 #[cfg(test)]
 mod fixture;
+pub mod formats;
 pub mod hit;
 mod json;
 pub mod live;

@@ -3,6 +3,7 @@
 //! Plain data, complete and in its final order; text is as logged. Renderers may cut (`--top`), escape and lay out; they
 //! count and sort nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::Block;
 use super::evidence::Basis;
 use crate::client::{Client, Prefix};
-use crate::finding::{RuleId, Severity};
+use crate::finding::{Others, RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -71,15 +72,17 @@ pub struct Input {
     /// The machine it lies on, where that was said.
     pub machine: Option<String>,
     /// The format most of its lines have, `combined`; `None` where no line parses.
-    pub format: Option<&'static str>,
+    pub format: Option<Arc<str>>,
     /// Bytes of log text, after decompression.
     pub bytes: u64,
     /// Lines.
     pub lines: u64,
     /// Lines that a format explains.
     pub parsed: u64,
-    /// The same by format, in the order of [`LogFormat::ALL`](crate::format::LogFormat::ALL).
+    /// The same by format where the Common Log Format or a child of it explains them, in the order of [`LogFormat::ALL`](crate::format::LogFormat::ALL).
     pub formats: [u64; 3],
+    /// The same of other formats, by name.
+    pub others: Others,
     /// Lines that none does; matched as raw text all the same.
     pub unparsed: u64,
     /// Lines over the length limit.

@@ -3,6 +3,7 @@
 //! Time is the log's time, never the machine's: nothing here asks a clock, and only `period` knows a time zone's name.
 
 mod period;
+mod written;
 
 pub use self::period::{Cut, Period, Unit};
 
@@ -44,6 +45,38 @@ impl LogTime {
         }
         let local = days_from_civil(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
         Some(Self { utc: local - i64::from(offset) * 60, offset })
+    }
+
+    /// The time as the Common Log Format has it, in its own offset: what [`parse_clf`](Self::parse_clf) reads. `None`
+    /// for a year that does not have four digits.
+    #[must_use]
+    pub fn clf(self) -> Option<[u8; CLF_TIME_LEN]> {
+        let local = self.utc.checked_add(i64::from(self.offset) * 60)?;
+        let (year, month, day) = civil_from_days(local.div_euclid(86_400));
+        let seconds = local.rem_euclid(86_400);
+        let offset = i64::from(self.offset).abs();
+        if !(0..=9999).contains(&year) || offset >= 24 * 60 {
+            return None;
+        }
+        let mut text = *b"00/Jan/0000:00:00:00 +0000";
+        text[3..6].copy_from_slice(MONTHS.get(month as usize * 3 - 3..month as usize * 3)?);
+        for (at, number) in [
+            (0, day),
+            (7, year / 100),
+            (9, year % 100),
+            (12, seconds / 3_600),
+            (15, seconds / 60 % 60),
+            (18, seconds % 60),
+            (22, offset / 60),
+            (24, offset % 60),
+        ] {
+            text[at] = b'0' + (number / 10) as u8;
+            text[at + 1] = b'0' + (number % 10) as u8;
+        }
+        if self.offset < 0 {
+            text[21] = b'-';
+        }
+        Some(text)
     }
 
     /// Seconds since 1970-01-01T00:00:00 on the wall clock of the line's own offset.
@@ -142,9 +175,10 @@ fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
 }
 
+const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+
 fn month(name: &[u8]) -> Option<i64> {
-    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
-    (1..).zip(NAMES.chunks_exact(3)).find(|(_, n)| *n == name).map(|(month, _)| month)
+    (1..).zip(MONTHS.chunks_exact(3)).find(|(_, n)| *n == name).map(|(month, _)| month)
 }
 
 fn days_in(year: i64, month: i64) -> i64 {
@@ -166,6 +200,18 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     era * 146_097 + day_of_era - 719_468
+}
+
+/// Year, month and day of a number of days since 1970-01-01: the way back from [`days_from_civil`].
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (days.div_euclid(146_097) * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -217,7 +263,17 @@ mod tests {
         fn agrees_with_jiff(utc in -50_000_000_000_i64..250_000_000_000, offset in -840_i64..=840) {
             let text = text_of(utc, offset);
             prop_assume!(text.len() == CLF_TIME_LEN);
-            prop_assert_eq!(LogTime::parse_clf(text.as_bytes()), Some(LogTime { utc, offset: offset as i16 }));
+            let time = LogTime { utc, offset: offset as i16 };
+            prop_assert_eq!(LogTime::parse_clf(text.as_bytes()), Some(time));
+            prop_assert_eq!(time.clf().map(|clf| clf.to_vec()), Some(text.as_bytes().to_vec()));
+        }
+
+        #[test]
+        fn a_time_is_written_as_it_is_read(utc: i64, offset: i16) {
+            let time = LogTime { utc, offset };
+            if let Some(text) = time.clf() {
+                prop_assert_eq!(LogTime::parse_clf(&text), Some(time));
+            }
         }
 
         #[test]

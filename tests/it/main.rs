@@ -17,6 +17,7 @@ mod explain;
 mod files;
 mod floors;
 mod follow;
+mod formats;
 mod hostile;
 mod laws;
 mod learn;

@@ -107,9 +107,9 @@ impl<'a> Desk<'a> {
         let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
         let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
-        let Brief { rules, scope, .. } = &self.brief;
+        let Brief { rules, scope, formats, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
-        let reading = Reading { rules, scope, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
+        let reading = Reading { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
         let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });

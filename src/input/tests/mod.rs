@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use super::chunk::{Body, Chunk, Reading};
 use super::find::{Kind, Source};
-use super::read::{Caller, MAX_LINE, Options, Sizes, Unread, read_by};
+use super::read::{Caller, MAX_LINE, Options, See, Sizes, Unread, read_by};
 use super::{Mmap, read};
 
 /// A line as it was delivered.
@@ -84,7 +84,7 @@ fn collect(how: How, read: impl Fn(&Caller<'_, Judge<'_>, Keep<'_>>) -> Result<R
     let options = Options { mmap: how.mmap, max_line: how.max_line, stop: &stop, progress: &progress };
     let judge: Judge<'_> = &|chunk| split(chunk, how.max_line);
     let keep: Keep<'_> = &|lines| kept.lock().unwrap().extend(lines);
-    let caller = Caller { options: &options, sizes: how.sizes, judge: &judge, keep: &keep };
+    let caller = Caller { options: &options, sizes: how.sizes, see: See(&|_| {}), judge: &judge, keep: &keep };
     let reading = pool().install(|| read(&caller)).unwrap();
     let mut lines = kept.into_inner().unwrap();
     lines.sort();

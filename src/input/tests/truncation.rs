@@ -36,7 +36,7 @@ fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (V
         split(chunk, MAX_LINE)
     };
     let keep = |lines| kept.lock().unwrap().extend(lines);
-    let caller = Caller { options: &options, sizes: SIZES, judge: &judge, keep: &keep };
+    let caller = Caller { options: &options, sizes: SIZES, see: See(&|_| {}), judge: &judge, keep: &keep };
     let reading = pool().install(|| read_by(&source(file.path()), &caller)).unwrap();
     let mut lines: Vec<Line> = kept.into_inner().unwrap();
     lines.sort();

@@ -2,8 +2,10 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use crate::format::Header;
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
+use crate::pipeline::headers;
 use crate::source::SourceText;
 
 /// A log whose lines come in.
@@ -17,6 +19,8 @@ pub(super) struct Log {
     pub(super) text: u32,
     /// It was asked for by name, or a line of it parses.
     pub(super) is_known: bool,
+    /// The header in force behind the last lines.
+    header: Header,
     held: Vec<Held>,
 }
 
@@ -26,23 +30,34 @@ pub(super) struct Held {
     pub(super) offset: u64,
     pub(super) lines_before: u64,
     pub(super) lines: Vec<u8>,
+    pub(super) header: Header,
 }
 
 impl Log {
-    pub(super) fn new(piece: &Piece<'_>, text: u32) -> Self {
+    pub(super) fn new(piece: &Piece<'_>, text: u32, max_line: usize) -> Self {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
-        Self { generation: piece.generation, path, family, text, is_known: piece.named, held: Vec::new() }
+        let header = headers::before(piece, max_line);
+        Self { generation: piece.generation, path, family, text, is_known: piece.named, header, held: Vec::new() }
+    }
+
+    /// The header in force before these lines, which come next.
+    pub(super) fn pass(&mut self, body: Body<'_>, max_line: usize) -> Header {
+        let before = self.header.clone();
+        if let Body::Lines(lines) = body {
+            self.header = before.clone().behind(lines, max_line);
+        }
+        before
     }
 
     /// Keeps lines for when one parses. More than `most` bytes without one are no log, and are passed over.
-    pub(super) fn hold(&mut self, chunk: Chunk<'_>, lines_before: u64, most: usize) {
+    pub(super) fn hold(&mut self, chunk: Chunk<'_>, lines_before: u64, header: Header, most: usize) {
         let Body::Lines(lines) = chunk.body else { return };
         let held: usize = self.held.iter().map(|held| held.lines.len()).sum();
         if held + lines.len() > most {
             self.held.clear();
         } else {
-            self.held.push(Held { offset: chunk.offset, lines_before, lines: lines.to_vec() });
+            self.held.push(Held { offset: chunk.offset, lines_before, lines: lines.to_vec(), header });
         }
     }
 

@@ -12,9 +12,10 @@ use crate::report::model;
 use crate::rules::{RuleChoice, load};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 
 fn asked(scope: &Scope) -> Asked<'_> {
-    Asked { rules: &RULES, scope, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
+    Asked { rules: &RULES, scope, formats: &FORMATS, min_severity: Severity::Low, outcomes: &[], apps: &[], prefix: None }
 }
 
 fn line(client: u8, request: &str, status: u16) -> String {
@@ -96,6 +97,36 @@ proptest! {
         let lines: BTreeSet<u64> = one.iter().map(|told| told.1).collect();
         prop_assert_eq!(lines.len(), one.len());
         prop_assert_eq!(lines.len() as u64, report.totals.outcomes.iter().sum::<u64>());
+    }
+}
+
+/// Lines of many formats, in a W3C extended log or in another.
+fn any_mixed_log() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        3 => Just(line(1, "GET /.env HTTP/1.1", 404)),
+        2 => Just("{\"ip\":\"192.0.2.9\",\"time\":\"2026-11-02T08:01:00Z\",\"request\":\"GET /.git/config HTTP/1.1\",\"status\":404}\n".to_owned()),
+        2 => Just("2026-11-02 08:01:00 192.0.2.8 GET /c99.php - 404\n".to_owned()),
+        1 => Just("#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status\n".to_owned()),
+        1 => Just("#Fields: date time cs-method\n".to_owned()),
+        1 => Just("GET /.env and no format\n".to_owned()),
+    ];
+    (any::<bool>(), prop::collection::vec(line, 0..40))
+        .prop_map(|(is_w3c, lines)| if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &lines.concat())
+}
+
+proptest! {
+    #[test]
+    fn formats_do_not_depend_on_cuts(text in any_mixed_log(), cut in 1_usize..8) {
+        let scope = Scope::default();
+        let (mut whole, mut cut_up) = (Stream::new(asked(&scope), Carried::default()), Stream::new(asked(&scope), Carried::default()));
+        let (one, other) = (pieces(&mut whole, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
+        prop_assert_eq!(&one, &other);
+        for told in &one {
+            let line = text.lines().nth(told.1 as usize - 1).unwrap();
+            prop_assert!(text[told.0 as usize..].starts_with(line), "line {} is not at {}", told.1, told.0);
+        }
+        let sums = |stream: &mut Stream<'_>| stream.summary(Wanted::default(), |report, _| report.totals.sum.clone());
+        prop_assert_eq!(sums(&mut whole), sums(&mut cut_up));
     }
 }
 

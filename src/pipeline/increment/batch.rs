@@ -16,9 +16,12 @@ use super::parts::{OPEN, Parts, When};
 use super::{Increment, Reading};
 use crate::engine::Judge;
 use crate::finding::Findings;
+use crate::format::Header;
+use crate::format::transcriber::{Course, Transcribed, Transcriber};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
+use crate::pipeline::desk::in_window;
 use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained};
 use crate::pipeline::worker::Workers;
 use crate::source::SourceText;
@@ -38,6 +41,7 @@ pub(super) struct Item {
     log: u32,
     offset: u64,
     lines_before: u64,
+    header: Header,
     pub(super) lines: Lines,
 }
 
@@ -45,6 +49,11 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) enum Lines {
     Text(Vec<u8>),
+    /// Lines of another format, and the bytes of the log that they were.
+    Written {
+        transcribed: Transcribed,
+        bytes: u64,
+    },
     Oversized(u64),
 }
 
@@ -53,7 +62,7 @@ impl Lines {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
-            Self::Oversized(bytes) => *bytes,
+            Self::Written { bytes, .. } | Self::Oversized(bytes) => *bytes,
         }
     }
 
@@ -61,6 +70,7 @@ impl Lines {
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
+            Self::Written { transcribed, .. } => transcribed.text.len(),
             Self::Oversized(_) => 0,
         }
     }
@@ -70,6 +80,8 @@ impl Lines {
 struct Seen {
     runs: Vec<Run>,
     parses: bool,
+    /// Its lines, where they are cut and of another format.
+    transcribed: Option<Transcribed>,
 }
 
 /// A run of lines that counts.
@@ -79,6 +91,33 @@ struct Counted<'i> {
     log: u32,
     item: &'i Item,
     run: Run,
+}
+
+impl Counted<'_> {
+    /// Where it begins, in bytes of the log from the start of its item.
+    fn start(&self) -> u64 {
+        match &self.item.lines {
+            Lines::Written { transcribed, bytes } => transcribed.start_of(self.run.lines_before as usize, *bytes),
+            Lines::Text(_) | Lines::Oversized(_) => self.run.start as u64,
+        }
+    }
+
+    /// Bytes of the log that its lines take, of which there are so many.
+    fn bytes(&self, lines: u64) -> u64 {
+        match &self.item.lines {
+            Lines::Oversized(bytes) => *bytes,
+            Lines::Text(_) => (self.run.end - self.run.start) as u64,
+            Lines::Written { transcribed, bytes } => transcribed.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start(),
+        }
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// What the lines of an item of the log at a path are read by.
+    fn course(&self, item: &Item, path: &Path) -> Course<'a> {
+        let Self { formats, scope, .. } = *self;
+        Course { formats, first: formats.first_of(path), header: item.header.clone(), max_line: scope.max_line }
+    }
 }
 
 /// Everything that is being counted.
@@ -118,19 +157,21 @@ impl<'a> Collector<'a> {
         if self.job.stop.load(Ordering::Relaxed) {
             return;
         }
-        let log = self.logs.entry(piece.log).or_insert_with(|| Log::new(piece));
+        let log = self.logs.entry(piece.log).or_insert_with(|| Log::new(piece, self.job.scope.max_line));
         let Chunk { offset, body } = piece.chunk;
+        let mut header = Header::None;
         let lines = match body {
             Body::Lines(lines) => {
                 if log.first_line.is_empty() {
                     log.see_first(lines);
                 }
+                header = log.pass(lines, self.job.scope.max_line);
                 Lines::Text(lines.to_vec())
             }
             Body::Oversized { bytes } => Lines::Oversized(bytes),
         };
         self.bytes += lines.held();
-        self.batch.push(Item { log: piece.log, offset, lines_before: piece.lines_before, lines });
+        self.batch.push(Item { log: piece.log, offset, lines_before: piece.lines_before, header, lines });
         if self.bytes >= self.most || self.batch.len() >= PIECES {
             self.flush();
         }
@@ -141,7 +182,10 @@ impl<'a> Collector<'a> {
         self.bytes = 0;
         let seen: Vec<Seen> = batch.par_iter().with_max_len(1).map(|item| self.see(item)).collect();
         let mut ready = Vec::new();
-        for (item, seen) in batch.into_iter().zip(seen) {
+        for (mut item, mut seen) in batch.into_iter().zip(seen) {
+            if let Some(transcribed) = seen.transcribed.take() {
+                item.lines = Lines::Written { transcribed, bytes: item.lines.bytes() };
+            }
             self.sort_out(item, seen, &mut ready);
         }
         self.count(&ready);
@@ -149,13 +193,21 @@ impl<'a> Collector<'a> {
 
     /// Looks at an item, beside others.
     fn see(&self, item: &Item) -> Seen {
-        let Lines::Text(text) = &item.lines else { return Seen { runs: Vec::new(), parses: false } };
+        let Lines::Text(text) = &item.lines else { return Seen { runs: Vec::new(), parses: false, transcribed: None } };
+        let log = self.logs.get(&item.log);
+        let course = self.job.course(item, log.map_or(Path::new(""), |log| &log.path));
+        // The times of lines must be read before they are judged, so they are written down here.
+        let mut written = Transcribed::default();
+        let is_written =
+            self.cut.is_some() && self.job.scope.format.is_none() && Transcriber::default().transcribe(text, &course, &mut written);
+        let transcribed = is_written.then_some(written);
+        let lines = transcribed.as_ref().map_or(text, |written| &written.text);
         let runs = match self.cut {
-            Some(cut) => Cutter::new(cut, self.job.scope).runs(text),
+            Some(cut) => Cutter::new(cut, self.job.scope).runs(lines),
             None => vec![Run { period: None, start: 0, end: text.len(), lines_before: 0 }],
         };
-        let is_known = self.logs.get(&item.log).is_none_or(|log| log.is_known);
-        Seen { runs, parses: is_known || parses(text, self.job.scope.format) }
+        let is_known = log.is_none_or(|log| log.is_known);
+        Seen { runs, parses: is_known || parses(text, &course, self.job.scope.format), transcribed }
     }
 
     /// Sees whether an item counts, and when; one that waits is held back, and those that waited for it are let go on.
@@ -226,11 +278,11 @@ impl<'a> Collector<'a> {
     }
 
     fn count_group(&mut self, group: &[Counted<'_>], periods: &BTreeSet<When>) {
-        let Self { judge, parts, job, .. } = self;
+        let Self { job, judge, parts, logs, .. } = self;
         let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
-        let done: Vec<Account> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, run, &workers)).collect();
+        let done: Vec<Account> = group.par_iter().with_max_len(1).map(|run| judge_run(*judge, job, logs, run, &workers)).collect();
         for (run, account) in group.iter().zip(done) {
-            let bytes = if run.run.end > 0 { (run.run.end - run.run.start) as u64 } else { run.item.lines.bytes() };
+            let bytes = run.bytes(account.lines.lines);
             parts.count(run.period, run.text, bytes, &account);
             if let Some(log) = self.logs.get_mut(&run.log) {
                 log.counts.add(&account.lines);
@@ -284,9 +336,9 @@ impl<'a> Collector<'a> {
 
     /// Sees whether a log counts of which no line parsed.
     fn decide(&mut self, number: u32, notices: &mut Vec<Notice>) {
-        let format = self.job.scope.format;
+        let Reading { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
-        log.is_known = log.goes_on && begins_as_log(&log.path, format);
+        log.is_known = log.goes_on && begins_as_log(&log.path, formats, scope);
         if !log.is_known && is_foreign(log.path.as_os_str().as_bytes(), &log.first_line) && log.fresh {
             notices.push(Notice { path: log.path.clone(), what: passed_over(&log.first_line), problem: false });
         }
@@ -295,10 +347,10 @@ impl<'a> Collector<'a> {
     /// Says of a log that counts that no line of it parses.
     fn doubt(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
-        let format = self.job.scope.format;
-        let is_doubtful = log.is_known && log.counts.lines > 0 && log.counts.parsed() == 0;
-        if is_doubtful && !(log.goes_on && begins_as_log(&log.path, format)) {
-            let what = unexplained(log.lines(), &log.first_line, format);
+        let Reading { scope, formats, .. } = *self.job;
+        let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
+        if is_doubtful && !(log.goes_on && begins_as_log(&log.path, formats, scope)) {
+            let what = unexplained(log.lines(), &log.first_line, scope.format, formats);
             notices.push(Notice { path: log.path.clone(), what, problem: true });
         }
     }
@@ -320,16 +372,35 @@ impl<'a> Collector<'a> {
 }
 
 /// Judges a run of lines by the workers of its period. A line that was too long to be held is only counted.
-fn judge_run(judge: Judge<'_>, run: &Counted<'_>, workers: &BTreeMap<When, &Workers>) -> Account {
+fn judge_run(
+    judge: Judge<'_>,
+    job: &Reading<'_>,
+    logs: &HashMap<u32, Log>,
+    run: &Counted<'_>,
+    workers: &BTreeMap<When, &Workers>,
+) -> Account {
     let mut account = Account::default();
-    let (Lines::Text(text), Some(workers)) = (&run.item.lines, workers.get(&run.period)) else {
-        account.add(&Findings::of_oversized_line());
-        return account;
-    };
     let worker = Workers::mine();
-    let mut scratch = workers.scratch(worker);
-    let findings = judge.judge(&text[run.run.start..run.run.end], &mut scratch);
-    let chunk = run.item.offset + run.run.start as u64;
+    let range = run.run.start..run.run.end;
+    let (findings, mut scratch, workers) = match (&run.item.lines, workers.get(&run.period)) {
+        (Lines::Text(text), Some(workers)) => {
+            let course = job.course(run.item, logs.get(&run.log).map_or(Path::new(""), |log| &log.path));
+            let mut desk = workers.desk(worker);
+            let mut scratch = workers.scratch(worker);
+            (desk.judge(judge, job.scope, &text[range], &course, &mut scratch), scratch, workers)
+        }
+        (Lines::Written { transcribed, .. }, Some(workers)) => {
+            let mut scratch = workers.scratch(worker);
+            let mut findings = judge.judge(&transcribed.text[range], &mut scratch);
+            transcribed.restore(run.run.lines_before as usize, &mut findings, job.formats, in_window(job.scope));
+            (findings, scratch, workers)
+        }
+        _ => {
+            account.add(&Findings::of_oversized_line());
+            return account;
+        }
+    };
+    let chunk = run.item.offset + run.start();
     let place = Place { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
     workers.tally(worker).absorb(&findings, place);
     account.add(&findings);

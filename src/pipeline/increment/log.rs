@@ -7,8 +7,10 @@ use std::path::PathBuf;
 
 use super::batch::{Item, Lines};
 use crate::finding::LineCounts;
+use crate::format::Header;
 use crate::input::tail::Piece;
 use crate::pipeline::doubt::FIRST_LINE;
+use crate::pipeline::headers;
 use crate::time::Period;
 
 /// A log that lines came from.
@@ -20,6 +22,8 @@ pub(super) struct Log {
     /// Lines of it were read in an earlier run.
     pub(super) goes_on: bool,
     pub(super) first_line: Vec<u8>,
+    /// The header in force behind the last lines that came.
+    header: Header,
     /// It counts: it was asked for by name, or a line of it parses.
     pub(super) is_known: bool,
     /// The period of its last line.
@@ -35,13 +39,14 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(piece: &Piece<'_>) -> Self {
+    pub(super) fn new(piece: &Piece<'_>, max_line: usize) -> Self {
         Self {
             path: piece.path.to_owned(),
             generation: piece.generation,
             fresh: piece.fresh,
             goes_on: piece.lines_before > 0,
             first_line: Vec::new(),
+            header: headers::before(piece, max_line),
             is_known: piece.named,
             period: None,
             waiting: Vec::new(),
@@ -56,6 +61,13 @@ impl Log {
     pub(super) fn see_first(&mut self, lines: &[u8]) {
         let first = lines.split(|&b| b == b'\n').next().unwrap_or_default();
         self.first_line = first[..first.len().min(FIRST_LINE)].to_vec();
+    }
+
+    /// The header in force before these lines, which come next.
+    pub(super) fn pass(&mut self, lines: &[u8], max_line: usize) -> Header {
+        let before = self.header.clone();
+        self.header = before.clone().behind(lines, max_line);
+        before
     }
 
     pub(super) fn wait(&mut self, item: Item) {
@@ -74,6 +86,7 @@ impl Log {
         for item in self.release() {
             let lines = match &item.lines {
                 Lines::Text(text) => memchr::memchr_iter(b'\n', text).count() as u64 + u64::from(text.last() != Some(&b'\n')),
+                Lines::Written { transcribed, .. } => transcribed.len() as u64,
                 Lines::Oversized(_) => 1,
             };
             self.skipped.0 += lines;

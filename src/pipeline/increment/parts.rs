@@ -153,7 +153,7 @@ impl Sum {
         let input = self.account.input(path.to_vec(), self.bytes);
         Input {
             lines: input.lines + self.skipped + self.pending,
-            skipped: self.skipped,
+            skipped: input.skipped + self.skipped,
             pending: self.pending,
             problem: self.problem.clone().or_else(|| holes(self.account.lines.nul_bytes)),
             ..input

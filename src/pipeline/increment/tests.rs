@@ -18,6 +18,7 @@ use crate::tally::Place;
 use crate::time::Unit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
+static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
 static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
@@ -41,7 +42,7 @@ impl Rig {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
         let mut tail = Tail::new(paths, Options { begin: First::Given, max_line: 1000, block }, self.state.take());
         let scope = Scope { max_line: 1000, ..Scope::default() };
-        let job = Reading { rules: &RULES, scope: &scope, stop: &NOT, now: NOW, prefix: None };
+        let job = Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
         let mut collector = Collector::new(&job, cut, most);
         tail.catch_up(Instant::now(), &mut |piece| collector.take(&piece));
         let increment = collector.finish(&mut tail);
@@ -180,6 +181,84 @@ proptest! {
         for ((tally, lines), (expected, expected_lines)) in sums.values().zip(expected.values()) {
             prop_assert_eq!(lines, expected_lines);
             prop_assert_eq!(cells(tally), cells(expected));
+        }
+    }
+}
+
+/// A line of another format at so many seconds after midnight of 2 November 2026.
+fn any_other_line() -> impl Strategy<Value = String> {
+    let day = |seconds: u32| format!("2026-11-{:02}", 2 + seconds / 86_400);
+    let hour = |seconds: u32| format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let json = (0u32..200_000).prop_map(move |at| {
+        format!("{{\"ip\":\"192.0.2.9\",\"time\":\"{}T{}Z\",\"request\":\"GET /.env HTTP/1.1\",\"status\":404}}\n", day(at), hour(at))
+    });
+    let w3c = (0u32..200_000).prop_map(move |at| format!("{} {} 192.0.2.8 GET /wp-login.php - 200\n", day(at), hour(at)));
+    let names = prop::sample::select(vec![
+        "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status\n",
+        "#Fields: date time c-ip\n",
+        "#Date: x\n",
+    ]);
+    let syslog = any_line().prop_map(|line| format!("<190>Nov  2 08:01:00 web nginx: {line}"));
+    prop_oneof![4 => any_line(), 3 => json, 3 => w3c, 1 => names.prop_map(str::to_owned), 1 => syslog]
+}
+
+/// The same lines as the engine reads them.
+fn written_down(text: &str) -> Vec<u8> {
+    let header = crate::format::Header::of_log(text.as_bytes(), 1000);
+    let course = crate::format::transcriber::Course { formats: &FORMATS, first: &[], header, max_line: 1000 };
+    let mut out = crate::format::transcriber::Transcribed::default();
+    let is_changed = crate::format::transcriber::Transcriber::default().transcribe(text.as_bytes(), &course, &mut out);
+    if is_changed { out.text } else { text.as_bytes().to_vec() }
+}
+
+/// What parts say, but for offsets and for the lines of a log's own.
+fn sums(increment: &Increment) -> Vec<(Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>)> {
+    let cells = |tally: &Tally| cells(tally).into_iter().map(|(client, path, _, _, hits, _, line)| (client, path, hits, line)).collect();
+    let of = |part: &Part| {
+        let input = &part.inputs[0];
+        (part.period, part.lines, input.parsed, input.unparsed + input.skipped, cells(&part.tally))
+    };
+    increment.parts.iter().map(of).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_of_other_formats_are_cut_as_what_they_say(
+        runs in prop::collection::vec(prop::collection::vec(any_other_line(), 1..30), 1..3),
+        is_w3c: bool,
+        unit in prop_oneof![Just(None), Just(Some(Unit::Day)), Just(Some(Unit::Hour))],
+        block in 1500usize..9000,
+        most in 1usize..20_000,
+    ) {
+        let cut = unit.map(|unit| Cut::new(unit, None).unwrap());
+        let start = if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &line(0, "GET / HTTP/1.1", 200);
+        let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
+        let whole = start.clone() + &texts.concat();
+        let (mut rig, mut plain) = (Rig::new(), Rig::new());
+        let mut offset = 0;
+        let mut written = written_down(&whole);
+        for text in [start].iter().chain(&texts) {
+            rig.append("access.log", text.as_bytes());
+            let lines = text.lines().count();
+            let end = memchr::memchr_iter(b'\n', &written).nth(lines - 1).unwrap() + 1;
+            let rest = written.split_off(end);
+            plain.append("access.log", &written);
+            written = rest;
+            let (found, expected) = (rig.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
+            prop_assert_eq!(sums(&found), sums(&expected));
+            let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].bytes).sum();
+            let longest = text.lines().map(str::len).max().unwrap_or(0);
+            prop_assert!(longest > 1000 || bytes == text.len() as u64);
+            for part in &found.parts {
+                for view in part.tally.cells() {
+                    let at = (view.cell.sample.place.chunk + view.cell.sample.place.offset) as usize;
+                    prop_assert!(at == 0 || whole.as_bytes()[at - 1] == b'\n', "no line begins at {}", at);
+                    prop_assert!(at >= offset);
+                }
+            }
+            offset += text.len();
         }
     }
 }
@@ -323,6 +402,7 @@ fn a_stop_is_told() {
     let scope = Scope::default();
     let mut tail =
         Tail::new(vec![rig.folder.path().join("access.log")], Options { begin: First::Given, max_line: 1000, block: 4096 }, None);
-    let stopped = increment(&mut tail, &Reading { rules: &RULES, scope: &scope, stop: &stop, now: NOW, prefix: None }, None);
+    let stopped =
+        increment(&mut tail, &Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None }, None);
     assert!(stopped.stopped && stopped.parts.is_empty());
 }

@@ -1,6 +1,7 @@
 //! Puts a tally together from rows that may come from anywhere: every number must be one that was told before, every time one
 //! that a log can have, and no sum may overflow.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
@@ -9,7 +10,7 @@ use super::rows::{
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};
 use crate::client::Client;
-use crate::finding::{Few, RuleId};
+use crate::finding::{Few, Others, RuleId};
 use crate::format::LogFormat;
 use crate::names::Names;
 use crate::report::mask::as_shown;
@@ -21,6 +22,8 @@ use crate::tally::{Cell, ClientCount, Floor, Place, Proof, Sample, Told, ToldKey
 
 /// The most that one report may count of anything: thousands of such reports can be added up.
 const MOST: u64 = 1 << 50;
+/// Formats that one log may have: each is told by name.
+const MOST_FORMATS: usize = 256;
 
 /// A tally that comes to be.
 pub(super) struct Rebuild<'r> {
@@ -92,6 +95,7 @@ impl<'r> Rebuild<'r> {
         let counts = [row.bytes, row.lines, row.unparsed, row.oversized, row.skipped, row.pending, row.requests];
         counts.into_iter().chain(row.formats).try_for_each(|count| self.add(count))?;
         self.add(row.parsed)?;
+        let others = self.others(&row.other_formats)?;
         let path = bytes(&row.path)?;
         let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
@@ -99,11 +103,12 @@ impl<'r> Rebuild<'r> {
         self.evidence.inputs.push(Input {
             path,
             machine,
-            format: LogFormat::most_of(&row.formats).map(LogFormat::as_str),
+            format: LogFormat::most_of(&row.formats, &others),
             bytes: row.bytes,
             lines: row.lines,
             parsed: row.parsed,
             formats: row.formats,
+            others,
             unparsed: row.unparsed,
             oversized: row.oversized,
             skipped: row.skipped,
@@ -116,6 +121,19 @@ impl<'r> Rebuild<'r> {
             skipped_whole: row.skipped_whole,
         });
         Ok(())
+    }
+
+    /// The lines of other formats by name; there are as many names as formats, and no more.
+    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
+        if rows.len() > MOST_FORMATS {
+            return Err(format!("it has {} formats of one log", rows.len()));
+        }
+        let mut others = Others::default();
+        for (name, lines) in rows {
+            self.add(*lines)?;
+            others.count(&text(name.as_bytes()).as_ref().into(), *lines);
+        }
+        Ok(others)
     }
 
     pub(super) fn host(&mut self, row: &str) -> Result<(), String> {

@@ -45,6 +45,9 @@ pub(super) struct InputRow<'a> {
     pub(super) lines: u64,
     pub(super) parsed: u64,
     pub(super) formats: [u64; 3],
+    /// Lines of other formats by name; told only where there are any, as earlier versions knew none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) other_formats: Vec<(Cow<'a, str>, u64)>,
     pub(super) unparsed: u64,
     pub(super) oversized: u64,
     pub(super) skipped: u64,

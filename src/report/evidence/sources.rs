@@ -48,8 +48,9 @@ impl<'a> Sources<'a> {
 
 fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
     let mut formats = input.formats;
-    if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == input.format)
+    if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == input.format.as_deref())
         && formats == [0; 3]
+        && input.others.is_empty()
     {
         formats[format] = input.parsed;
     }
@@ -60,6 +61,7 @@ fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
         lines: input.lines,
         parsed: input.parsed,
         formats,
+        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
         unparsed: input.unparsed,
         oversized: input.oversized,
         skipped: input.skipped,
@@ -79,6 +81,7 @@ fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a
         lines: 0,
         parsed: 0,
         formats: [0; 3],
+        other_formats: Vec::new(),
         unparsed: 0,
         oversized: 0,
         skipped: 0,

@@ -74,7 +74,7 @@ fn what_was_told_is_known_again() {
     let evidence = read(written(&lists()).as_bytes(), builtin()).unwrap();
     assert_eq!(evidence.unknown_rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["later/unheard-of"]);
     assert_eq!((evidence.tally.len(), evidence.without_time, evidence.inputs.len()), (1, 4, 1));
-    assert_eq!(evidence.inputs[0].format, Some("combined"));
+    assert_eq!(evidence.inputs[0].format.as_deref(), Some("combined"));
     let view = evidence.tally.cells().next().unwrap();
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));

@@ -18,7 +18,7 @@ struct Object<'a> {
     source: Option<Cow<'a, str>>,
     line: Option<u64>,
     taken_as: &'static str,
-    format: Option<&'static str>,
+    format: Option<Cow<'a, str>>,
     client: Option<Cow<'a, str>>,
     time: Option<String>,
     method: Option<Cow<'a, str>>,
@@ -104,8 +104,8 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
             Taken::Request => "request",
             Taken::Unparsed(_) => "text",
         },
-        format: match subject.taken {
-            Taken::Line(format) => Some(format.as_str()),
+        format: match &subject.taken {
+            Taken::Line(format) => Some(text(format.as_bytes()).into_owned().into()),
             _ => None,
         },
         client: unless_empty(record.client),

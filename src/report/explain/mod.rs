@@ -11,21 +11,21 @@ mod text;
 
 use std::cell::OnceCell;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use self::marked::Marked;
 use super::View;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
-use crate::format::LogFormat;
 use crate::record::{Outcome, Record, RequestLine};
 use crate::report::Format;
 use crate::rules::{Field, RuleSet, View as Seen};
 
 /// What a text was taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
-    /// A line of this format.
-    Line(LogFormat),
+    /// A line of the format of this name.
+    Line(Arc<str>),
     /// No log line, but something that reads like a request.
     Request,
     /// Neither; rules look for a request in it, or at all of it. Where it is known, what it looks like.

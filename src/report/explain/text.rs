@@ -58,8 +58,8 @@ fn headline(subject: &Subject<'_>) -> String {
 
 /// What was explained, and what it was taken for.
 fn origin(subject: &Subject<'_>) -> String {
-    let taken = match subject.taken {
-        Taken::Line(format) => format!("A line of the format {format}."),
+    let taken = match &subject.taken {
+        Taken::Line(format) => format!("A line of the format {}.", sanitize::text(format.as_bytes())),
         Taken::Request => "Not a log line; taken as a request.".into(),
         Taken::Unparsed(None) => "No format explains this line; a scan matches it as it is.".into(),
         Taken::Unparsed(Some(kind)) => format!("No format explains this line, which looks like {kind}; a scan matches it as it is."),

@@ -79,8 +79,8 @@ fn grid<'g>(lines: &'g [Line<'g>]) -> Grid<'g, Line<'g>> {
         .column(Column::text("format").rank(6), |line| Cell::new(format(line.input)).styled(DIM))
 }
 
-fn format(input: &Input) -> &'static str {
-    input.format.unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
+fn format(input: &Input) -> &str {
+    input.format.as_deref().unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
 }
 
 fn number(n: u64, is_sum: bool) -> Cell {

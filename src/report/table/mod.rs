@@ -10,6 +10,7 @@ pub(super) mod headline;
 pub(super) mod layout;
 pub(super) mod number;
 mod ordinary;
+pub(super) mod plain;
 pub(super) mod proposals;
 mod sections;
 pub(super) mod status;

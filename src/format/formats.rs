@@ -1,0 +1,323 @@
+//! The formats that are known in a run: the built-in ones, which are data, and those that the user gave.
+//!
+//! Says which formats there are and in which order a line is tried; takes no line apart itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::{FormatError, Frame, Json, LogFormat, Meaning, Plan};
+
+/// The place of a format in its list; the first three are [`LogFormat::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FormatId(pub u8);
+
+/// What is read of JSON lines whatever product wrote them.
+pub const JSON: FormatId = FormatId(3);
+/// W3C extended logs.
+pub const W3C: FormatId = FormatId(4);
+
+/// A format that is known.
+#[derive(Debug, Clone)]
+pub struct Format {
+    /// What people type: `aws_alb`.
+    pub name: Arc<str>,
+    /// What it is.
+    pub title: String,
+    /// Where that is written down.
+    pub source: Option<String>,
+    /// The string that defines it, where one does.
+    pub string: Option<String>,
+    /// A line of it.
+    pub example: Option<String>,
+    /// How its lines are read.
+    pub(super) reader: Reader,
+    /// Its lines can be read as the Common Log Format or a child of it.
+    pub is_clf: bool,
+}
+
+/// How lines of a format are read.
+#[derive(Debug, Clone)]
+pub(super) enum Reader {
+    /// By the engine itself.
+    Clf,
+    /// By a format string, or by one of several.
+    Plans(Vec<Plan>),
+    /// As JSON, by the meaning of its keys.
+    Json,
+    /// By the columns that the log names.
+    W3c,
+}
+
+/// What the user said of the formats.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormatChoice {
+    /// A name, or a format string of nginx or Apache; `None` finds out.
+    pub asked: Option<String>,
+    /// What keys of JSON lines mean.
+    pub fields: Vec<(Meaning, String)>,
+}
+
+impl FormatChoice {
+    /// The format of the engine's own that was asked for, where it is one: then there is no other.
+    #[must_use]
+    pub fn as_clf(&self) -> Option<LogFormat> {
+        self.asked.as_deref()?.parse().ok()
+    }
+}
+
+/// All formats that are known in a run.
+#[derive(Debug, Clone)]
+pub struct Formats {
+    all: Vec<Format>,
+    json: Json,
+    /// What is tried first.
+    asked: Vec<FormatId>,
+    /// What is tried first in a log, by its path.
+    logs: Vec<(PathBuf, Vec<FormatId>)>,
+    /// Whether a file is the log at a path, or was rotated from there.
+    belongs: fn(&Path, &Path) -> bool,
+    /// What is tried of all plans, in this order.
+    order: Vec<FormatId>,
+}
+
+const BUILTIN: &str = include_str!("builtin.toml");
+
+/// Why a format cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum UnknownFormat {
+    /// No format has this name, and no format string looks like that.
+    #[error("no log format is called '{asked}'; there are {names}, or give the string of an nginx log_format or an Apache LogFormat")]
+    Name {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        names: String,
+    },
+    /// A string that defines none.
+    #[error(transparent)]
+    String(#[from] FormatError),
+    /// More than there are numbers for.
+    #[error("more than 255 log formats")]
+    TooMany,
+    /// The built-in ones are not what they should be.
+    #[error("the built-in formats: {0}")]
+    Builtin(String),
+}
+
+/// The file of built-in formats.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Builtin {
+    format: Vec<Entry>,
+}
+
+/// A format of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    title: String,
+    source: Option<String>,
+    kind: Option<Kind>,
+    string: Option<String>,
+    /// Other strings that its lines may have.
+    #[serde(default)]
+    also: Vec<String>,
+    example: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Clf,
+    Json,
+    W3c,
+}
+
+impl Formats {
+    /// The built-in ones.
+    ///
+    /// # Errors
+    ///
+    /// None, as a test holds the built-in file to it.
+    pub fn builtin() -> Result<Self, UnknownFormat> {
+        Self::of(&FormatChoice::default())
+    }
+
+    /// The built-in ones, and what the user said.
+    ///
+    /// # Errors
+    ///
+    /// A name that no format has, or a string that is none.
+    pub fn of(choice: &FormatChoice) -> Result<Self, UnknownFormat> {
+        let builtin: Builtin = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
+        let all = builtin.format.into_iter().map(Format::of).collect::<Result<Vec<_>, _>>()?;
+        let json = if choice.fields.is_empty() { Json::by_meaning() } else { Json::with_fields(&choice.fields) };
+        let mut formats = Self { all, json, asked: Vec::new(), logs: Vec::new(), belongs: |log, file| log == file, order: Vec::new() };
+        formats.order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
+        formats.asked = match choice.asked.as_deref() {
+            None | Some("auto") => None,
+            Some(_) if choice.as_clf().is_some() => None,
+            // What the engine reads is read by it.
+            Some(asked) => Some(formats.named_or_written(asked)?).filter(|id| !matches!(formats.format(*id).reader, Reader::Clf)),
+        }
+        .into_iter()
+        .collect();
+        Ok(formats)
+    }
+
+    /// The same, with what servers' configurations say of their logs, which is tried first there; `belongs` says whether a file
+    /// is a log, or was rotated from it. A plan of `None` is one that the engine reads.
+    ///
+    /// # Errors
+    ///
+    /// More formats than there are numbers for.
+    pub fn with_logs(
+        mut self,
+        logs: impl IntoIterator<Item = (PathBuf, String, Option<Plan>)>,
+        belongs: fn(&Path, &Path) -> bool,
+    ) -> Result<Self, UnknownFormat> {
+        self.belongs = belongs;
+        for (path, string, plan) in logs {
+            let Some(plan) = plan else { continue };
+            let id = self.add("configured", string, plan)?;
+            if matches!(self.format(id).reader, Reader::Clf) {
+                continue;
+            }
+            match self.logs.iter_mut().find(|(log, _)| *log == path) {
+                Some((_, formats)) => formats.push(id),
+                None => self.logs.push((path, vec![id])),
+            }
+        }
+        Ok(self)
+    }
+
+    /// The format of this name, or the one that this string defines.
+    fn named_or_written(&mut self, asked: &str) -> Result<FormatId, UnknownFormat> {
+        match self.get(asked) {
+            Some(id) => Ok(id),
+            None if asked.contains(['$', '%']) => {
+                let plan = Plan::parse(asked)?;
+                self.add("custom", asked.to_owned(), plan)
+            }
+            None => Err(UnknownFormat::Name { asked: asked.to_owned(), names: self.names() }),
+        }
+    }
+
+    /// Adds a format, unless its string is known.
+    fn add(&mut self, name: &str, string: String, plan: Plan) -> Result<FormatId, UnknownFormat> {
+        if let Some(known) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
+            return Ok(known);
+        }
+        let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
+        let title = "As it was given".to_owned();
+        let reader = Reader::Plans(vec![plan]);
+        self.all.push(Format { name: name.into(), title, source: None, string: Some(string), example: None, reader, is_clf: false });
+        Ok(FormatId(number))
+    }
+
+    /// What the real client is taken from is read by all formats that have it.
+    #[must_use]
+    pub fn with_forwarded(mut self, header: &Meaning) -> Self {
+        for format in &mut self.all {
+            if let Reader::Plans(plans) = &mut format.reader {
+                *plans = std::mem::take(plans).into_iter().map(|plan| plan.with_forwarded(header)).collect();
+            }
+        }
+        self.json = self.json.with_forwarded(header);
+        self.order = self.ids().filter(|id| matches!(self.format(*id).reader, Reader::Plans(_))).collect();
+        self
+    }
+
+    /// Whether a line is tried as this format: the engine reads all that is CLF, and does so at once.
+    fn is_tried(&self, id: FormatId) -> bool {
+        let format = self.format(id);
+        matches!(format.reader, Reader::Plans(_)) && !format.is_clf
+    }
+
+    /// All ids.
+    pub fn ids(&self) -> impl Iterator<Item = FormatId> + use<> {
+        (0..self.all.len()).map(|n| FormatId(n as u8))
+    }
+
+    /// All formats.
+    pub fn all(&self) -> impl Iterator<Item = &Format> {
+        self.all.iter()
+    }
+
+    /// A format by its place.
+    #[must_use]
+    pub fn format(&self, id: FormatId) -> &Format {
+        &self.all[usize::from(id.0).min(self.all.len() - 1)]
+    }
+
+    /// The name of a format.
+    #[must_use]
+    pub fn name(&self, id: FormatId) -> &Arc<str> {
+        &self.format(id).name
+    }
+
+    /// The format of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<FormatId> {
+        self.ids().find(|id| &**self.name(*id) == name)
+    }
+
+    /// All names, for a message.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.all.iter().map(|format| &*format.name).collect();
+        names.join(", ")
+    }
+
+    /// What is tried first in the log at a path.
+    #[must_use]
+    pub fn first_of(&self, path: &Path) -> &[FormatId] {
+        let named = self.logs.iter().find(|(log, _)| (self.belongs)(log, path));
+        named.map_or(&self.asked, |(_, formats)| formats)
+    }
+
+    /// What was asked for, for every log.
+    #[must_use]
+    pub fn asked(&self) -> &[FormatId] {
+        &self.asked
+    }
+
+    pub(super) fn json(&self) -> &Json {
+        &self.json
+    }
+
+    pub(super) fn order(&self) -> &[FormatId] {
+        &self.order
+    }
+}
+
+impl Format {
+    fn of(entry: Entry) -> Result<Self, UnknownFormat> {
+        let Entry { name, title, source, kind, string, also, example } = entry;
+        let reader = match kind {
+            Some(Kind::Clf) => Reader::Clf,
+            Some(Kind::Json) => Reader::Json,
+            Some(Kind::W3c) => Reader::W3c,
+            None => Reader::Plans(string.iter().chain(&also).map(|string| Plan::parse(string)).collect::<Result<_, _>>()?),
+        };
+        let is_clf = example.as_deref().is_some_and(|line| Frame::locate(line.as_bytes(), None).is_some());
+        Ok(Self { name: name.into(), title, source, string, example, reader, is_clf })
+    }
+
+    /// The plans that take its lines apart, for people: those of a format of the engine's own are made when they are asked for.
+    pub(super) fn plans(&self) -> Vec<Plan> {
+        match &self.reader {
+            Reader::Plans(plans) => plans.clone(),
+            _ => self.string.iter().filter_map(|string| Plan::parse(string).ok()).collect(),
+        }
+    }
+
+    /// The format of the Common Log Format's family that it is, where it is one.
+    #[must_use]
+    pub fn as_clf(&self) -> Option<LogFormat> {
+        LogFormat::ALL.into_iter().find(|format| format.as_str() == &*self.name)
+    }
+}

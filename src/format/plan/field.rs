@@ -1,0 +1,236 @@
+//! One field of a plan: where it ends in a line.
+//!
+//! A field ends where the text behind it begins. Attackers put such texts into fields, so a quoted field ends at a
+//! quote that nobody escaped, and before a number a number has to stand. What fits nowhere is no field: the line is
+//! then of another format. Nothing here fails or allocates.
+
+use memchr::memchr;
+
+use crate::format::Meaning;
+
+/// Where the text of a field is put; one of each in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Slot {
+    Client,
+    Forwarded,
+    Host,
+    Time,
+    Date,
+    TimeOfDay,
+    Request,
+    Method,
+    Target,
+    Path,
+    Query,
+    Protocol,
+    Status,
+    Bytes,
+    Referer,
+    UserAgent,
+    Url,
+}
+
+impl Slot {
+    pub(super) const COUNT: usize = Self::Url as usize + 1;
+
+    /// The slot of a meaning; headers that nobody asked for have none.
+    pub(super) fn of(meaning: &Meaning) -> Option<Self> {
+        Some(match meaning {
+            Meaning::Client => Self::Client,
+            Meaning::Host => Self::Host,
+            Meaning::Time => Self::Time,
+            Meaning::Date => Self::Date,
+            Meaning::TimeOfDay => Self::TimeOfDay,
+            Meaning::Request => Self::Request,
+            Meaning::Method => Self::Method,
+            Meaning::Target => Self::Target,
+            Meaning::Path => Self::Path,
+            Meaning::Query => Self::Query,
+            Meaning::Protocol => Self::Protocol,
+            Meaning::Status => Self::Status,
+            Meaning::Bytes => Self::Bytes,
+            Meaning::Referer => Self::Referer,
+            Meaning::UserAgent => Self::UserAgent,
+            Meaning::Header(_) | Meaning::Other => return None,
+        })
+    }
+}
+
+/// A field and the text behind it.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    /// As written in the format.
+    pub(super) name: String,
+    pub(super) meaning: Meaning,
+    pub(super) slot: Option<Slot>,
+    /// Whether a port stands behind the address.
+    pub(super) ported: bool,
+    pub(super) stop: Stop,
+    /// The text behind the field; empty for the last one, perhaps.
+    pub(super) behind: Box<[u8]>,
+    /// Whether what follows `behind` begins like a number.
+    pub(super) number_follows: bool,
+}
+
+/// How the end of a field is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The first place that fits; it is near.
+    Near,
+    /// The first place that fits; it may be far away.
+    Far,
+    /// The first place that fits, behind so many others: the field has the same text in it.
+    Behind(usize),
+    /// After so many bytes, usually.
+    Width(usize),
+    /// The first place that fits and is no gap between two values.
+    List,
+    /// The first quote that fits and is not escaped.
+    Quote,
+    /// The first space behind a protocol: a request without quotes.
+    Protocol,
+    /// The end of the line.
+    End {
+        /// No bare quote may stand in it.
+        quoted: bool,
+        /// It is a number.
+        number: bool,
+    },
+    /// A separator.
+    Column {
+        /// The separator may stand in it between quotes.
+        quoted: bool,
+        /// More columns may follow, or none.
+        last: bool,
+    },
+}
+
+impl Field {
+    /// Takes the field off `rest`: its text, and what follows the text behind it.
+    #[inline]
+    pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let length = match self.stop {
+            Stop::Near => self.first(rest, near)?,
+            Stop::Far => self.first(rest, memchr)?,
+            Stop::Width(width) if rest.get(width..).is_some_and(|behind| behind.starts_with(&self.behind)) => width,
+            Stop::Width(_) => self.first(rest, memchr)?,
+            Stop::Quote => self.quote(rest)?,
+            Stop::Behind(others) => self.places(rest).nth(others)?,
+            Stop::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
+            Stop::Protocol => self.request(rest)?,
+            Stop::End { quoted, number } => self.end(rest, quoted, number)?,
+            Stop::Column { quoted, last } => return self.column(rest, quoted, last),
+        };
+        Some((rest.get(..length)?, rest.get(length + self.behind.len()..)?))
+    }
+
+    /// Whether the field may end at `at`.
+    #[inline]
+    fn fits(&self, rest: &[u8], at: usize) -> bool {
+        rest.get(at..)
+            .and_then(|text| text.strip_prefix(&*self.behind))
+            .is_some_and(|follows| !self.number_follows || matches!(follows, [b'0'..=b'9' | b'-', ..]))
+    }
+
+    /// The first place that fits.
+    #[inline]
+    fn first(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
+        let key = *self.behind.first()?;
+        let mut from = 0;
+        loop {
+            let at = from + find(key, rest.get(from..)?)?;
+            if self.fits(rest, at) {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+    }
+
+    /// Every place that fits.
+    fn places(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
+        let key = self.behind.first().copied().unwrap_or_default();
+        memchr::memchr_iter(key, rest).filter(|at| self.fits(rest, *at))
+    }
+
+    #[inline]
+    fn quote(&self, rest: &[u8]) -> Option<usize> {
+        let first = memchr(b'"', rest)?;
+        let is_bare = first == 0 || rest[first - 1] != b'\\';
+        if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
+    }
+
+    /// The rare case: quotes in the field. Where a writer that escapes nothing let a backslash stand before the closing
+    /// quote, an escaped one will do.
+    #[cold]
+    fn quote_behind_others(&self, rest: &[u8]) -> Option<usize> {
+        self.places(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.places(rest).next())
+    }
+
+    /// The end of a request that has no quotes around it, but spaces in it.
+    fn request(&self, rest: &[u8]) -> Option<usize> {
+        let behind_protocol = |at: &usize| {
+            let word = rest[..*at].rsplit(|b| *b == b' ').next();
+            word.is_some_and(|word| word.starts_with(b"HTTP/"))
+        };
+        self.places(rest).find(behind_protocol).or_else(|| self.places(rest).next())
+    }
+
+    fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
+        let text = rest.strip_suffix(&*self.behind)?;
+        let is_number = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
+        if quoted && has_bare_quote(text) || number && !is_number(text) {
+            return None;
+        }
+        Some(text.len())
+    }
+
+    fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
+        let separator = *self.behind.first()?;
+        let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
+        let (text, end) = match rest {
+            [b'"', inside @ ..] if quoted => {
+                let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
+                (inside.get(..close)?, close + 2)
+            }
+            _ => {
+                let end = near(separator, rest).unwrap_or(rest.len());
+                (rest.get(..end)?, end)
+            }
+        };
+        match rest.get(end..)? {
+            [_, behind @ ..] => Some((text, behind)),
+            [] => last.then_some((text, &[])),
+        }
+    }
+}
+
+/// Whether the byte at `at` has an odd number of backslashes before it.
+fn is_escaped(text: &[u8], at: usize) -> bool {
+    text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
+}
+
+/// Whether a quote that nobody escaped stands in `text`.
+fn has_bare_quote(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
+}
+
+/// Whether the space at `at` stands between two values of a list, and not behind it.
+fn is_gap(text: &[u8], at: usize) -> bool {
+    let before = text.get(at.wrapping_sub(1)).copied();
+    text.get(at) == Some(&b' ') && (before == Some(b',') || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
+}
+
+/// The first `key` in `text`, where it is among the first bytes, sooner than a search.
+#[inline]
+fn near(key: u8, text: &[u8]) -> Option<usize> {
+    const ONES: u128 = u128::MAX / 255;
+    if let Some(start) = text.first_chunk::<16>() {
+        // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
+        let zero_where_key = u128::from_le_bytes(*start) ^ (ONES * u128::from(key));
+        let marks = zero_where_key.wrapping_sub(ONES) & !zero_where_key & (ONES << 7);
+        if marks != 0 {
+            return Some(marks.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr(key, text)
+}

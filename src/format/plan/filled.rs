@@ -1,0 +1,198 @@
+//! From texts in their slots to the fields of a line.
+//!
+//! What a product codes once more (`+` for a space, `%22`, `#22`) is undone here, into room that is kept between lines.
+//! Escapes stay: they are undone with the request.
+
+use super::Plan;
+use super::field::Slot;
+use crate::format::{Asked, Fields, Room, When};
+use crate::record::RequestLine;
+use crate::time::LogTime;
+
+/// How texts are coded beside or instead of escapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format) enum Coded {
+    /// Not at all.
+    No,
+    /// `+` for a space in headers: IIS.
+    Plus,
+    /// `%HH` once more in all texts: `CloudFront`.
+    Percent,
+    /// `#HH`: `HAProxy`.
+    Hash,
+}
+
+/// How the time is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TimeForm {
+    /// As the Common Log Format has it.
+    Clf,
+    /// In a form that can be told.
+    Written,
+    /// In a form of `strftime`.
+    Strftime(String),
+}
+
+/// The texts of a line, each in its slot.
+#[derive(Debug, Default)]
+pub(super) struct Filled<'a>([&'a [u8]; Slot::COUNT]);
+
+impl<'a> Filled<'a> {
+    /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
+    #[inline]
+    pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], ported: bool) {
+        let text = if ported { without_port(text) } else { text };
+        self.0[slot as usize] = if text == b"-" && slot != Slot::Request { b"" } else { text };
+    }
+
+    #[inline]
+    fn get(&self, slot: Slot) -> &'a [u8] {
+        self.0[slot as usize]
+    }
+
+    /// The fields of the line.
+    #[inline]
+    pub(super) fn fields(&self, plan: &Plan, room: &'a mut Room) -> Fields<'a> {
+        let coded = plan.coded;
+        let Room { request, target, query, referer, user_agent, .. } = room;
+        let (host, asked) = self.asked(plan, coded.decode(self.get(Slot::Request), request));
+        let asked = asked.unwrap_or_else(|| self.parts(coded, target, query));
+        Fields {
+            client: self.client(),
+            forwarded: self.get(Slot::Forwarded),
+            host: if self.get(Slot::Host).is_empty() { host } else { self.get(Slot::Host) },
+            time: self.time(&plan.time),
+            asked,
+            status: self.get(Slot::Status),
+            bytes: self.get(Slot::Bytes),
+            referer: coded.decode_header(self.get(Slot::Referer), referer),
+            user_agent: coded.decode_header(self.get(Slot::UserAgent), user_agent),
+            escapes: plan.escapes,
+        }
+    }
+
+    /// The address; of a header that stands in its place the first one.
+    fn client(&self) -> &'a [u8] {
+        let client = self.get(Slot::Client);
+        client.split(|b| *b == b',').next().unwrap_or(client)
+    }
+
+    /// The host and the request, of a format that has the request line in one piece or the whole address; else no host
+    /// and nothing.
+    #[inline]
+    fn asked(&self, plan: &Plan, request: &'a [u8]) -> (&'a [u8], Option<Asked<'a>>) {
+        let url = self.get(Slot::Url);
+        if !url.is_empty() {
+            let (host, target) = split_url(url);
+            let (method, protocol) = (self.get(Slot::Method), self.get(Slot::Protocol));
+            return (host, Some(Asked::Parts { method, target, query: b"", protocol }));
+        }
+        if plan.request_has_url {
+            let RequestLine { method, target, protocol } = RequestLine::parse(request);
+            if !method.is_empty() && memchr::memmem::find(target, b"://").is_some() {
+                let (host, target) = split_url(target);
+                return (host, Some(Asked::Parts { method, target, query: b"", protocol }));
+            }
+        }
+        (b"", (!request.is_empty() || plan.has_request()).then_some(Asked::Line(request)))
+    }
+
+    fn parts(&self, coded: Coded, target: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> Asked<'a> {
+        let (method, protocol) = (self.get(Slot::Method), self.get(Slot::Protocol));
+        let whole = self.get(Slot::Target);
+        if !whole.is_empty() {
+            return Asked::Parts { method, target: coded.decode(whole, target), query: b"", protocol };
+        }
+        let apart = self.get(Slot::Query);
+        let apart = apart.strip_prefix(b"?").unwrap_or(apart);
+        Asked::Parts { method, target: coded.decode(self.get(Slot::Path), target), query: coded.decode(apart, query), protocol }
+    }
+
+    #[inline]
+    fn time(&self, form: &TimeForm) -> When<'a> {
+        let (time, date) = (self.get(Slot::Time), self.get(Slot::Date));
+        if !date.is_empty() {
+            return When::Read(LogTime::parse_date_and_time(date, self.get(Slot::TimeOfDay)));
+        }
+        match form {
+            TimeForm::Clf => When::Clf(time),
+            TimeForm::Written => When::Read(LogTime::parse_written(time)),
+            TimeForm::Strftime(pattern) => When::Read(LogTime::parse_written(time).or_else(|| by_pattern(pattern, time))),
+        }
+    }
+}
+
+impl Coded {
+    /// A text that is no header.
+    #[inline]
+    fn decode<'a>(self, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            Self::No | Self::Plus => text,
+            Self::Percent => undo(b'%', text, room),
+            Self::Hash => undo(b'#', text, room),
+        }
+    }
+
+    #[inline]
+    fn decode_header<'a>(self, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+        if self != Self::Plus || memchr::memchr(b'+', text).is_none() {
+            return self.decode(text, room);
+        }
+        room.clear();
+        room.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
+        room
+    }
+}
+
+/// Undoes `%HH` or `#HH` once.
+fn undo<'a>(mark: u8, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr::memchr(mark, text).is_none() {
+        return text;
+    }
+    let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
+    room.clear();
+    let mut rest = text;
+    while let [byte, behind @ ..] = rest {
+        let coded = match behind {
+            [high, low, behind @ ..] if *byte == mark => digit(*high).zip(digit(*low)).map(|(high, low)| (high << 4 | low, behind)),
+            _ => None,
+        };
+        let (byte, behind) = coded.unwrap_or((*byte, behind));
+        room.push(byte);
+        rest = behind;
+    }
+    room
+}
+
+/// Host and target of an address, its scheme before it or not.
+fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
+    let scheme = memchr::memmem::find(url, b"://").filter(|end| url[..*end].iter().all(u8::is_ascii_alphanumeric));
+    let rest = scheme.map_or(url, |end| &url[end + 3..]);
+    let end = rest.iter().position(|b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
+    let (host, target) = rest.split_at(end);
+    (host, if target.is_empty() { b"/" } else { target })
+}
+
+/// An address without the port behind it.
+fn without_port(text: &[u8]) -> &[u8] {
+    match memchr::memrchr(b':', text) {
+        Some(colon) if text[colon + 1..].iter().all(|b| b.is_ascii_digit() || *b == b'-') => &text[..colon],
+        _ => text,
+    }
+}
+
+/// The time in `text`, written by a pattern of `strftime`; UTC where the pattern has no offset.
+#[cold]
+fn by_pattern(pattern: &str, text: &[u8]) -> Option<LogTime> {
+    let time = jiff::fmt::strtime::BrokenDownTime::parse(pattern, text).ok()?;
+    let offset = time.offset().unwrap_or(jiff::tz::Offset::UTC);
+    let at = time.to_datetime().ok().and_then(|local| offset.to_timestamp(local).ok()).or_else(|| time.to_timestamp().ok())?;
+    Some(LogTime { utc: at.as_second(), offset: i16::try_from(offset.seconds() / 60).ok()? })
+}
+
+impl Plan {
+    /// Whether the format has the request line in one piece.
+    fn has_request(&self) -> bool {
+        self.fields.iter().any(|f| f.slot == Some(Slot::Request))
+    }
+}

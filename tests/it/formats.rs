@@ -1,0 +1,297 @@
+//! The same requests in every format that is known by name are the same hits, and how a log is read changes nothing in them.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::laws::gzip;
+use crate::rig::{Rig, line, sized};
+
+/// A request, as every format is to tell it.
+struct Request {
+    second: u32,
+    client: &'static str,
+    target: &'static str,
+    status: u16,
+}
+
+const REQUESTS: [Request; 5] = [
+    Request { second: 0, client: "192.0.2.7", target: "/.env", status: 404 },
+    Request { second: 1, client: "192.0.2.7", target: "/.git/config", status: 200 },
+    Request { second: 2, client: "2001:db8::9", target: "/", status: 200 },
+    Request { second: 3, client: "198.51.100.3", target: "/wp-login.php?action=x", status: 403 },
+    Request { second: 4, client: "198.51.100.3", target: "/cgi-bin/.%2e/.%2e/bin/sh", status: 400 },
+];
+
+const AGENT: &str = "Mozilla/5.0 (X11)";
+
+/// A log of these requests, by what writes one of them.
+fn log(head: &str, write: impl Fn(&Request) -> String) -> String {
+    let lines: Vec<String> = REQUESTS.iter().map(|request| write(request) + "\n").collect();
+    head.to_owned() + &lines.concat()
+}
+
+fn combined(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    format!(r#"{client} - - [02/Nov/2026:08:01:0{second} +0000] "GET {target} HTTP/1.1" {status} 512 "-" "{AGENT}""#)
+}
+
+fn nginx_json(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    let time = format!("02/Nov/2026:08:01:0{second} +0000");
+    json!({"ts": time, "ip": client, "request": format!("GET {target} HTTP/1.1"), "status": status.to_string(), "body_bytes_sent": "512", "http_user_agent": AGENT})
+        .to_string()
+}
+
+fn caddy(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    let epoch = 1_793_606_460 + second;
+    format!(
+        r#"{{"level":"info","ts":{epoch}.5,"logger":"http.log.access","msg":"handled request","request":{{"remote_ip":"{client}","remote_port":"41342","client_ip":"{client}","proto":"HTTP/1.1","method":"GET","host":"","uri":"{target}","headers":{{"User-Agent":["{AGENT}"]}}}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":512,"status":{status},"resp_headers":{{"Server":["Caddy"]}}}}"#
+    )
+}
+
+fn alb(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    let client = if client.contains(':') { format!("[{client}]") } else { (*client).to_owned() };
+    format!(
+        r#"http 2026-11-02T08:01:0{second}.186641Z app/my-loadbalancer/50dc6c495c0c9188 {client}:2817 10.0.0.1:80 0.000 0.001 0.000 {status} {status} 34 512 "GET http://-:80{target} HTTP/1.1" "{AGENT}" - - arn:aws:elasticloadbalancing:us-east-2:123456789012:targetgroup/my-targets/73e2d6bc24d8a067 "Root=1-58337262-36d228ad5d99923122bbe354" "-" "-" 0 2026-11-02T08:01:00.186000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-""#
+    )
+}
+
+fn haproxy(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    format!(
+        r#"Nov  2 08:01:0{second} lb haproxy[14389]: {client}:33317 [02/Nov/2026:08:01:0{second}.655] http-in static/srv1 10/0/30/69/109 {status} 512 - - ---- 1/1/1/1/0 0/0 {{{AGENT}}} {{}} "GET {target} HTTP/1.1""#
+    )
+}
+
+fn proxy_manager(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    format!(
+        r#"[02/Nov/2026:08:01:0{second} +0000] - {status} {status} - GET https - "{target}" [Client {client}] [Length 512] [Gzip -] [Sent-to 10.0.0.5] "{AGENT}" "-""#
+    )
+}
+
+fn envoy(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    format!(
+        r#"[2026-11-02T08:01:0{second}.310Z] "GET {target} HTTP/1.1" {status} - 0 512 226 100 "{client}" "{AGENT}" "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2" "-" "tcp://10.0.2.1:80""#
+    )
+}
+
+fn iis(r: &Request) -> String {
+    let Request { second, client, target, status } = r;
+    let (path, query) = target.split_once('?').unwrap_or((target, "-"));
+    let agent = AGENT.replace(' ', "+");
+    format!("2026-11-02 08:01:0{second} 10.0.0.1 GET {path} {query} 80 - {client} HTTP/1.1 {agent} - {status} 0 0 512 15")
+}
+
+const IIS_HEAD: &str = "#Software: Microsoft Internet Information Services 10.0\n#Version: 1.0\n#Date: 2026-11-02 08:00:00\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs-version cs(User-Agent) cs(Referer) sc-status sc-substatus sc-win32-status sc-bytes time-taken\n";
+
+/// Every log, with the name of its format.
+fn logs() -> Vec<(&'static str, String)> {
+    let docker = |r: &Request| {
+        json!({"log": combined(r) + "\n", "stream": "stdout", "time": "2026-11-02T08:01:00.669794202Z"})
+            .to_string()
+            .replace("{\"log\"", "{\"log\"")
+    };
+    vec![
+        ("combined", log("", combined)),
+        ("combined", log("", |r| combined(r) + " \"203.0.113.5\"")),
+        ("combined", log("", |r| format!("<190>Nov  2 08:01:00 web nginx: {}", combined(r)))),
+        ("combined", log("", |r| format!("2026-11-02T08:01:00.669794202Z stdout F {}", combined(r)))),
+        ("combined", log("", docker)),
+        ("json", log("", nginx_json)),
+        ("json", log("", caddy)),
+        ("json", log("", |r| format!("<190>1 2026-11-02T08:01:00Z web nginx - - - {}", nginx_json(r)))),
+        ("aws_alb", log("", alb)),
+        ("haproxy_http", log("", haproxy)),
+        ("nginx_proxy_manager", log("", proxy_manager)),
+        ("envoy", log("", envoy)),
+        ("w3c", log(IIS_HEAD, iis)),
+    ]
+}
+
+/// What a hit says, but for its place and what only some formats know.
+fn told(rig: &Rig, args: &[&str]) -> Vec<Value> {
+    let run = rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let keys = ["time", "client", "method", "target", "path", "status", "bytes", "outcome", "rules", "severity"];
+    let agent = |hit: &Value| hit["user_agent"].clone();
+    let of = |hit: &Value| Value::from(keys.iter().map(|key| hit[key].clone()).chain([agent(hit)]).collect::<Vec<_>>());
+    run.objects().iter().map(of).collect()
+}
+
+#[test]
+fn the_same_requests_are_the_same_hits_in_every_format() {
+    let rig = Rig::new();
+    rig.file("access.log", log("", combined));
+    let expected = told(&rig, &["access.log"]);
+    assert_eq!(expected.len(), 4);
+    for (name, text) in logs() {
+        rig.file("other.log", &text);
+        let hits = told(&rig, &["other.log"]);
+        let without_agent = |hits: &[Value]| hits.iter().map(|hit| hit.as_array().unwrap()[..10].to_vec()).collect::<Vec<_>>();
+        // HAProxy logs no agent by itself.
+        assert_eq!(without_agent(&hits), without_agent(&expected), "{name}: {text}");
+        assert!(name == "haproxy_http" || hits == expected, "{name}: {hits:?}");
+        let (run, report) = rig.json(["other.log"]);
+        assert_eq!(run.code, 0, "{name}: {}", run.stderr);
+        assert_eq!((&report["inputs"][0]["format"], &report["inputs"][0]["parsed"]), (&json!(name), &json!(5)), "{text}");
+    }
+}
+
+#[test]
+fn a_hit_stands_at_its_line_in_the_log_itself() {
+    let rig = Rig::new();
+    for (name, text) in logs() {
+        let path = rig.file("other.log", &text);
+        let bytes = fs::read(&path).unwrap();
+        for hit in rig.run(["scan", "-f", "ndjson", "other.log"]).objects() {
+            let (number, offset) = (hit["line"].as_u64().unwrap() as usize, hit["offset"].as_u64().unwrap() as usize);
+            let line = text.lines().nth(number - 1).unwrap();
+            assert!(bytes[offset..].starts_with(line.as_bytes()), "{name}: line {number} at {offset}");
+        }
+    }
+}
+
+/// A log in all formats, large enough to be read in parts; a W3C extended one where it is to be one.
+fn mixed(is_w3c: bool) -> String {
+    let logs = logs();
+    let mut text = if is_w3c { IIS_HEAD.to_owned() } else { String::new() };
+    let mut number = 0_usize;
+    while text.len() < 5 << 20 {
+        // Long runs of one format, as a log has them, and a line of another now and then.
+        let (_, part) = &logs[number / 40 % logs.len()];
+        text += if number % 7 == 0 { "GET /.git/config and no format\n" } else { "" };
+        text += if part.starts_with('#') && !is_w3c { &logs[0].1 } else { part };
+        number += 1;
+    }
+    text
+}
+
+#[test]
+fn how_a_log_of_many_formats_is_read_changes_no_byte() {
+    for is_w3c in [false, true] {
+        let rig = Rig::new();
+        let text = mixed(is_w3c);
+        rig.file("access.log", &text);
+        let scan = |args: &[&str]| rig.run(["scan", "-f", "json"].iter().chain(args)).text();
+        let expected = scan(&["-j1", "--mmap", "never", "access.log"]);
+        assert!(expected.contains("\"unparsed\":"), "{expected}");
+        for args in [["-j3", "--mmap", "always", "access.log"], ["-j3", "--mmap", "never", "access.log"]] {
+            assert!(scan(&args) == expected, "{args:?}");
+        }
+        let piped = rig.run_with_stdin(["scan", "-f", "json", "-j3", "-"], text.as_bytes()).text();
+        assert!(piped.replace("\"-\"", "\"access.log\"") == expected.replace("\"-\"", "\"access.log\""), "piped");
+        rig.file("access.log", gzip(text.as_bytes()));
+        assert!(scan(&["-j3", "access.log"]) == expected, "packed");
+    }
+}
+
+#[test]
+fn a_log_that_changes_its_format_is_followed() {
+    let rig = Rig::new();
+    let text = log("", combined) + &log("", nginx_json) + &log("", combined);
+    rig.file("access.log", text);
+    let (run, report) = rig.json(["access.log"]);
+    assert_eq!((run.code, report["totals"]["parsed"].as_u64(), report["totals"]["hits"].as_u64()), (0, Some(15), Some(12)));
+    assert_eq!(report["inputs"][0]["format"], "combined");
+}
+
+#[test]
+fn lines_of_the_logs_own_are_skipped() {
+    let rig = Rig::new();
+    rig.file("u_ex.log", log(IIS_HEAD, iis));
+    let (run, report) = rig.json(["u_ex.log"]);
+    let sums = ["lines", "parsed", "unparsed", "skipped"].map(|name| report["totals"][name].as_u64().unwrap());
+    assert_eq!((run.code, sums), (0, [9, 5, 0, 4]));
+    rig.file("u_ex.log", IIS_HEAD);
+    let run = rig.run(["scan", "u_ex.log"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "a server that nobody asked yet");
+}
+
+#[test]
+fn a_format_string_reads_what_no_name_does() {
+    let rig = Rig::new();
+    let odd = |r: &Request| format!("{}|{}|GET {} HTTP/1.1|{}|512|{AGENT}", r.client, 1_793_606_460 + r.second, r.target, r.status);
+    rig.file("odd.log", log("", odd));
+    let run = rig.run(["scan", "odd.log"]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("give its format string to --log-format"), "{}", run.stderr);
+    rig.file("access.log", log("", combined));
+    let string = "$remote_addr|$msec|$request|$status|$body_bytes_sent|$http_user_agent";
+    assert_eq!(told(&rig, &["--log-format", string, "odd.log"]), told(&rig, &["access.log"]));
+    let run = rig.run(["scan", "--log-format", "cobmined", "odd.log"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("no log format is called 'cobmined'; there are combined, "), "{}", run.stderr);
+}
+
+#[test]
+fn keys_that_say_nothing_are_named() {
+    let rig = Rig::new();
+    let odd = |r: &Request| {
+        json!({"a": r.client, "b": r.target, "c": r.status, "d": format!("2026-11-02T08:01:0{}Z", r.second), "e": AGENT, "f": 512, "g": "GET"}).to_string()
+    };
+    rig.file("odd.log", log("", odd));
+    let run = rig.run(["scan", "odd.log"]);
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("--field"), "{}", run.stderr);
+    rig.file("access.log", log("", combined));
+    let fields = "client=a,target=b,status=c,time=d,user_agent=e,bytes=f,method=g";
+    assert_eq!(told(&rig, &["--field", fields, "odd.log"]), told(&rig, &["access.log"]));
+}
+
+#[test]
+fn what_a_log_is_written_in_is_told() {
+    let rig = Rig::new();
+    for (name, text) in logs() {
+        rig.file("some.log", &text);
+        let run = rig.run(["formats", "-f", "json", "some.log"]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let log = &told["logs"][0];
+        assert_eq!((log["found"][0]["read_as"].as_str(), log["confidence"].as_f64()), (Some(name), Some(1.0)), "{log}");
+        let client = log["found"][0]["fields"].as_array().unwrap().iter().find(|field| field["meaning"] == "client");
+        assert!(client.is_some_and(|client| client["text"].as_str().unwrap().starts_with("192.0.2.7")) || name == "envoy", "{log}");
+    }
+    rig.file("error.log", "2026/11/02 08:01:00 [error] 12#12: *1 open() \"/x\" failed\n");
+    let run = rig.run(["formats", "error.log"]);
+    assert_eq!(run.code, 3);
+    assert!(run.text().contains("it looks like a server's error log"), "{}", run.text());
+    let known = rig.run(["formats"]);
+    assert_eq!(known.code, 0);
+    for name in ["combined", "json", "w3c", "aws_alb", "haproxy_http", "nginx_proxy_manager"] {
+        assert!(known.text().contains(name), "{}", known.text());
+    }
+}
+
+#[test]
+fn a_line_of_another_format_is_explained() {
+    let rig = Rig::new();
+    rig.file("u_ex.log", log(IIS_HEAD, iis));
+    let run = rig.run(["explain", "-f", "json", "u_ex.log:5"]);
+    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&told["format"], &told["client"], &told["target"]), (&json!("w3c"), &json!("192.0.2.7"), &json!("/.env")), "{told}");
+    let run = rig.run(["explain", "-f", "json", &nginx_json(&REQUESTS[0])]);
+    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&told["format"], &told["client"]), (&json!("json"), &json!("192.0.2.7")), "{told}");
+}
+
+/// Reports with formats by name are merged, and those without as before.
+#[test]
+fn reports_of_other_formats_add_up() {
+    let rig = Rig::new();
+    rig.file("a.log", log("", nginx_json));
+    rig.file("b.log", log("", nginx_json) + &sized(&line("192.0.2.1", "GET /.env HTTP/1.1", 404), 7));
+    for name in ["a", "b"] {
+        let run = rig.run(["scan", "-f", "json", "-o", &format!("{name}.json"), &format!("{name}.log")]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    let whole = rig.run(["scan", "-f", "json", "a.log", "b.log"]).json();
+    let merged = rig.run(["merge", "-f", "json", "a.json", "b.json"]).json();
+    assert_eq!(merged["inputs"].as_array().unwrap().iter().map(|input| &input["format"]).collect::<Vec<_>>(), ["json", "json"]);
+    assert_eq!(merged["totals"]["parsed"], whole["totals"]["parsed"]);
+    assert_eq!(merged["evidence"]["inputs"][1]["other_formats"], json!([["json", 5]]));
+}
