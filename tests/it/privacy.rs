@@ -195,10 +195,13 @@ fn h12_secrets_are_told_only_where_that_is_asked_for() {
     rig.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let args = ["report", "--state", "state", "--out", "out", "--no-redact", "reset.log"];
     assert_eq!(rig.run(args).code, 0);
-    rig.file("reset.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404) + &line("192.0.2.1", "GET /.git/config;token=s3cr3t HTTP/1.1", 200));
+    rig.file(
+        "reset.log",
+        line("192.0.2.1", "GET /.env HTTP/1.1", 404) + &line("192.0.2.1", "GET /reset-password/0123456789abcdef0123/.env HTTP/1.1", 200),
+    );
     assert_eq!(rig.run(args).code, 0);
     let new = fs::read_to_string(rig.path("out/latest/new.csv")).unwrap();
-    assert!(new.contains("path,/.git/config;token=s3cr3t,") && !new.contains("***"), "{new}");
+    assert!(new.contains("path,/reset-password/0123456789abcdef0123/.env,") && !new.contains("***"), "{new}");
     let run = finish_with(&rig, "PROBEWATCH_NO_REDACT", "1");
     assert!(run.contains("hunter2"));
 }
