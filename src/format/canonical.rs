@@ -201,3 +201,173 @@ fn escape_length(text: &[u8]) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Frame, LogFormat};
+    use crate::normalize::unescape;
+    use proptest::prelude::*;
+
+    fn line(fields: &Fields<'_>) -> String {
+        let mut line = Vec::new();
+        write(fields, &mut line);
+        String::from_utf8(line).unwrap()
+    }
+
+    fn sent(text: &[u8], escapes: Escapes) -> Vec<u8> {
+        let mut sent = text.to_vec();
+        if escapes == Escapes::Written {
+            unescape(text, &mut sent);
+        }
+        sent
+    }
+
+    #[test]
+    fn writes_what_apache_would() {
+        let fields = Fields {
+            client: b"192.0.2.7",
+            host: b"example.org:8080",
+            time: When::Clf(b"02/Nov/2026:08:01:00 +0000"),
+            asked: Asked::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
+            status: b"200",
+            bytes: b"5",
+            referer: b"",
+            user_agent: b"curl/8",
+            ..Fields::default()
+        };
+        let common = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?b=1 HTTP/1.1" 200 5 "-" "curl/8""#;
+        assert_eq!(line(&fields), format!("example.org:80 {common}"));
+        assert_eq!(line(&Fields { host: b"-", ..fields }), common);
+        let time = When::Read(LogTime::parse_clf(b"02/Nov/2026:08:01:00 +0000"));
+        assert_eq!(line(&Fields { host: b"a b", time, ..fields }), common);
+    }
+
+    #[test]
+    fn what_is_missing_keeps_its_place() {
+        let empty = r#"- - - [--/---/----:--:--:-- -----] "" --- - "-" "-""#;
+        assert_eq!(line(&Fields::default()), empty);
+        let hostile = Fields {
+            client: b"a\"b",
+            time: When::Clf(b"] \"GET /evil HTTP/1.1\" 200 1"),
+            status: b"20",
+            bytes: b"123456789012345678901",
+            asked: Asked::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
+            ..Fields::default()
+        };
+        assert_eq!(line(&hostile), r#"a - - [--/---/----:--:--:-- -----] "/a" --- - "-" "-""#);
+    }
+
+    #[test]
+    fn a_text_never_ends_its_field() {
+        for (text, escapes, written) in [
+            (br#"a"b"#.as_slice(), Escapes::Written, r"a\x22b"),
+            (br#"a\"b\\"#, Escapes::Written, r#"a\"b\\"#),
+            (br"a\", Escapes::Written, r"a\x5C"),
+            (br#"\a"b"#, Escapes::Written, r"\x5Ca\x22b"),
+            (b"a\\\nb", Escapes::Written, r"a\x5C\x0Ab"),
+            (br#"\x41\"\u0041"#, Escapes::None, r"\x5Cx41\x5C\x22\x5Cu0041"),
+            (b"a\tb", Escapes::None, "a\tb"),
+        ] {
+            let fields = Fields { asked: Asked::Line(text), escapes, ..Fields::default() };
+            assert_eq!(line(&fields), format!(r#"- - - [--/---/----:--:--:-- -----] "{written}" --- - "-" "-""#));
+        }
+    }
+
+    #[test]
+    fn knows_hosts() {
+        for (field, expected) in [
+            ("example.org", Some("example.org")),
+            ("example.org:443", Some("example.org")),
+            ("example.org:", Some("example.org")),
+            ("[2001:db8::1]:443", Some("[2001:db8::1]")),
+            ("_", Some("_")),
+            ("b\u{fc}cher.example", Some("b\u{fc}cher.example")),
+            ("2001:db8::1", None),
+            ("example.org:http", None),
+            ("[::1]x", None),
+            ("[a b]", None),
+            ("a b", None),
+            ("a\"b", None),
+            (r"a\x22", None),
+            ("-", None),
+            (":80", None),
+            ("", None),
+        ] {
+            assert_eq!(host(field.as_bytes()), expected.map(str::as_bytes), "{field}");
+        }
+        assert_eq!(host(&[b'a'; 254]), None);
+    }
+
+    /// Bytes that attack a line, more often than any others.
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            3 => "[a-z0-9/.:]{1,6}".prop_map(String::into_bytes),
+            1 => prop::sample::select(vec![" ", "\"", "\\", "\n", "\r", "\0", "] \"", "\" 200 1 ", "[", "]", "-", " - ", ":80", r"\x2", r"\x22", r"\u00", "\\\"", " HTTP/1.1"])
+                .prop_map(|s| s.as_bytes().to_vec()),
+            1 => prop::collection::vec(any::<u8>(), 0..4),
+        ];
+        prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn a_line_says_what_was_written(
+            texts in prop::collection::vec(hostile(), 7..8),
+            client in prop_oneof![Just(b"192.0.2.7".to_vec()), Just(b"2001:db8::1".to_vec()), hostile()],
+            host_field in prop_oneof![Just(b"www.example.org:80".to_vec()), Just(Vec::new()), hostile()],
+            clf in prop_oneof![Just(b"02/Nov/2026:08:01:00 +0000".to_vec()), hostile(), prop::collection::vec(any::<u8>(), 26)],
+            read in prop::option::of((any::<i64>(), -1_500_i16..1_500)),
+            parts: bool, bare: bool, status in 0_u32..2_000,
+        ) {
+            let escapes = if bare { Escapes::None } else { Escapes::Written };
+            let read = read.map(|(utc, offset)| LogTime { utc: utc % 100_000_000_000, offset });
+            let status = status.to_string();
+            let [method, target, query, protocol, referer, user_agent, bytes] = texts.as_slice() else { unreachable!() };
+            let asked = if parts { Asked::Parts { method, target, query, protocol } } else { Asked::Line(target) };
+            let time = if parts { When::Read(read) } else { When::Clf(&clf) };
+            let fields = Fields {
+                client: &client, forwarded: b"", host: &host_field, time, asked, status: status.as_bytes(), bytes, referer, user_agent, escapes
+            };
+            let mut line = Vec::new();
+            write(&fields, &mut line);
+            prop_assert!(!line.contains(&b'\n'));
+            let frame = Frame::locate(&line, None).unwrap();
+            let record = frame.record(LogTime::parse_clf(frame.time));
+
+            let end = client.iter().position(|b| matches!(b, 0..=b' ' | b'"' | 0x7f)).unwrap_or(client.len());
+            prop_assert_eq!(record.client, if end == 0 { b"-" } else { &client[..end] });
+            prop_assert_eq!(record.host, host(&host_field));
+            prop_assert_eq!(record.time, if parts { read.filter(|t| t.clf().is_some()) } else { LogTime::parse_clf(&clf) });
+            prop_assert_eq!(record.status, Some(&status).filter(|s| s.len() == 3).map(|s| s.parse().unwrap()));
+            prop_assert_eq!(record.bytes, std::str::from_utf8(bytes).ok().filter(|b| !b.starts_with('+') && b.len() <= 20).and_then(|b| b.parse().ok()));
+
+            let request = match asked {
+                Asked::Line(line) => sent(line, escapes),
+                Asked::Parts { .. } => {
+                    let [method, target, query, protocol] = [method, target, query, protocol].map(|t| sent(t, escapes));
+                    let mut request = if method.is_empty() { Vec::new() } else { [&method[..], b" "].concat() };
+                    request.extend(&target);
+                    if !query.is_empty() {
+                        request.extend([b"?", &query[..]].concat());
+                    }
+                    if !method.is_empty() && !protocol.is_empty() {
+                        request.extend([b" ", &protocol[..]].concat());
+                    }
+                    request
+                }
+            };
+            let [mut found, mut found_referer, mut found_agent] = [const { Vec::new() }; 3];
+            unescape(record.request, &mut found);
+            prop_assert_eq!(found, request);
+            unescape(record.referer.unwrap_or_default(), &mut found_referer);
+            unescape(record.user_agent.unwrap_or_default(), &mut found_agent);
+            let header = |text: &[u8]| if text == b"-" { Vec::new() } else { sent(text, escapes) };
+            prop_assert_eq!(found_referer, header(referer));
+            prop_assert_eq!(found_agent, header(user_agent));
+            let format = if record.host.is_some() { LogFormat::VhostCombined } else { LogFormat::Combined };
+            prop_assert_eq!(frame.format(frame.headers()), format);
+        }
+    }
+}

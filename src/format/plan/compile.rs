@@ -3,7 +3,7 @@
 //! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
 //! told apart in a line is refused.
 
-use super::{Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
+use super::{AskedForm, Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
 use crate::format::part::joined;
 use crate::format::{Escapes, Meaning};
 
@@ -41,9 +41,14 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
         Some(Shape::Strftime(pattern)) => TimeForm::Strftime(pattern.clone()),
         _ => TimeForm::Written,
     };
-    let request_has_url = chosen(Slot::Request).is_some_and(|field| field.shape == Shape::RequestUrl);
+    let asked = match chosen(Slot::Request).map(|field| &field.shape) {
+        Some(Shape::RequestUrl) => AskedForm::LineWithUrl,
+        Some(_) => AskedForm::Line,
+        None if slots.contains(&Some(Slot::Url)) => AskedForm::Url,
+        None => AskedForm::Parts,
+    };
     let fields = fields(&start, &named, &slots, escapes);
-    Ok(Plan { start: start.into(), fields, escapes, coded: Coded::No, time, request_has_url, open: false })
+    Ok(Plan { start: start.into(), fields, escapes, coded: Coded::No, time, asked, is_columns: false })
 }
 
 /// The slot of each field: of those that mean the same, the one with the lowest rank has it.
@@ -63,11 +68,11 @@ fn slots<'a>(named: impl Iterator<Item = &'a Named> + Clone) -> Vec<Option<Slot>
 }
 
 fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], escapes: Escapes) -> Box<[Field]> {
-    let mut before = start;
+    let mut quotes = quotes_in(start);
     let mut fields = Vec::with_capacity(named.len());
     for (at, ((field, behind), slot)) in named.iter().zip(slots).enumerate() {
         let next = named.get(at + 1).map(|(field, _)| field);
-        let quoted = escapes == Escapes::Written && before.ends_with(b"\"") && behind.starts_with(b"\"");
+        let quoted = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
         fields.push(Field {
             name: field.name.clone(),
             meaning: field.meaning.clone(),
@@ -77,9 +82,13 @@ fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], esca
             behind: behind.as_slice().into(),
             number_follows: next.is_some_and(begins_like_number),
         });
-        before = behind;
+        quotes += quotes_in(behind);
     }
     fields.into()
+}
+
+fn quotes_in(text: &[u8]) -> usize {
+    text.iter().filter(|b| **b == b'"').count()
 }
 
 /// Whether the field begins with a digit or is a dash.
@@ -98,7 +107,7 @@ fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
         Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count()),
         _ if quoted => Stop::Quote,
         Shape::List if behind.starts_with(b" ") => Stop::List,
-        _ if field.meaning == Meaning::Request && behind.starts_with(b" ") => Stop::Protocol,
+        _ if matches!(field.meaning, Meaning::Request | Meaning::Protocol) && behind.starts_with(b" ") => Stop::Protocol,
         _ if long => Stop::Far,
         _ => Stop::Near,
     }
@@ -123,7 +132,7 @@ pub(super) fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) 
         escapes: if quoted == Quotes::Around { Escapes::Written } else { Escapes::None },
         coded: Coded::No,
         time: TimeForm::Written,
-        request_has_url: false,
-        open: true,
+        asked: if slots.contains(&Some(Slot::Request)) { AskedForm::Line } else { AskedForm::Parts },
+        is_columns: true,
     }
 }

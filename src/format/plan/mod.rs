@@ -17,7 +17,7 @@ pub(super) use compile::compile;
 use self::field::{Field, Slot};
 pub(super) use self::filled::Coded;
 
-use self::filled::{Filled, TimeForm};
+use self::filled::{AskedForm, Filled, TimeForm};
 use super::part::{Named, Part, Shape};
 use super::{Escapes, Fields, Meaning, Room, apache, nginx};
 
@@ -53,10 +53,9 @@ pub struct Plan {
     escapes: Escapes,
     coded: Coded,
     time: TimeForm,
-    /// The request line has a whole address in it.
-    request_has_url: bool,
-    /// More may stand behind the last field.
-    open: bool,
+    asked: AskedForm,
+    /// A list of columns: more may follow, and a line that begins with `#` is a remark.
+    is_columns: bool,
 }
 
 impl Plan {
@@ -119,7 +118,7 @@ impl Plan {
     #[inline]
     pub fn read<'a>(&self, line: &'a [u8], room: &'a mut Room) -> Option<Fields<'a>> {
         let mut filled = Filled::default();
-        let mut rest = line.strip_prefix(&*self.start)?;
+        let mut rest = self.behind_start(line)?;
         for field in &self.fields {
             let (text, behind) = field.take(rest)?;
             if let Some(slot) = field.slot {
@@ -127,7 +126,7 @@ impl Plan {
             }
             rest = behind;
         }
-        (rest.is_empty() || self.open).then(|| filled.fields(self, room))
+        (rest.is_empty() || self.is_columns).then(|| filled.fields(self, room))
     }
 
     /// The same plan, which also reads the field that names the real client: a header, or a variable of that name.
@@ -154,13 +153,18 @@ impl Plan {
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
         let mut split = Vec::new();
-        let mut rest = line.strip_prefix(&*self.start)?;
+        let mut rest = self.behind_start(line)?;
         for field in &self.fields {
             let (text, behind) = field.take(rest)?;
             split.push((field.name.as_str(), text));
             rest = behind;
         }
-        (rest.is_empty() || self.open).then_some(split)
+        (rest.is_empty() || self.is_columns).then_some(split)
+    }
+
+    #[inline]
+    fn behind_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
+        if self.is_columns && line.first() == Some(&b'#') { None } else { line.strip_prefix(&*self.start) }
     }
 
     /// The same plan, of lines whose texts are coded once more.
@@ -175,3 +179,6 @@ fn is_called(written: &str, name: &str) -> bool {
     let letters = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     letters(bare) == letters(name)
 }
+
+#[cfg(test)]
+mod tests;
