@@ -29,10 +29,15 @@ const MAX_DIGITS: usize = 20;
 /// in `line` already.
 pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
     write_host(fields.host, line);
-    write_client(fields.client, line);
-    line.extend_from_slice(b" - - [");
+    let start = line.len();
+    line.extend_from_slice(fields.client);
+    let end = line.len();
     write_time(fields.time, line);
-    line.extend_from_slice(b"] \"");
+    if !is_address(line, start, end) {
+        line.truncate(start);
+        write_rare_client(fields.client, line);
+        write_time(fields.time, line);
+    }
     write_asked(fields.asked, fields.escapes, line);
     line.extend_from_slice(b"\" ");
     write_status(fields.status, line);
@@ -82,8 +87,25 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
     }
 }
 
+/// Whether what stands in the line from `start` to `end` has no byte that no address has. All usual ones are shorter than
+/// what is looked at, and something longer stands behind.
+#[inline]
+fn is_address(line: &[u8], start: usize, end: usize) -> bool {
+    const ONES: u128 = u128::MAX / 255;
+    const HIGH: u128 = ONES << 7;
+    let length = end - start;
+    let Some(text) = line.get(start..).and_then(<[u8]>::first_chunk::<16>).filter(|_| 0 < length && length < 16) else { return false };
+    // What stands behind counts as a harmless byte.
+    let inside = (1_u128 << (8 * length)) - 1;
+    let text = u128::from_le_bytes(*text) & inside | (ONES * u128::from(b'0')) & !inside;
+    let has_zero = |bytes: u128| bytes.wrapping_sub(ONES) & !bytes & HIGH;
+    let is_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
+    is_low | has_zero(text ^ ONES * u128::from(b'"')) | has_zero(text ^ ONES * 0x7f) == 0
+}
+
 /// The address up to the first byte that none has.
-fn write_client(client: &[u8], line: &mut Vec<u8>) {
+#[cold]
+fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(client);
     if let Some(end) = line[start..].iter().position(|b| matches!(b, 0..=b' ' | b'"' | 0x7f)) {
@@ -94,20 +116,24 @@ fn write_client(client: &[u8], line: &mut Vec<u8>) {
     }
 }
 
+/// The time in its brackets, and what stands before and behind them.
+#[inline]
 fn write_time(time: When<'_>, line: &mut Vec<u8>) {
-    let start = line.len();
+    line.extend_from_slice(b" - - [");
     match time {
-        When::Clf(text) if text.len() == CLF_TIME_LEN => line.extend_from_slice(text),
-        When::Clf(_) => {}
-        When::Read(time) => line.extend_from_slice(time.and_then(LogTime::clf).as_ref().map_or(&[], |t| t)),
+        When::Clf(text) => line.extend_from_slice(<&[u8; CLF_TIME_LEN]>::try_from(text).unwrap_or(NO_TIME)),
+        When::Read(time) => line.extend_from_slice(&time.and_then(LogTime::clf).unwrap_or(*NO_TIME)),
     }
-    let fits = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b':' | b' ' | b'+' | b'-');
-    if line.len() == start || !line[start..].iter().all(fits) {
-        line.truncate(start);
-        line.extend_from_slice(NO_TIME);
+    let fits = |b: &u8| matches!(b, b' ' | b'!' | b'#'..=b'Z' | b'a'..=b'z');
+    if let Some(copy) = line.last_chunk_mut::<CLF_TIME_LEN>()
+        && !copy.iter().fold(true, |fit, b| fit & fits(b))
+    {
+        *copy = *NO_TIME;
     }
+    line.extend_from_slice(b"] \"");
 }
 
+#[inline]
 fn write_asked(asked: Asked<'_>, escapes: Escapes, line: &mut Vec<u8>) {
     let (method, target, query, protocol) = match asked {
         Asked::Line(request) => return write_text(request, escapes, line),
@@ -130,24 +156,42 @@ fn write_asked(asked: Asked<'_>, escapes: Escapes, line: &mut Vec<u8>) {
 }
 
 /// A status has three digits, or it is none.
+#[inline]
 fn write_status(status: &[u8], line: &mut Vec<u8>) {
-    let start = line.len();
-    line.extend_from_slice(status.get(..3).unwrap_or(NO_STATUS));
-    if status.len() != 3 || !line[start..].iter().all(u8::is_ascii_digit) {
-        line.truncate(start);
-        line.extend_from_slice(NO_STATUS);
+    line.extend_from_slice(<&[u8; 3]>::try_from(status).unwrap_or(NO_STATUS));
+    if let Some(copy) = line.last_chunk_mut::<3>()
+        && !copy.iter().all(u8::is_ascii_digit)
+    {
+        *copy = *NO_STATUS;
     }
 }
 
+#[inline]
 fn write_bytes(bytes: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(bytes.get(..MAX_DIGITS).unwrap_or(bytes));
-    if bytes.is_empty() || bytes.len() > MAX_DIGITS || !line[start..].iter().all(u8::is_ascii_digit) {
+    if bytes.len() > MAX_DIGITS || !is_number(&line[start..]) {
         line.truncate(start);
         line.push(b'-');
     }
 }
 
+/// Whether a text is digits and nothing else; without a loop where it is as long as most are.
+#[inline]
+fn is_number(text: &[u8]) -> bool {
+    let are_digits = |four: u32| (four.wrapping_add(0x4646_4646) | four.wrapping_sub(0x3030_3030)) & 0x8080_8080 == 0;
+    match (text, text.first_chunk(), text.last_chunk()) {
+        ([_, _, _, _, ..], Some(first), Some(last)) if text.len() <= 8 => {
+            are_digits(u32::from_le_bytes(*first)) && are_digits(u32::from_le_bytes(*last))
+        }
+        ([a], ..) => a.is_ascii_digit(),
+        ([a, b], ..) => a.is_ascii_digit() & b.is_ascii_digit(),
+        ([a, b, c], ..) => a.is_ascii_digit() & b.is_ascii_digit() & c.is_ascii_digit(),
+        _ => !text.is_empty() && text.iter().all(u8::is_ascii_digit),
+    }
+}
+
+#[inline]
 fn write_header(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     if text.is_empty() {
         line.push(b'-');
@@ -157,6 +201,7 @@ fn write_header(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
 }
 
 /// Writes a text so that it can stand between quotes.
+#[inline]
 fn write_text(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(text);

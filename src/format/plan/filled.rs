@@ -5,7 +5,7 @@
 
 use super::Plan;
 use super::field::Slot;
-use crate::format::{Asked, Fields, Room, When};
+use crate::format::{Asked, Fields, Room, When, iso};
 use crate::record::RequestLine;
 use crate::time::LogTime;
 
@@ -44,6 +44,8 @@ pub(super) enum TimeForm {
     Written,
     /// In a form of `strftime`.
     Strftime(String),
+    /// Day and time of the day in fields of their own.
+    Apart,
 }
 
 /// The texts of a line, each in its slot.
@@ -67,7 +69,7 @@ impl<'a> Filled<'a> {
     #[inline]
     pub(super) fn fields(&self, plan: &Plan, room: &'a mut Room) -> Fields<'a> {
         let coded = plan.coded;
-        let Room { request, target, query, referer, user_agent, .. } = room;
+        let Room { request, target, query, referer, user_agent, time, .. } = room;
         let (host, asked) = match plan.asked {
             AskedForm::Line => (self.get(Slot::Host), Asked::Line(coded.decode(self.get(Slot::Request), request))),
             AskedForm::LineWithUrl => self.line_with_url(coded.decode(self.get(Slot::Request), request)),
@@ -75,10 +77,10 @@ impl<'a> Filled<'a> {
             AskedForm::Parts => (self.get(Slot::Host), self.parts(coded, target, query)),
         };
         Fields {
-            client: self.client(),
+            client: if plan.first_address { first_of(self.get(Slot::Client)) } else { self.get(Slot::Client) },
             forwarded: self.get(Slot::Forwarded),
             host,
-            time: self.time(&plan.time),
+            time: self.time(&plan.time, time),
             asked,
             status: self.get(Slot::Status),
             bytes: self.get(Slot::Bytes),
@@ -86,13 +88,6 @@ impl<'a> Filled<'a> {
             user_agent: coded.decode_header(self.get(Slot::UserAgent), user_agent),
             escapes: plan.escapes,
         }
-    }
-
-    /// The address; of a header that stands in its place the first one.
-    #[inline]
-    fn client(&self) -> &'a [u8] {
-        let client = self.get(Slot::Client);
-        client.iter().position(|b| *b == b',').map_or(client, |end| &client[..end])
     }
 
     /// The host of its own field, or else that of an address.
@@ -127,17 +122,29 @@ impl<'a> Filled<'a> {
     }
 
     #[inline]
-    fn time(&self, form: &TimeForm) -> When<'a> {
-        let (time, date) = (self.get(Slot::Time), self.get(Slot::Date));
-        if !date.is_empty() {
-            return When::Read(LogTime::parse_date_and_time(date, self.get(Slot::TimeOfDay)));
+    fn time(&self, form: &TimeForm, room: &'a mut Vec<u8>) -> When<'a> {
+        let time = self.get(Slot::Time);
+        let clf = match form {
+            TimeForm::Clf => return When::Clf(time),
+            TimeForm::Apart => iso::clf_of_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)),
+            TimeForm::Written | TimeForm::Strftime(_) => iso::clf(time),
+        };
+        if let Some(clf) = clf {
+            room.clear();
+            room.extend_from_slice(&clf);
+            return When::Clf(room);
         }
-        match form {
-            TimeForm::Clf => When::Clf(time),
-            TimeForm::Written => When::Read(LogTime::parse_written(time)),
-            TimeForm::Strftime(pattern) => When::Read(LogTime::parse_written(time).or_else(|| by_pattern(pattern, time))),
-        }
+        When::Read(match form {
+            TimeForm::Clf | TimeForm::Written => LogTime::parse_written(time),
+            TimeForm::Apart => LogTime::parse_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)),
+            TimeForm::Strftime(pattern) => LogTime::parse_written(time).or_else(|| by_pattern(pattern, time)),
+        })
     }
+}
+
+/// The first address of a header.
+fn first_of(header: &[u8]) -> &[u8] {
+    header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
 }
 
 impl Coded {

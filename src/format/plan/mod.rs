@@ -50,10 +50,14 @@ pub struct Plan {
     /// The text before the first field.
     start: Box<[u8]>,
     fields: Box<[Field]>,
+    /// Each field as written in the format, and what it means.
+    names: Box<[(String, Meaning)]>,
     escapes: Escapes,
     coded: Coded,
     time: TimeForm,
     asked: AskedForm,
+    /// A header stands for the client: it may name several.
+    first_address: bool,
     /// A list of columns: more may follow, and a line that begins with `#` is a remark.
     is_columns: bool,
 }
@@ -132,11 +136,8 @@ impl Plan {
     /// The same plan, which also reads the field that names the real client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &Meaning) -> Self {
-        let named = |field: &Field| match header {
-            Meaning::Header(name) => is_called(&field.name, name),
-            _ => false,
-        };
-        let wanted = self.fields.iter().position(|f| f.meaning == *header).or_else(|| self.fields.iter().position(named));
+        let called = |(written, _): &(String, Meaning)| matches!(header, Meaning::Header(name) if is_called(written, name));
+        let wanted = self.names.iter().position(|(_, m)| m == header).or_else(|| self.names.iter().position(called));
         // A field that stands for the client already stays what it is.
         if let Some(field) = wanted.and_then(|at| self.fields.get_mut(at)).filter(|f| f.slot.is_none()) {
             field.slot = Some(Slot::Forwarded);
@@ -146,7 +147,7 @@ impl Plan {
 
     /// Every field as written, and what it means.
     pub fn meanings(&self) -> impl Iterator<Item = (&str, &Meaning)> {
-        self.fields.iter().map(|f| (f.name.as_str(), &f.meaning))
+        self.names.iter().map(|(name, meaning)| (name.as_str(), meaning))
     }
 
     /// Every field of a line as written in the format, with its text. For people: this allocates.
@@ -154,9 +155,9 @@ impl Plan {
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
         let mut split = Vec::new();
         let mut rest = self.behind_start(line)?;
-        for field in &self.fields {
+        for (field, (name, _)) in self.fields.iter().zip(&self.names) {
             let (text, behind) = field.take(rest)?;
-            split.push((field.name.as_str(), text));
+            split.push((name.as_str(), text));
             rest = behind;
         }
         (rest.is_empty() || self.is_columns).then_some(split)
