@@ -22,6 +22,17 @@ const NO_STATUS: &[u8; 3] = b"---";
 /// The longest name of a host (RFC 1035).
 const MAX_HOST: usize = 253;
 
+/// Bytes that stand in the name of a host, or at least harm nobody there.
+const HOST_BYTES: [bool; 256] = {
+    let mut bytes = [true; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte] = byte > 0x20 && !matches!(byte as u8, b'"' | b'\\' | b'[' | b']' | b':' | 0x7f);
+        byte += 1;
+    }
+    bytes
+};
+
 /// More digits than any number of bytes has.
 const MAX_DIGITS: usize = 20;
 
@@ -66,7 +77,7 @@ pub fn host(field: &[u8]) -> Option<&[u8]> {
     };
     let name_is_fine = match host {
         [b'[', inside @ .., b']'] => inside.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b':' | b'.' | b'%')),
-        _ => host.iter().all(|b| matches!(b, 0x21..=0x7e | 0x80..) && !matches!(b, b'"' | b'\\' | b'[' | b']')),
+        _ => host.iter().all(|b| HOST_BYTES[usize::from(*b)]),
     };
     (port_is_fine && name_is_fine && !host.is_empty() && host.len() <= MAX_HOST && host != b"-").then_some(host)
 }

@@ -156,7 +156,7 @@ impl Field {
         let Some(text) = rest.get(at..) else { return false };
         let fits = match text.first_chunk() {
             Some(start) if self.behind.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,
-            _ => text.starts_with(&self.behind),
+            _ => begins(text, &self.behind),
         };
         fits && (!self.number_follows || matches!(text.get(self.behind.len()), Some(b'0'..=b'9' | b'-')))
     }
@@ -203,7 +203,10 @@ impl Field {
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
-        let text = rest.strip_suffix(&*self.behind)?;
+        let (text, behind) = rest.split_at_checked(rest.len().checked_sub(self.behind.len())?)?;
+        if !begins(behind, &self.behind) {
+            return None;
+        }
         let is_number = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
         if quoted && has_bare_quote(text) || number && !is_number(text) {
             return None;
@@ -231,6 +234,20 @@ impl Field {
     }
 }
 
+/// Whether `text` begins like `start`, eight bytes at a time: both are short, and a call would take longer.
+#[inline]
+pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
+    let Some(text) = text.get(..start.len()) else { return false };
+    match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
+        // The last eight bytes may be looked at twice.
+        (Some(end), Some(expected)) => {
+            let mut chunks = text.as_chunks::<8>().0.iter().zip(start.as_chunks::<8>().0);
+            end == expected && chunks.all(|(a, b)| a == b)
+        }
+        _ => text.iter().zip(start).all(|(a, b)| a == b),
+    }
+}
+
 /// Whether the byte at `at` has an odd number of backslashes before it.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
@@ -238,7 +255,7 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
 
 /// Whether a quote that nobody escaped stands in `text`.
 fn has_bare_quote(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
+    memchr(b'"', text).is_some() && memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
 }
 
 /// Whether the space at `at` stands between two values of a list, and not behind it.
