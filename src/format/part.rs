@@ -44,6 +44,8 @@ pub(super) enum Shape {
     Clf,
     /// A time in a form that can be told.
     Written,
+    /// The same, of so many bytes.
+    WrittenWide(u16),
     /// A time in a form of `strftime`.
     Strftime(String),
     /// The digits behind the point of a time.

@@ -101,15 +101,14 @@ fn begins_like_number(field: &Named) -> bool {
 }
 
 fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
-    let long = matches!(
-        field.meaning,
-        Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::Referer | Meaning::UserAgent
-    );
+    let long = matches!(field.meaning, Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::UserAgent);
     match &field.shape {
         shape if last => Stop::End { quoted, number: *shape == Shape::Number },
         Shape::Clf => Stop::Width(CLF_TIME_LEN as u16),
+        Shape::WrittenWide(width) => Stop::Width(*width),
         Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count() as u16),
-        _ if quoted => Stop::Quote,
+        _ if quoted && long => Stop::FarQuote,
+        _ if quoted => Stop::NearQuote,
         Shape::List if behind.starts_with(b" ") => Stop::List,
         _ if matches!(field.meaning, Meaning::Request | Meaning::Protocol) && behind.starts_with(b" ") => Stop::Protocol,
         _ if long => Stop::Far,

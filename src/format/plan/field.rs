@@ -88,8 +88,10 @@ pub(super) enum Stop {
     Width(u16),
     /// The first place that fits and is no gap between two values.
     List,
-    /// The first quote that fits and is not escaped.
-    Quote,
+    /// The first quote that fits and is not escaped; it is near.
+    NearQuote,
+    /// The first quote that fits and is not escaped; it may be far away.
+    FarQuote,
     /// The first space behind a protocol: a request without quotes.
     Protocol,
     /// The end of the line.
@@ -132,12 +134,18 @@ impl Field {
         Self { ported, number_follows, ..self }
     }
 
+    /// The text behind the field.
+    pub(super) fn behind(&self) -> &[u8] {
+        &self.behind
+    }
+
     /// Takes the field off `rest`: its text, and what follows the text behind it.
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
             Stop::Near => self.first(rest, near)?,
-            Stop::Quote => self.quote(rest)?,
+            Stop::NearQuote => self.quote(rest, near)?,
+            Stop::FarQuote => self.quote(rest, memchr)?,
             Stop::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Stop::End { quoted, number } => self.end(rest, quoted, number)?,
             Stop::Column { quoted: false, last: false } => near(self.key, rest)?,
@@ -180,8 +188,8 @@ impl Field {
     }
 
     #[inline]
-    fn quote(&self, rest: &[u8]) -> Option<usize> {
-        let first = memchr(b'"', rest)?;
+    fn quote(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
+        let first = find(b'"', rest)?;
         let is_bare = first == 0 || rest[first - 1] != b'\\';
         if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
     }

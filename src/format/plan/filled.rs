@@ -50,19 +50,19 @@ pub(super) enum TimeForm {
 
 /// The texts of a line, each in its slot.
 #[derive(Debug, Default)]
-pub(super) struct Filled<'a>([&'a [u8]; Slot::COUNT]);
+pub(super) struct Filled<'a>([Option<&'a [u8]>; Slot::COUNT]);
 
 impl<'a> Filled<'a> {
     /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
     #[inline]
     pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], ported: bool) {
         let text = if ported { without_port(text) } else { text };
-        self.0[slot as usize] = if matches!(text, [b'-']) && slot != Slot::Request { b"" } else { text };
+        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == Slot::Request);
     }
 
     #[inline]
     fn get(&self, slot: Slot) -> &'a [u8] {
-        self.0[slot as usize]
+        self.0[slot as usize].unwrap_or_default()
     }
 
     /// The fields of the line.

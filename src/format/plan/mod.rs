@@ -9,6 +9,7 @@ mod error;
 mod field;
 mod filled;
 mod pasted;
+mod plain;
 
 pub use error::FormatError;
 

@@ -1,7 +1,7 @@
 //! The formats of products, read as their documentation has them; and what was written is read, whatever it was.
 
 use super::*;
-use crate::format::{Asked, When, canonical, w3c};
+use crate::format::{Asked, Frame, When, canonical, w3c};
 use crate::normalize::unescape;
 use crate::time::LogTime;
 use proptest::prelude::*;
@@ -477,6 +477,26 @@ proptest! {
             };
             assert_same(&plan, &apache_line(format, &sent), &sent, has)?;
         }
+    }
+
+    #[test]
+    fn a_plain_line_says_the_same_without_its_plan(sent in any_sent()) {
+        let plain = NGINX.iter().map(|f| (Plan::nginx(f, NginxEscape::Default).unwrap(), nginx_line(f, NginxEscape::Default, &sent)));
+        let plain = plain.chain(APACHE.iter().map(|f| (Plan::apache(f).unwrap(), apache_line(f, &sent))));
+        let mut formats = 0;
+        for (plan, line) in plain.filter(|(plan, _)| plan.plain().is_some()) {
+            let mut room = Room::default();
+            let mut written = Vec::new();
+            canonical::write(&plan.read(&line, &mut room).unwrap(), &mut written);
+            let [as_it_is, written] = [&line, &written].map(|line| {
+                let frame = Frame::locate(line, None).unwrap();
+                frame.record(LogTime::parse_clf(frame.time))
+            });
+            prop_assert_eq!(as_it_is, written, "{}", String::from_utf8_lossy(&line));
+            prop_assert_eq!(Frame::locate(&line, plan.plain()).is_some(), true);
+            formats += 1;
+        }
+        prop_assert_eq!(formats, 4);
     }
 
     #[test]
