@@ -150,20 +150,25 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// Whether what stands in the line from `start` to `end` has no byte that no address has. All usual ones are shorter than
-/// what is looked at, and something longer stands behind.
+/// Whether what stands in the line from `start` to `end` has no byte that no address has, sixteen bytes at a time: something longer
+/// stands behind.
 #[inline]
 fn is_address(line: &[u8], start: usize, end: usize) -> bool {
+    let harmless = |at| line.get(at..).and_then(<[u8]>::first_chunk).is_some_and(|text| is_harmless(*text, end - at));
+    start < end && (start..end).step_by(16).all(harmless)
+}
+
+/// Whether none of the first bytes is a space, a control or a quote.
+#[inline]
+fn is_harmless(text: [u8; 16], length: usize) -> bool {
     const ONES: u128 = u128::MAX / 255;
     const HIGH: u128 = ONES << 7;
-    let length = end - start;
-    let Some(text) = line.get(start..).and_then(<[u8]>::first_chunk::<16>).filter(|_| 0 < length && length < 16) else { return false };
     // What stands behind counts as a harmless byte.
-    let inside = (1_u128 << (8 * length)) - 1;
-    let text = u128::from_le_bytes(*text) & inside | (ONES * u128::from(b'0')) & !inside;
+    let inside = 1_u128.checked_shl(8 * length as u32).unwrap_or(0).wrapping_sub(1);
+    let text = u128::from_le_bytes(text) & inside | (ONES * u128::from(b'0')) & !inside;
     let has_zero = |bytes: u128| bytes.wrapping_sub(ONES) & !bytes & HIGH;
-    let is_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
-    is_low | has_zero(text ^ ONES * u128::from(b'"')) | has_zero(text ^ ONES * 0x7f) == 0
+    let has_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
+    has_low | has_zero(text ^ (ONES * u128::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
 }
 
 /// The address up to the first byte that none has.

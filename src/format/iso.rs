@@ -24,7 +24,7 @@ pub(super) fn to_clf(text: &[u8], room: &mut Vec<u8>) -> bool {
         [sign @ (b'+' | b'-'), a, b, b':', c, d] | [sign @ (b'+' | b'-'), a, b, c, d] => [sign, a, b, c, d],
         _ => return false,
     };
-    write(date, time, zone, room)
+    write(date, *time, zone, room)
 }
 
 /// The same of `2026-11-02` and `08:01:00`, in UTC.
@@ -38,7 +38,7 @@ pub(super) fn date_and_time_to_clf(date: &[u8], time: &[u8], room: &mut Vec<u8>)
 
 /// Writes in place: put together elsewhere and copied, it would be waited for.
 #[inline]
-fn write(date: &[u8; 10], time: &[u8; 8], zone: [u8; 5], room: &mut Vec<u8>) -> bool {
+fn write(date: &[u8; 10], time: [u8; 8], zone: [u8; 5], room: &mut Vec<u8>) -> bool {
     let [y1, y2, y3, y4, b'-', m1 @ b'0'..=b'1', m2 @ b'0'..=b'9', b'-', d1, d2] = *date else { return false };
     let month = usize::from((m1 - b'0') * 10 + m2 - b'0');
     let Some(month) = month.checked_sub(1).and_then(|month| MONTHS.get(month)) else { return false };
@@ -50,7 +50,7 @@ fn write(date: &[u8; 10], time: &[u8; 8], zone: [u8; 5], room: &mut Vec<u8>) -> 
     clf[6] = b'/';
     clf[7..11].copy_from_slice(&[y1, y2, y3, y4]);
     clf[11] = b':';
-    clf[12..20].copy_from_slice(time);
+    clf[12..20].copy_from_slice(&time);
     clf[20] = b' ';
     clf[21..].copy_from_slice(&zone);
     true

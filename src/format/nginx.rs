@@ -66,9 +66,7 @@ fn variable(name: &str) -> Named {
         "server_name" => field(Meaning::Host).ranked(2),
         "http_referer" => field(Meaning::Referer),
         "http_user_agent" => field(Meaning::UserAgent),
-        "connection" | "connection_requests" | "request_length" | "request_time" | "gzip_ratio" | "pid" => {
-            field(Meaning::Other).shaped(Shape::Number)
-        }
+        "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => field(Meaning::Other).shaped(Shape::Number),
         _ => other(name, field),
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Named {
 pub(super) enum Shape {
     /// Any text.
     Text,
-    /// Digits, perhaps with a point, or a dash.
+    /// Digits, perhaps with a point, or a dash; never nothing at all.
     Number,
     /// The number of a port.
     Port,

@@ -131,7 +131,7 @@ impl Field {
 
     /// The same, with a port behind the address, perhaps, and before a number, perhaps.
     pub(super) fn with(self, ported: bool, number_follows: bool) -> Self {
-        Self { ported, number_follows, ..self }
+        Self { number_follows, ported, ..self }
     }
 
     /// The text behind the field.
@@ -225,12 +225,13 @@ impl Field {
     fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
         let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
-        let (text, end) = match rest {
-            [b'"', inside @ ..] if quoted => {
-                let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
-                (inside.get(..close)?, close + 2)
-            }
-            _ => {
+        let between_quotes = rest.strip_prefix(b"\"").filter(|_| quoted).and_then(|inside| {
+            let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
+            Some((inside.get(..close)?, close + 2))
+        });
+        let (text, end) = match between_quotes {
+            Some(found) => found,
+            None => {
                 let end = near(separator, rest).unwrap_or(rest.len());
                 (rest.get(..end)?, end)
             }
@@ -269,7 +270,7 @@ fn has_bare_quote(text: &[u8]) -> bool {
 /// Whether the space at `at` stands between two values of a list, and not behind it.
 fn is_gap(text: &[u8], at: usize) -> bool {
     let before = text.get(at.wrapping_sub(1)).copied();
-    text.get(at) == Some(&b' ') && (before == Some(b',') || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
+    text.get(at) == Some(&b' ') && (matches!(before, Some(b',' | b';')) || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
 }
 
 /// The first `key` in `text`, where it is among the first bytes, sooner than a search.

@@ -72,6 +72,12 @@ fn formats_in_the_way_of_nginx() {
             r#"192.0.2.7 [02/Nov/2026:08:01:00 +0000] GET example.org/a?b HTTP/1.1 "-" 304"#,
             r#"example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?b HTTP/1.1" 304 - "-" "-""#,
         ),
+        // ingress-nginx as its page shows it, without quotes.
+        (
+            "$remote_addr - $remote_user [$time_local] $request $status $body_bytes_sent $http_referer $http_user_agent $request_length $request_time $http_cookie $status",
+            r"2001:db8:1234:5678:9abc:def0:1234:5678 - - [02/Nov/2026:08:01:00 +0000] GET / HTTP/1.1 200 5 - Mozilla/5.0 (X11; Linux) 36 0.001 a=1; b=2 200",
+            r#"2001:db8:1234:5678:9abc:def0:1234:5678 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla/5.0 (X11; Linux)""#,
+        ),
         // Traefik, "Access Logs", Common Log Format.
         (
             r#"escape=none '$remote_addr - $user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $requests "$router" "$server" ${duration}ms'"#,
@@ -171,6 +177,11 @@ fn logs_that_name_their_columns() {
     assert_eq!(
         canonical(&plan, r#"192.0.2.7,"GET /,\"x HTTP/1.1","a",more"#).as_deref(),
         Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\"x HTTP/1.1" --- - "-" "a""#)
+    );
+    // A quote that nothing closes stands for itself.
+    assert_eq!(
+        canonical(&plan, r#"192.0.2.7,"GET / HTTP/1.1,a"#).as_deref(),
+        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "\x22GET / HTTP/1.1" --- - "-" "a""#)
     );
     assert_eq!(plan.split(b"192.0.2.7,x"), None);
     assert_eq!(plan.meanings().map(|(name, _)| name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
