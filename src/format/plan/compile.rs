@@ -7,7 +7,7 @@ use super::{AskedForm, Coded, Field, FormatError, Named, Part, Plan, Quotes, Sha
 use crate::format::part::joined;
 use crate::format::{Escapes, Meaning};
 
-use super::field::Stop;
+use super::field::{Stop, Trim};
 use crate::time::CLF_TIME_LEN;
 
 /// Headers that stand for the client in a format that names no other, the best first.
@@ -87,7 +87,7 @@ fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], esca
         let next = named.get(at + 1).map(|(field, _)| field);
         let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
         let stop = stop(field, behind, in_quotes, next.is_none());
-        fields.push(Field::new(*slot, stop, behind).with(field.shape == Shape::Ported, next.is_some_and(begins_like_number)));
+        fields.push(Field::new(*slot, stop, behind).with(trim(field), next.is_some_and(begins_like_number)));
         quotes += quotes_in(behind);
     }
     fields.into()
@@ -100,6 +100,14 @@ fn quotes_in(text: &[u8]) -> usize {
 /// Whether the field begins with a digit or is a dash.
 fn begins_like_number(field: &Named) -> bool {
     matches!(field.shape, Shape::Number | Shape::Clf)
+}
+
+fn trim(field: &Named) -> Trim {
+    match field.shape {
+        Shape::Ported => Trim::Port,
+        Shape::QueryMark => Trim::QueryMark,
+        _ => Trim::Nothing,
+    }
 }
 
 fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {

@@ -56,6 +56,17 @@ impl Slot {
     }
 }
 
+/// What of a field is no part of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trim {
+    /// All of it is.
+    Nothing,
+    /// The port behind an address.
+    Port,
+    /// The question mark before a query.
+    QueryMark,
+}
+
 /// A field and the text behind it: what every line is asked, close together.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
@@ -69,8 +80,7 @@ pub(super) struct Field {
     key: u8,
     /// Whether what follows it begins like a number.
     number_follows: bool,
-    /// Whether a port stands behind the address.
-    pub(super) ported: bool,
+    pub(super) trim: Trim,
     pub(super) slot: Option<Slot>,
     stop: Stop,
 }
@@ -123,15 +133,15 @@ impl Field {
             behind: behind.into(),
             key: behind.first().copied().unwrap_or_default(),
             number_follows: false,
-            ported: false,
+            trim: Trim::Nothing,
             slot,
             stop,
         }
     }
 
-    /// The same, with a port behind the address, perhaps, and before a number, perhaps.
-    pub(super) fn with(self, ported: bool, number_follows: bool) -> Self {
-        Self { number_follows, ported, ..self }
+    /// The same, with something to be trimmed, perhaps, and before a number, perhaps.
+    pub(super) fn with(self, trim: Trim, number_follows: bool) -> Self {
+        Self { number_follows, trim, ..self }
     }
 
     /// The text behind the field.
@@ -229,12 +239,11 @@ impl Field {
             let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
             Some((inside.get(..close)?, close + 2))
         });
-        let (text, end) = match between_quotes {
-            Some(found) => found,
-            None => {
-                let end = near(separator, rest).unwrap_or(rest.len());
-                (rest.get(..end)?, end)
-            }
+        let (text, end) = if let Some(found) = between_quotes {
+            found
+        } else {
+            let end = near(separator, rest).unwrap_or(rest.len());
+            (rest.get(..end)?, end)
         };
         match rest.get(end..)? {
             [_, behind @ ..] => Some((text, behind)),

@@ -4,7 +4,7 @@
 //! Escapes stay: they are undone with the request.
 
 use super::Plan;
-use super::field::Slot;
+use super::field::{Slot, Trim};
 use crate::format::{Asked, Fields, Room, When, iso};
 use crate::record::RequestLine;
 use crate::time::LogTime;
@@ -55,8 +55,12 @@ pub(super) struct Filled<'a>([Option<&'a [u8]>; Slot::COUNT]);
 impl<'a> Filled<'a> {
     /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
     #[inline]
-    pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], ported: bool) {
-        let text = if ported { without_port(text) } else { text };
+    pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], trim: Trim) {
+        let text = match trim {
+            Trim::Nothing => text,
+            Trim::Port => without_port(text),
+            Trim::QueryMark => text.strip_prefix(b"?").unwrap_or(text),
+        };
         self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == Slot::Request);
     }
 
@@ -117,7 +121,6 @@ impl<'a> Filled<'a> {
             return Asked::Parts { method, target: coded.decode(whole, target), query: b"", protocol };
         }
         let apart = self.get(Slot::Query);
-        let apart = apart.strip_prefix(b"?").unwrap_or(apart);
         Asked::Parts { method, target: coded.decode(self.get(Slot::Path), target), query: coded.decode(apart, query), protocol }
     }
 

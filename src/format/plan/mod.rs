@@ -112,7 +112,8 @@ impl Plan {
         pasted::either(text)
     }
 
-    /// The plan of a list of columns. Nothing in it is escaped; more columns may follow.
+    /// The plan of a list of columns; more may follow. Bare ones are not escaped; where there are quotes around some, backslashes in
+    /// any of them escape.
     #[must_use]
     pub fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) -> Self {
         compile::columns(names, separator, quoted)
@@ -127,7 +128,7 @@ impl Plan {
         for field in &self.fields {
             let (text, behind) = field.take(rest)?;
             if let Some(slot) = field.slot {
-                filled.put(slot, text, field.ported);
+                filled.put(slot, text, field.trim);
             }
             rest = behind;
         }

@@ -2,7 +2,7 @@
 //!
 //! They are the common formats with something behind them, as most are. Their lines can go their way as they lie there.
 
-use super::field::Slot;
+use super::field::{Slot, Trim};
 use super::{Escapes, Plan, TimeForm};
 use crate::format::LogFormat;
 
@@ -34,7 +34,7 @@ impl Plan {
         match fields.as_slice() {
             _ if !usual => None,
             [host, fields @ ..] if *host == (VHOST.0, VHOST.1.as_bytes()) => {
-                (self.fields[0].ported && begins(fields, COMBINED)).then_some(LogFormat::VhostCombined)
+                (self.fields[0].trim == Trim::Port && begins(fields, COMBINED)).then_some(LogFormat::VhostCombined)
             }
             fields if begins(fields, COMBINED) => Some(LogFormat::Combined),
             fields if fields.len() == COMMON.len() && begins(fields, COMMON) => Some(LogFormat::Common),

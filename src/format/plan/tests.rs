@@ -511,6 +511,45 @@ proptest! {
     }
 
     #[test]
+    fn what_iis_and_cloudfront_write_is_read(sent in any_sent()) {
+        let [target, referer, agent] = &sent.texts;
+        let (path, query) = target.split_at(target.iter().position(|b| *b == b'?').unwrap_or(target.len()));
+        let query = query.get(1..).unwrap_or_default();
+        let date_and_time = LogTime { utc: sent.utc, offset: 0 }.rfc3339()[..19].replace('T', "\t").into_bytes();
+        // IIS has no spaces in addresses, and a plus may be one or the other.
+        let iis = |text: &[u8]| text.iter().map(|b| if b.is_ascii_graphic() || *b >= 0x80 { *b } else { b'+' }).collect::<Vec<u8>>();
+        let cloudfront = |text: &[u8]| {
+            let coded = |b: &u8| if b.is_ascii_graphic() && !b"<>\"#%{}|\\^~[]`'".contains(b) { vec![*b] } else { format!("%{b:02X}").into_bytes() };
+            text.iter().flat_map(coded).collect::<Vec<u8>>()
+        };
+        let nothing = |text: Vec<u8>| if text.is_empty() { b"-".to_vec() } else { text };
+        let (status, bytes) = (sent.status.to_string().into_bytes(), sent.bytes.to_string().into_bytes());
+        let names = "date time c-ip cs-method cs-uri-stem cs-uri-query sc-status sc-bytes cs-host cs(User-Agent) cs(Referer)";
+        for (directive, separator, write) in [
+            (format!("#Fields: {names}"), b' ', &iis as &dyn Fn(&[u8]) -> Vec<u8>),
+            (format!("#Fields: {names} x-edge-location"), b'\t', &cloudfront),
+        ] {
+            let columns = [date_and_time.clone(), sent.client.clone().into(), b"GET".to_vec(), write(path), nothing(write(query)), status.clone(),
+                bytes.clone(), sent.host.clone().into(), nothing(write(agent)), nothing(write(referer)), b"LAX1".to_vec()];
+            let columns = &columns[..if separator == b' ' { 10 } else { 11 }];
+            let line: Vec<u8> = columns.join(&b'\t').iter().map(|b| if *b == b'\t' { separator } else { *b }).collect();
+            let plan = w3c::directive(directive.as_bytes()).unwrap();
+            let mut room = Room::default();
+            let fields = plan.read(&line, &mut room).unwrap();
+            let same = |text: &[u8]| if separator == b' ' { iis(text) } else { text.to_vec() };
+            let spaced = |text: &[u8]| if separator == b' ' { iis(text).iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect() } else { text.to_vec() };
+            let dash = |text: Vec<u8>| if text == b"-" { Vec::new() } else { text };
+            let (path, query) = (same(path), dash(same(query)));
+            prop_assert_eq!(fields.asked, Asked::Parts { method: b"GET", target: &path, query: &query, protocol: b"" });
+            prop_assert_eq!((fields.referer.to_vec(), fields.user_agent.to_vec()), (dash(spaced(referer)), dash(spaced(agent))));
+            prop_assert_eq!((fields.client, fields.host), (sent.client.as_bytes(), sent.host.as_bytes()));
+            prop_assert_eq!((fields.status, fields.bytes), (&status[..], &bytes[..]));
+            let When::Clf(time) = fields.time else { panic!("{:?}", fields.time) };
+            prop_assert_eq!(LogTime::parse_clf(time).map(|t| t.utc), Some(sent.utc));
+        }
+    }
+
+    #[test]
     fn any_bytes_fit_or_not(sent in any_sent(), junk in prop::collection::vec(any::<u8>(), 0..60), cut in 0_usize..300, behind: bool) {
         let mut room = Room::default();
         for format in NGINX {
