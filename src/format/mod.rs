@@ -9,6 +9,7 @@ pub mod canonical;
 mod clf;
 mod fields;
 mod foreign;
+mod iso;
 mod json;
 mod nginx;
 mod part;

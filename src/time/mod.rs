@@ -265,7 +265,7 @@ mod tests {
             prop_assume!(text.len() == CLF_TIME_LEN);
             let time = LogTime { utc, offset: offset as i16 };
             prop_assert_eq!(LogTime::parse_clf(text.as_bytes()), Some(time));
-            prop_assert_eq!(time.clf().as_ref().map(<[u8]>::as_ref), Some(text.as_bytes()));
+            prop_assert_eq!(time.clf().map(|t| t.to_vec()), Some(text.into_bytes()));
         }
 
         #[test]

@@ -6,7 +6,7 @@ use super::role::{Role, SLOTS, Slot};
 use super::walk::Walk;
 use crate::client::Client;
 use crate::format::room::Room;
-use crate::format::{Asked, Escapes, Fields, When};
+use crate::format::{Asked, Escapes, Fields, When, iso};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// The best value of each slot so far.
@@ -117,15 +117,20 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn time(&self, short: &mut Vec<u8>) -> When<'a> {
+    fn time(&self, room: &'a mut Vec<u8>) -> When<'a> {
         let text = self.get(Slot::Time);
         if text.is_empty() {
             return When::Read(LogTime::parse_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)));
         }
-        match clf(text) {
-            Some(time) => When::Clf(time),
-            None => When::Read(LogTime::parse_written(rewrite_short(text, short))),
+        if let Some(time) = clf(text) {
+            return When::Clf(time);
         }
+        if let Some(time) = iso::clf(text) {
+            room.clear();
+            room.extend_from_slice(&time);
+            return When::Clf(room);
+        }
+        When::Read(LogTime::parse_written(rewrite_short(text, room)))
     }
 
     /// What was asked for, and of which host.

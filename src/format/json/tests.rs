@@ -13,13 +13,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&sent).into_owned()
 }
 
+fn time(time: When<'_>) -> Option<LogTime> {
+    match time {
+        When::Clf(time) => LogTime::parse_clf(time),
+        When::Read(time) => time,
+    }
+}
+
 /// A line's fields in one line, `none` where it has none.
 fn read_by(json: &Json, line: impl AsRef<[u8]>, room: &mut Room) -> String {
     let Some(fields) = json.read(line.as_ref(), room) else { return "none".into() };
-    let time = match fields.time {
-        When::Clf(time) => LogTime::parse_clf(time),
-        When::Read(time) => time,
-    };
+    let time = time(fields.time);
     let asked = match fields.asked {
         Asked::Line(line) => text(line),
         Asked::Parts { method, target, query, protocol } => {
@@ -329,10 +333,10 @@ proptest! {
     ) {
         prop_assume!(agent != "-" && referer != "-");
         let quote = |text: &str| if ascii { escaped(text) } else { serde_json::to_string(text).unwrap() };
-        let time = LogTime { utc, offset: 60 };
+        let when = LogTime { utc, offset: 60 };
         let members = order.map(|name| match name {
             "ip" => r#""remote_addr":"192.0.2.7""#.to_owned(),
-            "t" => format!(r#""time":{}"#, quote(&time.rfc3339())),
+            "t" => format!(r#""time":{}"#, quote(&when.rfc3339())),
             "m" => r#""method": "GET""#.to_owned(),
             "uri" => format!(r#""request_uri":{}"#, quote(&target)),
             "s" => format!(r#""status":{status}"#),
@@ -350,12 +354,12 @@ proptest! {
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
             prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(|t| t.clone()));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
-            prop_assert_eq!(fields.time, When::Read(Some(time)));
+            prop_assert_eq!(time(fields.time), Some(when));
             let mut written = Vec::new();
             canonical::write(&fields, &mut written);
             let record = Frame::locate(&written, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))).unwrap();
             prop_assert_eq!((record.client, record.status, record.bytes), (&b"192.0.2.7"[..], Some(status), Some(bytes)));
-            prop_assert_eq!(record.time, Some(time));
+            prop_assert_eq!(record.time, Some(when));
             prop_assert_eq!(text(record.request), format!("GET {target}"));
             prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(|t| t.clone()));
         }

@@ -3,7 +3,7 @@
 //! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
 //! told apart in a line is refused.
 
-use super::{Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
+use super::{AskedForm, Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
 use crate::format::part::joined;
 use crate::format::{Escapes, Meaning};
 
@@ -36,14 +36,30 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
         return Err(FormatError::NoRequest);
     }
     let chosen = |slot: Slot| named.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
+    let first_address = chosen(Slot::Client).is_some_and(|field| field.meaning != Meaning::Client);
     let time = match chosen(Slot::Time).map(|field| &field.shape) {
+        None if slots.contains(&Some(Slot::Date)) => TimeForm::Apart,
         Some(Shape::Clf) => TimeForm::Clf,
         Some(Shape::Strftime(pattern)) => TimeForm::Strftime(pattern.clone()),
         _ => TimeForm::Written,
     };
-    let request_has_url = chosen(Slot::Request).is_some_and(|field| field.shape == Shape::RequestUrl);
-    let fields = fields(&start, &named, &slots, escapes);
-    Ok(Plan { start: start.into(), fields, escapes, coded: Coded::No, time, request_has_url, open: false })
+    let asked = match chosen(Slot::Request).map(|field| &field.shape) {
+        Some(Shape::RequestUrl) => AskedForm::LineWithUrl,
+        Some(_) => AskedForm::Line,
+        None if slots.contains(&Some(Slot::Url)) => AskedForm::Url,
+        None => AskedForm::Parts,
+    };
+    Ok(Plan {
+        fields: fields(&start, &named, &slots, escapes),
+        names: named.into_iter().map(|(field, _)| (field.name, field.meaning)).collect(),
+        start: start.into(),
+        escapes,
+        coded: Coded::No,
+        time,
+        asked,
+        first_address,
+        is_columns: false,
+    })
 }
 
 /// The slot of each field: of those that mean the same, the one with the lowest rank has it.
@@ -63,23 +79,20 @@ fn slots<'a>(named: impl Iterator<Item = &'a Named> + Clone) -> Vec<Option<Slot>
 }
 
 fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], escapes: Escapes) -> Box<[Field]> {
-    let mut before = start;
+    let mut quotes = quotes_in(start);
     let mut fields = Vec::with_capacity(named.len());
     for (at, ((field, behind), slot)) in named.iter().zip(slots).enumerate() {
         let next = named.get(at + 1).map(|(field, _)| field);
-        let quoted = escapes == Escapes::Written && before.ends_with(b"\"") && behind.starts_with(b"\"");
-        fields.push(Field {
-            name: field.name.clone(),
-            meaning: field.meaning.clone(),
-            slot: *slot,
-            ported: field.shape == Shape::Ported,
-            stop: stop(field, behind, quoted, next.is_none()),
-            behind: behind.as_slice().into(),
-            number_follows: next.is_some_and(begins_like_number),
-        });
-        before = behind;
+        let quoted = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
+        let field_stop = stop(field, behind, quoted, next.is_none());
+        fields.push(Field::new(*slot, field_stop, behind).with(field.shape == Shape::Ported, next.is_some_and(begins_like_number)));
+        quotes += quotes_in(behind);
     }
     fields.into()
+}
+
+fn quotes_in(text: &[u8]) -> usize {
+    text.iter().filter(|b| **b == b'"').count()
 }
 
 /// Whether the field begins with a digit or is a dash.
@@ -94,11 +107,11 @@ fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
     );
     match &field.shape {
         shape if last => Stop::End { quoted, number: *shape == Shape::Number },
-        Shape::Clf => Stop::Width(CLF_TIME_LEN),
-        Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count()),
+        Shape::Clf => Stop::Width(CLF_TIME_LEN as u16),
+        Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count() as u16),
         _ if quoted => Stop::Quote,
         Shape::List if behind.starts_with(b" ") => Stop::List,
-        _ if field.meaning == Meaning::Request && behind.starts_with(b" ") => Stop::Protocol,
+        _ if matches!(field.meaning, Meaning::Request | Meaning::Protocol) && behind.starts_with(b" ") => Stop::Protocol,
         _ if long => Stop::Far,
         _ => Stop::Near,
     }
@@ -108,22 +121,18 @@ fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
 pub(super) fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) -> Plan {
     let named: Vec<Named> = names.iter().map(|(name, meaning)| Named::new(*name, meaning.clone())).collect();
     let slots = slots(named.iter());
-    let column = |at: usize| Field {
-        name: named[at].name.clone(),
-        meaning: named[at].meaning.clone(),
-        slot: slots[at],
-        ported: false,
-        stop: Stop::Column { quoted: quoted == Quotes::Around, last: at + 1 == named.len() },
-        behind: Box::new([separator]),
-        number_follows: false,
-    };
+    let quoted = quoted == Quotes::Around;
+    let column = |(at, slot): (usize, &Option<Slot>)| Field::new(*slot, Stop::Column { quoted, last: at + 1 == slots.len() }, &[separator]);
+    let has = |slot| slots.contains(&Some(slot));
     Plan {
         start: Box::new([]),
-        fields: (0..named.len()).map(column).collect(),
-        escapes: if quoted == Quotes::Around { Escapes::Written } else { Escapes::None },
+        fields: slots.iter().enumerate().map(column).collect(),
+        names: names.iter().map(|(name, meaning)| ((*name).to_owned(), meaning.clone())).collect(),
+        escapes: if quoted { Escapes::Written } else { Escapes::None },
         coded: Coded::No,
-        time: TimeForm::Written,
-        request_has_url: false,
-        open: true,
+        time: if !has(Slot::Time) && has(Slot::Date) { TimeForm::Apart } else { TimeForm::Written },
+        asked: if has(Slot::Request) { AskedForm::Line } else { AskedForm::Parts },
+        first_address: !names.iter().any(|(_, meaning)| *meaning == Meaning::Client),
+        is_columns: true,
     }
 }

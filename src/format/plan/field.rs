@@ -56,20 +56,23 @@ impl Slot {
     }
 }
 
-/// A field and the text behind it.
+/// A field and the text behind it: what every line is asked, close together.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
-    /// As written in the format.
-    pub(super) name: String,
-    pub(super) meaning: Meaning,
-    pub(super) slot: Option<Slot>,
+    /// The first eight bytes of the text behind.
+    word: u64,
+    /// Which bits of `word` count.
+    mask: u64,
+    /// The text behind the field; empty for the last one, perhaps.
+    behind: Box<[u8]>,
+    /// The first byte of it.
+    key: u8,
+    /// Whether what follows it begins like a number.
+    number_follows: bool,
     /// Whether a port stands behind the address.
     pub(super) ported: bool,
-    pub(super) stop: Stop,
-    /// The text behind the field; empty for the last one, perhaps.
-    pub(super) behind: Box<[u8]>,
-    /// Whether what follows `behind` begins like a number.
-    pub(super) number_follows: bool,
+    pub(super) slot: Option<Slot>,
+    stop: Stop,
 }
 
 /// How the end of a field is found.
@@ -80,9 +83,9 @@ pub(super) enum Stop {
     /// The first place that fits; it may be far away.
     Far,
     /// The first place that fits, behind so many others: the field has the same text in it.
-    Behind(usize),
+    Behind(u16),
     /// After so many bytes, usually.
-    Width(usize),
+    Width(u16),
     /// The first place that fits and is no gap between two values.
     List,
     /// The first quote that fits and is not escaped.
@@ -106,19 +109,42 @@ pub(super) enum Stop {
 }
 
 impl Field {
+    /// A field that ends as `stop` says, before `behind`.
+    pub(super) fn new(slot: Option<Slot>, stop: Stop, behind: &[u8]) -> Self {
+        let (mut word, mut mask) = ([0; 8], [0; 8]);
+        for (at, byte) in behind.iter().take(8).enumerate() {
+            (word[at], mask[at]) = (*byte, u8::MAX);
+        }
+        Self {
+            word: u64::from_le_bytes(word),
+            mask: u64::from_le_bytes(mask),
+            behind: behind.into(),
+            key: behind.first().copied().unwrap_or_default(),
+            number_follows: false,
+            ported: false,
+            slot,
+            stop,
+        }
+    }
+
+    /// The same, with a port behind the address, perhaps, and before a number, perhaps.
+    pub(super) fn with(self, ported: bool, number_follows: bool) -> Self {
+        Self { ported, number_follows, ..self }
+    }
+
     /// Takes the field off `rest`: its text, and what follows the text behind it.
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
             Stop::Near => self.first(rest, near)?,
-            Stop::Far => self.first(rest, memchr)?,
-            Stop::Width(width) if rest.get(width..).is_some_and(|behind| behind.starts_with(&self.behind)) => width,
-            Stop::Width(_) => self.first(rest, memchr)?,
             Stop::Quote => self.quote(rest)?,
-            Stop::Behind(others) => self.places(rest).nth(others)?,
+            Stop::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
+            Stop::End { quoted, number } => self.end(rest, quoted, number)?,
+            Stop::Column { quoted: false, last: false } => near(self.key, rest)?,
+            Stop::Far | Stop::Width(_) => self.first(rest, memchr)?,
+            Stop::Behind(others) => self.places(rest).nth(usize::from(others))?,
             Stop::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
             Stop::Protocol => self.request(rest)?,
-            Stop::End { quoted, number } => self.end(rest, quoted, number)?,
             Stop::Column { quoted, last } => return self.column(rest, quoted, last),
         };
         Some((rest.get(..length)?, rest.get(length + self.behind.len()..)?))
@@ -127,18 +153,20 @@ impl Field {
     /// Whether the field may end at `at`.
     #[inline]
     fn fits(&self, rest: &[u8], at: usize) -> bool {
-        rest.get(at..)
-            .and_then(|text| text.strip_prefix(&*self.behind))
-            .is_some_and(|follows| !self.number_follows || matches!(follows, [b'0'..=b'9' | b'-', ..]))
+        let Some(text) = rest.get(at..) else { return false };
+        let fits = match text.first_chunk() {
+            Some(start) if self.behind.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,
+            _ => text.starts_with(&self.behind),
+        };
+        fits && (!self.number_follows || matches!(text.get(self.behind.len()), Some(b'0'..=b'9' | b'-')))
     }
 
     /// The first place that fits.
     #[inline]
     fn first(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
-        let key = *self.behind.first()?;
         let mut from = 0;
         loop {
-            let at = from + find(key, rest.get(from..)?)?;
+            let at = from + find(self.key, rest.get(from..)?)?;
             if self.fits(rest, at) {
                 return Some(at);
             }
@@ -148,8 +176,7 @@ impl Field {
 
     /// Every place that fits.
     fn places(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
-        let key = self.behind.first().copied().unwrap_or_default();
-        memchr::memchr_iter(key, rest).filter(|at| self.fits(rest, *at))
+        memchr::memchr_iter(self.key, rest).filter(|at| self.fits(rest, *at))
     }
 
     #[inline]
@@ -185,7 +212,7 @@ impl Field {
     }
 
     fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
-        let separator = *self.behind.first()?;
+        let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
         let (text, end) = match rest {
             [b'"', inside @ ..] if quoted => {
