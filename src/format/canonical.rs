@@ -8,8 +8,6 @@
 //! end, a space in an address. What is missing is written in a form that has the same length as what is usual, because
 //! the fast way through a line counts bytes: a time of dashes, `---` for a status. Nothing is decoded.
 
-use memchr::{memchr2, memchr3};
-
 use super::{Asked, Escapes, Fields, When};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
@@ -21,6 +19,17 @@ const NO_STATUS: &[u8; 3] = b"---";
 
 /// The longest name of a host (RFC 1035).
 const MAX_HOST: usize = 253;
+
+/// Bytes that stand in the name of a host, or at least harm nobody there.
+const HOST_BYTES: [bool; 256] = {
+    let mut bytes = [true; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte] = byte > 0x20 && !matches!(byte as u8, b'"' | b'\\' | b'[' | b']' | b':' | 0x7f);
+        byte += 1;
+    }
+    bytes
+};
 
 /// More digits than any number of bytes has.
 const MAX_DIGITS: usize = 20;
@@ -38,37 +47,91 @@ pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
         write_rare_client(fields.client, line);
         write_time(fields.time, line);
     }
-    write_asked(fields.asked, fields.escapes, line);
+    let start = line.len();
+    let mut ends_badly = false;
+    write_texts(fields, line, |text, line| {
+        line.extend_from_slice(text);
+        ends_badly |= line.ends_with(b"\\");
+    });
+    // The copy is looked at: a file may change between two looks.
+    if ends_badly || !is_clean(&line[start..], fields.escapes) {
+        line.truncate(start);
+        write_texts(fields, line, |text, line| write_escaped(text, fields.escapes, line));
+    }
+}
+
+/// All that follows the time; `write` writes a text between its quotes.
+#[inline]
+fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
+    match fields.asked {
+        Asked::Line(request) => write(request, line),
+        Asked::Parts { method, target, query, protocol } => {
+            if !method.is_empty() {
+                write(method, line);
+                line.push(b' ');
+            }
+            write(target, line);
+            if !query.is_empty() {
+                line.push(b'?');
+                write(query, line);
+            }
+            // A request without a method is no request line: a protocol behind it would be read as part of the target.
+            if !method.is_empty() && !protocol.is_empty() {
+                line.push(b' ');
+                write(protocol, line);
+            }
+        }
+    }
     line.extend_from_slice(b"\" ");
     write_status(fields.status, line);
     line.push(b' ');
     write_bytes(fields.bytes, line);
     line.extend_from_slice(b" \"");
-    write_header(fields.referer, fields.escapes, line);
+    write(dash_for_nothing(fields.referer), line);
     line.extend_from_slice(b"\" \"");
-    write_header(fields.user_agent, fields.escapes, line);
+    write(dash_for_nothing(fields.user_agent), line);
     line.push(b'"');
+}
+
+fn dash_for_nothing(header: &[u8]) -> &[u8] {
+    if header.is_empty() { b"-" } else { header }
+}
+
+/// Whether no byte of a text ends it: the only quotes are those of the line itself. Written so that many bytes are looked at at
+/// once.
+#[inline]
+fn is_clean(texts: &[u8], escapes: Escapes) -> bool {
+    const QUOTES: usize = 5;
+    let meant = if escapes == Escapes::None { b'\\' } else { b'\n' };
+    let (mut quotes, mut others) = (0, 0);
+    for chunk in texts.chunks(usize::from(u8::MAX)) {
+        let (q, o) = chunk.iter().fold((0_u8, 0_u8), |(quotes, others), &b| {
+            (quotes + u8::from(b == b'"'), others | u8::from(b == b'\n') | u8::from(b == meant))
+        });
+        quotes += usize::from(q);
+        others |= o;
+    }
+    quotes == QUOTES && others == 0
 }
 
 /// The host of a field that may name a port too; `None` where it is none: empty, too long, or with a byte in it that no
 /// host has. An IPv6 address has brackets.
 #[must_use]
 pub fn host(field: &[u8]) -> Option<&[u8]> {
-    let is_port = |port: &[u8]| port.iter().all(u8::is_ascii_digit);
+    let end = match field {
+        [b'[', inside @ ..] => inside.iter().position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b':' | b'.' | b'%')),
+        _ => Some(field.iter().position(|b| !HOST_BYTES[usize::from(*b)]).unwrap_or(field.len())),
+    };
     let (host, port) = match field {
-        [b'[', ..] => field.split_at(memchr::memchr(b']', field)? + 1),
-        _ => field.split_at(memchr::memchr(b':', field).unwrap_or(field.len())),
+        [b'[', ..] => field.split_at_checked(end? + 2).filter(|(host, _)| host.ends_with(b"]"))?,
+        _ => field.split_at_checked(end?)?,
     };
     let port_is_fine = match port {
         [] => true,
-        [b':', digits @ ..] => is_port(digits),
+        [b':', digits @ ..] => digits.iter().all(u8::is_ascii_digit),
         _ => false,
     };
-    let name_is_fine = match host {
-        [b'[', inside @ .., b']'] => inside.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b':' | b'.' | b'%')),
-        _ => host.iter().all(|b| matches!(b, 0x21..=0x7e | 0x80..) && !matches!(b, b'"' | b'\\' | b'[' | b']')),
-    };
-    (port_is_fine && name_is_fine && !host.is_empty() && host.len() <= MAX_HOST && host != b"-").then_some(host)
+    (port_is_fine && !host.is_empty() && host.len() <= MAX_HOST && host != b"-").then_some(host)
 }
 
 /// Nothing where there is no host. The copy is looked at, here and below: a file may change between two looks.
@@ -87,20 +150,25 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// Whether what stands in the line from `start` to `end` has no byte that no address has. All usual ones are shorter than
-/// what is looked at, and something longer stands behind.
+/// Whether what stands in the line from `start` to `end` has no byte that no address has, sixteen bytes at a time: something longer
+/// stands behind.
 #[inline]
 fn is_address(line: &[u8], start: usize, end: usize) -> bool {
+    let harmless = |at| line.get(at..).and_then(<[u8]>::first_chunk).is_some_and(|text| is_harmless(*text, end - at));
+    start < end && (start..end).step_by(16).all(harmless)
+}
+
+/// Whether none of the first bytes is a space, a control or a quote.
+#[inline]
+fn is_harmless(text: [u8; 16], length: usize) -> bool {
     const ONES: u128 = u128::MAX / 255;
     const HIGH: u128 = ONES << 7;
-    let length = end - start;
-    let Some(text) = line.get(start..).and_then(<[u8]>::first_chunk::<16>).filter(|_| 0 < length && length < 16) else { return false };
     // What stands behind counts as a harmless byte.
-    let inside = (1_u128 << (8 * length)) - 1;
-    let text = u128::from_le_bytes(*text) & inside | (ONES * u128::from(b'0')) & !inside;
+    let inside = 1_u128.checked_shl(8 * length as u32).unwrap_or(0).wrapping_sub(1);
+    let text = u128::from_le_bytes(text) & inside | (ONES * u128::from(b'0')) & !inside;
     let has_zero = |bytes: u128| bytes.wrapping_sub(ONES) & !bytes & HIGH;
-    let is_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
-    is_low | has_zero(text ^ ONES * u128::from(b'"')) | has_zero(text ^ ONES * 0x7f) == 0
+    let has_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
+    has_low | has_zero(text ^ (ONES * u128::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
 }
 
 /// The address up to the first byte that none has.
@@ -131,28 +199,6 @@ fn write_time(time: When<'_>, line: &mut Vec<u8>) {
         *copy = *NO_TIME;
     }
     line.extend_from_slice(b"] \"");
-}
-
-#[inline]
-fn write_asked(asked: Asked<'_>, escapes: Escapes, line: &mut Vec<u8>) {
-    let (method, target, query, protocol) = match asked {
-        Asked::Line(request) => return write_text(request, escapes, line),
-        Asked::Parts { method, target, query, protocol } => (method, target, query, protocol),
-    };
-    if !method.is_empty() {
-        write_text(method, escapes, line);
-        line.push(b' ');
-    }
-    write_text(target, escapes, line);
-    if !query.is_empty() {
-        line.push(b'?');
-        write_text(query, escapes, line);
-    }
-    // A request without a method is no request line: a protocol behind it would be read as part of the target.
-    if !method.is_empty() && !protocol.is_empty() {
-        line.push(b' ');
-        write_text(protocol, escapes, line);
-    }
 }
 
 /// A status has three digits, or it is none.
@@ -191,33 +237,10 @@ fn is_number(text: &[u8]) -> bool {
     }
 }
 
-#[inline]
-fn write_header(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
-    if text.is_empty() {
-        line.push(b'-');
-    } else {
-        write_text(text, escapes, line);
-    }
-}
-
-/// Writes a text so that it can stand between quotes.
-#[inline]
-fn write_text(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
+/// Writes a text so that it can stand between quotes. What is read is a copy, as above.
+fn write_escaped(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(text);
-    let copy = &line[start..];
-    let stays = match escapes {
-        Escapes::Written => memchr2(b'"', b'\n', copy).is_none() && copy.last() != Some(&b'\\'),
-        Escapes::None => memchr3(b'"', b'\n', b'\\', copy).is_none(),
-    };
-    if !stays {
-        escape(start, escapes, line);
-    }
-}
-
-/// Writes anew what stands behind `start`.
-#[cold]
-fn escape(start: usize, escapes: Escapes, line: &mut Vec<u8>) {
     let end = line.len();
     let mut at = start;
     while at < end {

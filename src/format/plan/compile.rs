@@ -15,10 +15,9 @@ const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real
 
 /// Compiles parts.
 pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<Plan, FormatError> {
-    let mut parts = joined(parts).into_iter().peekable();
     let mut start = Vec::new();
     let mut named: Vec<(Named, Vec<u8>)> = Vec::new();
-    while let Some(part) = parts.next() {
+    for part in joined(parts) {
         match (part, named.last_mut()) {
             (Part::Text(text), None) => start = text,
             (Part::Text(text), Some((_, behind))) => *behind = text,
@@ -31,7 +30,7 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
     if named.is_empty() {
         return Err(FormatError::NoField(String::new()));
     }
-    let slots = slots(named.iter().map(|(field, _)| field));
+    let slots = slots(&named.iter().map(|(field, _)| field).collect::<Vec<_>>());
     if !slots.iter().flatten().any(|slot| matches!(slot, Slot::Request | Slot::Target | Slot::Path | Slot::Url)) {
         return Err(FormatError::NoRequest);
     }
@@ -63,14 +62,17 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
 }
 
 /// The slot of each field: of those that mean the same, the one with the lowest rank has it.
-fn slots<'a>(named: impl Iterator<Item = &'a Named> + Clone) -> Vec<Option<Slot>> {
+fn slots(fields: &[&Named]) -> Vec<Option<Slot>> {
     let own = |field: &Named| if field.shape == Shape::Url { Some(Slot::Url) } else { Slot::of(&field.meaning) };
-    let best =
-        |slot: Slot| named.clone().enumerate().filter(|(_, f)| own(f) == Some(slot)).min_by_key(|(at, f)| (f.rank, *at)).map(|(at, _)| at);
-    let mut slots: Vec<_> = named.clone().enumerate().map(|(at, field)| own(field).filter(|slot| best(*slot) == Some(at))).collect();
+    let rank = |slot: Slot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
+    let mut slots: Vec<Option<Slot>> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let slot = own(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
+        slots.push(slot);
+    }
     if !slots.contains(&Some(Slot::Client)) {
         // Where an administrator put a header in the client's place, it is the client, as in a log that `clf` reads.
-        let called = |name: &&str| named.clone().position(|f| matches!(&f.meaning, Meaning::Header(header) if header == *name));
+        let called = |name: &&str| fields.iter().position(|f| matches!(&f.meaning, Meaning::Header(header) if header == *name));
         if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
             slots[at] = Some(Slot::Client);
         }
@@ -83,33 +85,32 @@ fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], esca
     let mut fields = Vec::with_capacity(named.len());
     for (at, ((field, behind), slot)) in named.iter().zip(slots).enumerate() {
         let next = named.get(at + 1).map(|(field, _)| field);
-        let quoted = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
-        let field_stop = stop(field, behind, quoted, next.is_none());
-        fields.push(Field::new(*slot, field_stop, behind).with(field.shape == Shape::Ported, next.is_some_and(begins_like_number)));
+        let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
+        let stop = stop(field, behind, in_quotes, next.is_none());
+        fields.push(Field::new(*slot, stop, behind).with(field.shape == Shape::Ported, next.is_some_and(begins_like_number)));
         quotes += quotes_in(behind);
     }
     fields.into()
 }
 
 fn quotes_in(text: &[u8]) -> usize {
-    text.iter().filter(|b| **b == b'"').count()
+    memchr::memchr_iter(b'"', text).count()
 }
 
 /// Whether the field begins with a digit or is a dash.
 fn begins_like_number(field: &Named) -> bool {
-    matches!(field.meaning, Meaning::Status | Meaning::Bytes) || field.shape == Shape::Clf
+    matches!(field.shape, Shape::Number | Shape::Clf)
 }
 
 fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
-    let long = matches!(
-        field.meaning,
-        Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::Referer | Meaning::UserAgent
-    );
+    let long = matches!(field.meaning, Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::UserAgent);
     match &field.shape {
         shape if last => Stop::End { quoted, number: *shape == Shape::Number },
         Shape::Clf => Stop::Width(CLF_TIME_LEN as u16),
+        Shape::WrittenWide(width) => Stop::Width(*width),
         Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count() as u16),
-        _ if quoted => Stop::Quote,
+        _ if quoted && long => Stop::FarQuote,
+        _ if quoted => Stop::NearQuote,
         Shape::List if behind.starts_with(b" ") => Stop::List,
         _ if matches!(field.meaning, Meaning::Request | Meaning::Protocol) && behind.starts_with(b" ") => Stop::Protocol,
         _ if long => Stop::Far,
@@ -119,8 +120,8 @@ fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
 
 /// The plan of a list of columns.
 pub(super) fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) -> Plan {
-    let named: Vec<Named> = names.iter().map(|(name, meaning)| Named::new(*name, meaning.clone())).collect();
-    let slots = slots(named.iter());
+    let columns: Vec<Named> = names.iter().map(|(name, meaning)| Named::new(*name, meaning.clone())).collect();
+    let slots = slots(&columns.iter().collect::<Vec<_>>());
     let quoted = quoted == Quotes::Around;
     let column = |(at, slot): (usize, &Option<Slot>)| Field::new(*slot, Stop::Column { quoted, last: at + 1 == slots.len() }, &[separator]);
     let has = |slot| slots.contains(&Some(slot));

@@ -88,8 +88,10 @@ pub(super) enum Stop {
     Width(u16),
     /// The first place that fits and is no gap between two values.
     List,
-    /// The first quote that fits and is not escaped.
-    Quote,
+    /// The first quote that fits and is not escaped; it is near.
+    NearQuote,
+    /// The first quote that fits and is not escaped; it may be far away.
+    FarQuote,
     /// The first space behind a protocol: a request without quotes.
     Protocol,
     /// The end of the line.
@@ -129,7 +131,12 @@ impl Field {
 
     /// The same, with a port behind the address, perhaps, and before a number, perhaps.
     pub(super) fn with(self, ported: bool, number_follows: bool) -> Self {
-        Self { ported, number_follows, ..self }
+        Self { number_follows, ported, ..self }
+    }
+
+    /// The text behind the field.
+    pub(super) fn behind(&self) -> &[u8] {
+        &self.behind
     }
 
     /// Takes the field off `rest`: its text, and what follows the text behind it.
@@ -137,7 +144,8 @@ impl Field {
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
             Stop::Near => self.first(rest, near)?,
-            Stop::Quote => self.quote(rest)?,
+            Stop::NearQuote => self.quote(rest, near)?,
+            Stop::FarQuote => self.quote(rest, memchr)?,
             Stop::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
             Stop::End { quoted, number } => self.end(rest, quoted, number)?,
             Stop::Column { quoted: false, last: false } => near(self.key, rest)?,
@@ -156,7 +164,7 @@ impl Field {
         let Some(text) = rest.get(at..) else { return false };
         let fits = match text.first_chunk() {
             Some(start) if self.behind.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,
-            _ => text.starts_with(&self.behind),
+            _ => begins(text, &self.behind),
         };
         fits && (!self.number_follows || matches!(text.get(self.behind.len()), Some(b'0'..=b'9' | b'-')))
     }
@@ -180,8 +188,8 @@ impl Field {
     }
 
     #[inline]
-    fn quote(&self, rest: &[u8]) -> Option<usize> {
-        let first = memchr(b'"', rest)?;
+    fn quote(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
+        let first = find(b'"', rest)?;
         let is_bare = first == 0 || rest[first - 1] != b'\\';
         if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
     }
@@ -203,7 +211,10 @@ impl Field {
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
-        let text = rest.strip_suffix(&*self.behind)?;
+        let (text, behind) = rest.split_at_checked(rest.len().checked_sub(self.behind.len())?)?;
+        if !begins(behind, &self.behind) {
+            return None;
+        }
         let is_number = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
         if quoted && has_bare_quote(text) || number && !is_number(text) {
             return None;
@@ -214,12 +225,13 @@ impl Field {
     fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
         let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
-        let (text, end) = match rest {
-            [b'"', inside @ ..] if quoted => {
-                let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
-                (inside.get(..close)?, close + 2)
-            }
-            _ => {
+        let between_quotes = rest.strip_prefix(b"\"").filter(|_| quoted).and_then(|inside| {
+            let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
+            Some((inside.get(..close)?, close + 2))
+        });
+        let (text, end) = match between_quotes {
+            Some(found) => found,
+            None => {
                 let end = near(separator, rest).unwrap_or(rest.len());
                 (rest.get(..end)?, end)
             }
@@ -231,6 +243,20 @@ impl Field {
     }
 }
 
+/// Whether `text` begins like `start`, eight bytes at a time: both are short, and a call would take longer.
+#[inline]
+pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
+    let Some(text) = text.get(..start.len()) else { return false };
+    match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
+        // The last eight bytes may be looked at twice.
+        (Some(end), Some(expected)) => {
+            let mut chunks = text.as_chunks::<8>().0.iter().zip(start.as_chunks::<8>().0);
+            end == expected && chunks.all(|(a, b)| a == b)
+        }
+        _ => text.iter().zip(start).all(|(a, b)| a == b),
+    }
+}
+
 /// Whether the byte at `at` has an odd number of backslashes before it.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
@@ -238,13 +264,13 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
 
 /// Whether a quote that nobody escaped stands in `text`.
 fn has_bare_quote(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
+    memchr(b'"', text).is_some() && memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
 }
 
 /// Whether the space at `at` stands between two values of a list, and not behind it.
 fn is_gap(text: &[u8], at: usize) -> bool {
     let before = text.get(at.wrapping_sub(1)).copied();
-    text.get(at) == Some(&b' ') && (before == Some(b',') || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
+    text.get(at) == Some(&b' ') && (matches!(before, Some(b',' | b';')) || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
 }
 
 /// The first `key` in `text`, where it is among the first bytes, sooner than a search.

@@ -50,19 +50,19 @@ pub(super) enum TimeForm {
 
 /// The texts of a line, each in its slot.
 #[derive(Debug, Default)]
-pub(super) struct Filled<'a>([&'a [u8]; Slot::COUNT]);
+pub(super) struct Filled<'a>([Option<&'a [u8]>; Slot::COUNT]);
 
 impl<'a> Filled<'a> {
     /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
     #[inline]
     pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], ported: bool) {
         let text = if ported { without_port(text) } else { text };
-        self.0[slot as usize] = if text == b"-" && slot != Slot::Request { b"" } else { text };
+        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == Slot::Request);
     }
 
     #[inline]
     fn get(&self, slot: Slot) -> &'a [u8] {
-        self.0[slot as usize]
+        self.0[slot as usize].unwrap_or_default()
     }
 
     /// The fields of the line.
@@ -124,14 +124,12 @@ impl<'a> Filled<'a> {
     #[inline]
     fn time(&self, form: &TimeForm, room: &'a mut Vec<u8>) -> When<'a> {
         let time = self.get(Slot::Time);
-        let clf = match form {
+        let rewritten = match form {
             TimeForm::Clf => return When::Clf(time),
-            TimeForm::Apart => iso::clf_of_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)),
-            TimeForm::Written | TimeForm::Strftime(_) => iso::clf(time),
+            TimeForm::Apart => iso::date_and_time_to_clf(self.get(Slot::Date), self.get(Slot::TimeOfDay), room),
+            TimeForm::Written | TimeForm::Strftime(_) => iso::to_clf(time, room),
         };
-        if let Some(clf) = clf {
-            room.clear();
-            room.extend_from_slice(&clf);
+        if rewritten {
             return When::Clf(room);
         }
         When::Read(match form {
@@ -160,13 +158,18 @@ impl Coded {
 
     #[inline]
     fn decode_header<'a>(self, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
-        if self != Self::Plus || memchr::memchr(b'+', text).is_none() {
-            return self.decode(text, room);
-        }
-        room.clear();
-        room.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
-        room
+        if self == Self::Plus { spaced(text, room) } else { self.decode(text, room) }
     }
+}
+
+/// A space for each `+`.
+fn spaced<'a>(text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr::memchr(b'+', text).is_none() {
+        return text;
+    }
+    room.clear();
+    room.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
+    room
 }
 
 /// Undoes `%HH` or `#HH` once.

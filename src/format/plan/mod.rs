@@ -9,12 +9,13 @@ mod error;
 mod field;
 mod filled;
 mod pasted;
+mod plain;
 
 pub use error::FormatError;
 
 pub(super) use compile::compile;
 
-use self::field::{Field, Slot};
+use self::field::{Field, Slot, begins};
 pub(super) use self::filled::Coded;
 
 use self::filled::{AskedForm, Filled, TimeForm};
@@ -165,7 +166,8 @@ impl Plan {
 
     #[inline]
     fn behind_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        if self.is_columns && line.first() == Some(&b'#') { None } else { line.strip_prefix(&*self.start) }
+        let is_remark = self.is_columns && line.first() == Some(&b'#');
+        if is_remark || !begins(line, &self.start) { None } else { line.get(self.start.len()..) }
     }
 
     /// The same plan, of lines whose texts are coded once more.

@@ -1,7 +1,7 @@
 //! The formats of products, read as their documentation has them; and what was written is read, whatever it was.
 
 use super::*;
-use crate::format::{Asked, When, canonical, w3c};
+use crate::format::{Asked, Frame, When, canonical, w3c};
 use crate::normalize::unescape;
 use crate::time::LogTime;
 use proptest::prelude::*;
@@ -71,6 +71,12 @@ fn formats_in_the_way_of_nginx() {
             r#"${remote_addr} [${time_local}] $request_method $host$uri$is_args$args $server_protocol "$http_user_agent" $status"#,
             r#"192.0.2.7 [02/Nov/2026:08:01:00 +0000] GET example.org/a?b HTTP/1.1 "-" 304"#,
             r#"example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?b HTTP/1.1" 304 - "-" "-""#,
+        ),
+        // ingress-nginx as its page shows it, without quotes.
+        (
+            "$remote_addr - $remote_user [$time_local] $request $status $body_bytes_sent $http_referer $http_user_agent $request_length $request_time $http_cookie $status",
+            r"2001:db8:1234:5678:9abc:def0:1234:5678 - - [02/Nov/2026:08:01:00 +0000] GET / HTTP/1.1 200 5 - Mozilla/5.0 (X11; Linux) 36 0.001 a=1; b=2 200",
+            r#"2001:db8:1234:5678:9abc:def0:1234:5678 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 5 "-" "Mozilla/5.0 (X11; Linux)""#,
         ),
         // Traefik, "Access Logs", Common Log Format.
         (
@@ -171,6 +177,11 @@ fn logs_that_name_their_columns() {
     assert_eq!(
         canonical(&plan, r#"192.0.2.7,"GET /,\"x HTTP/1.1","a",more"#).as_deref(),
         Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\"x HTTP/1.1" --- - "-" "a""#)
+    );
+    // A quote that nothing closes stands for itself.
+    assert_eq!(
+        canonical(&plan, r#"192.0.2.7,"GET / HTTP/1.1,a"#).as_deref(),
+        Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "\x22GET / HTTP/1.1" --- - "-" "a""#)
     );
     assert_eq!(plan.split(b"192.0.2.7,x"), None);
     assert_eq!(plan.meanings().map(|(name, _)| name).collect::<Vec<_>>(), ["ip", "what", "agent"]);
@@ -477,6 +488,26 @@ proptest! {
             };
             assert_same(&plan, &apache_line(format, &sent), &sent, has)?;
         }
+    }
+
+    #[test]
+    fn a_plain_line_says_the_same_without_its_plan(sent in any_sent()) {
+        let plain = NGINX.iter().map(|f| (Plan::nginx(f, NginxEscape::Default).unwrap(), nginx_line(f, NginxEscape::Default, &sent)));
+        let plain = plain.chain(APACHE.iter().map(|f| (Plan::apache(f).unwrap(), apache_line(f, &sent))));
+        let mut formats = 0;
+        for (plan, line) in plain.filter(|(plan, _)| plan.plain().is_some()) {
+            let mut room = Room::default();
+            let mut written = Vec::new();
+            canonical::write(&plan.read(&line, &mut room).unwrap(), &mut written);
+            let [as_it_is, written] = [&line, &written].map(|line| {
+                let frame = Frame::locate(line, None).unwrap();
+                frame.record(LogTime::parse_clf(frame.time))
+            });
+            prop_assert_eq!(as_it_is, written, "{}", String::from_utf8_lossy(&line));
+            prop_assert_eq!(Frame::locate(&line, plan.plain()).is_some(), true);
+            formats += 1;
+        }
+        prop_assert_eq!(formats, 4);
     }
 
     #[test]
