@@ -10,6 +10,7 @@ mod clf;
 mod fields;
 mod foreign;
 mod iso;
+mod json;
 mod nginx;
 mod part;
 mod plan;
@@ -22,6 +23,7 @@ use std::str::FromStr;
 pub use clf::Frame;
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
+pub use json::Json;
 pub use plan::{FormatError, NginxEscape, Plan, Quotes};
 pub use room::Room;
 

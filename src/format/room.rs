@@ -3,6 +3,8 @@
 //! One for each thread, kept between lines, so that reading a line allocates nothing once the buffers have grown. It
 //! knows nothing of what is put into it.
 
+use super::json::{Keys, Layouts};
+
 /// Buffers of a reader, one for each field that may have to be put together. What is in them holds for one line.
 #[derive(Debug, Default, Clone)]
 pub struct Room {
@@ -32,4 +34,8 @@ pub struct Room {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
+    /// The names of the JSON line before.
+    pub(super) keys: Keys,
+    /// The layouts of JSON lines before.
+    pub(super) layouts: Layouts,
 }
