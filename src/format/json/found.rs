@@ -125,9 +125,7 @@ impl<'a> Found<'a> {
         if let Some(time) = clf(text) {
             return When::Clf(time);
         }
-        if let Some(time) = iso::clf(text) {
-            room.clear();
-            room.extend_from_slice(&time);
+        if iso::to_clf(text, room) {
             return When::Clf(room);
         }
         When::Read(LogTime::parse_written(rewrite_short(text, room)))
