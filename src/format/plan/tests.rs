@@ -87,7 +87,7 @@ fn formats_in_the_way_of_nginx() {
         // HAProxy configuration manual, 8.2.3 "HTTP log format", 8.6 "Non-printing characters".
         (
             r#"escape=hash '$remote_addr:$client_port [$time] $frontend $backend/$server $timers $status $body_bytes_sent $request_cookie $response_cookie $termination_state $connections $queues "$request"'"#,
-            r##"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /a#22b HTTP/1.1""##,
+            r#"10.0.1.2:33317 [06/Feb/2009:12:14:14.655] http-in static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {1wt.eu} {} "GET /a#22b HTTP/1.1""#,
             r#"10.0.1.2 - - [06/Feb/2009:12:14:14 +0000] "GET /a\x22b HTTP/1.1" 200 2750 "-" "-""#,
         ),
         // AWS, "Access logs for your Application Load Balancer"; fields are added at the end.
