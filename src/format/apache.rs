@@ -109,6 +109,8 @@ impl<'a> Item<'a> {
             'p' => field(Meaning::Other).shaped(Shape::Port),
             'i' => self.header(),
             'D' | 'T' | 'I' | 'S' | 'k' => number(Meaning::Other),
+            // Of `mod_ssl`, always with braces; `%{c}a` is another thing.
+            'c' | 'x' if self.argument.is_empty() => return Err(FormatError::Unknown { found: self.written.clone() }),
             'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'u' | 'X' | 'x' => field(Meaning::Other),
             _ => return Err(FormatError::Unknown { found: self.written.clone() }),
         })])

@@ -12,6 +12,7 @@ mod fields;
 mod foreign;
 pub mod formats;
 mod header;
+mod iso;
 mod json;
 mod nginx;
 mod part;

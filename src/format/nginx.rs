@@ -8,6 +8,9 @@ use super::Meaning;
 use super::part::{Named, Part, Shape};
 use super::plan::FormatError;
 
+/// `2026-11-02T08:01:00+00:00`.
+const ISO_LEN: u16 = 25;
+
 /// Takes a format apart.
 pub(super) fn parts(format: &str) -> Result<Vec<Part>, FormatError> {
     let mut parts = Vec::new();
@@ -43,7 +46,8 @@ fn variable(name: &str) -> Named {
         "realip_remote_addr" => field(Meaning::Client).ranked(1),
         "proxy_protocol_addr" => field(Meaning::Header("proxy-protocol-addr".into())),
         "time_local" => field(Meaning::Time).shaped(Shape::Clf),
-        "time_iso8601" | "time" => field(Meaning::Time).shaped(Shape::Written).ranked(1),
+        "time_iso8601" => field(Meaning::Time).shaped(Shape::WrittenWide(ISO_LEN)).ranked(1),
+        "time" => field(Meaning::Time).shaped(Shape::Written).ranked(1),
         "msec" => field(Meaning::Time).shaped(Shape::Written).ranked(2),
         "request" => field(Meaning::Request),
         "absolute_request" => field(Meaning::Request).shaped(Shape::RequestUrl),
@@ -62,9 +66,7 @@ fn variable(name: &str) -> Named {
         "server_name" => field(Meaning::Host).ranked(2),
         "http_referer" => field(Meaning::Referer),
         "http_user_agent" => field(Meaning::UserAgent),
-        "connection" | "connection_requests" | "request_length" | "request_time" | "gzip_ratio" | "pid" => {
-            field(Meaning::Other).shaped(Shape::Number)
-        }
+        "connection" | "connection_requests" | "request_length" | "request_time" | "pid" => field(Meaning::Other).shaped(Shape::Number),
         _ => other(name, field),
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Named {
 pub(super) enum Shape {
     /// Any text.
     Text,
-    /// Digits, perhaps with a point, or a dash.
+    /// Digits, perhaps with a point, or a dash; never nothing at all.
     Number,
     /// The number of a port.
     Port,
@@ -44,6 +44,8 @@ pub(super) enum Shape {
     Clf,
     /// A time in a form that can be told.
     Written,
+    /// The same, of so many bytes.
+    WrittenWide(u16),
     /// A time in a form of `strftime`.
     Strftime(String),
     /// The digits behind the point of a time.

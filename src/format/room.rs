@@ -3,7 +3,7 @@
 //! One for each thread, kept between lines, so that reading a line allocates nothing once the buffers have grown. It
 //! knows nothing of what is put into it.
 
-use super::json::Keys;
+use super::json::{Keys, Layouts};
 
 /// Buffers of a reader, one for each field that may have to be put together. What is in them holds for one line.
 #[derive(Debug, Default, Clone)]
@@ -36,4 +36,6 @@ pub struct Room {
     pub user_agent: Vec<u8>,
     /// The names of the JSON line before.
     pub(super) keys: Keys,
+    /// The layouts of JSON lines before.
+    pub(super) layouts: Layouts,
 }

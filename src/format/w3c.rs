@@ -1,6 +1,6 @@
 //! The W3C extended log format: a log that names its columns itself, in a line that may come again with other names.
 //!
-//! Sources: W3C WD-logfile-960323; Microsoft, IIS "W3C Extended Log File Format"; AWS, "CloudFront standard logging
+//! Sources: W3C WD-logfile-960323; Microsoft, IIS "W3C Extended Log File Format"; AWS, "`CloudFront` standard logging
 //! reference". IIS writes `+` for a space in headers; `CloudFront` separates by tabs and percent-encodes texts once more.
 
 use super::Meaning;
@@ -23,13 +23,14 @@ pub fn directive(line: &[u8]) -> Option<Plan> {
     let columns = String::from_utf8_lossy(&columns[1..]);
     let names: Vec<(&str, Meaning)> = columns.split_ascii_whitespace().map(|name| (name, meaning(name))).collect();
     let asks = names.iter().any(|(_, m)| matches!(m, Meaning::Path | Meaning::Target | Meaning::Request));
-    asks.then(|| plan(&names))
+    asks.then(|| plan(&names, columns.contains('\t')))
 }
 
-/// `CloudFront` names its columns with spaces and separates them by tabs.
-fn plan(names: &[(&str, Meaning)]) -> Plan {
+/// `CloudFront` names its columns with spaces between and separates them by tabs.
+fn plan(names: &[(&str, Meaning)], tabs: bool) -> Plan {
     let is_cloudfront = names.iter().any(|(name, _)| name.starts_with("x-edge-"));
-    let (separator, coded) = if is_cloudfront { (b'\t', Coded::Percent) } else { (b' ', Coded::Plus) };
+    let separator = if is_cloudfront || tabs { b'\t' } else { b' ' };
+    let coded = if is_cloudfront { Coded::Percent } else { Coded::Plus };
     let best = names.iter().filter(|(_, m)| *m == Meaning::Host).map(|(name, _)| *name).min_by_key(|name| host_rank(name));
     // Of several hosts the one that the client asked for.
     let chosen: Vec<_> = names

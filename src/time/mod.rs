@@ -59,7 +59,7 @@ impl LogTime {
             return None;
         }
         let mut text = *b"00/Jan/0000:00:00:00 +0000";
-        text[3..6].copy_from_slice(MONTHS.get(month as usize * 3 - 3..month as usize * 3)?);
+        text[3..6].copy_from_slice(MONTHS.chunks_exact(3).nth(usize::try_from(month - 1).ok()?)?);
         for (at, number) in [
             (0, day),
             (7, year / 100),
@@ -70,8 +70,9 @@ impl LogTime {
             (22, offset / 60),
             (24, offset % 60),
         ] {
-            text[at] = b'0' + (number / 10) as u8;
-            text[at + 1] = b'0' + (number % 10) as u8;
+            let number = number.unsigned_abs() as u8;
+            text[at] = b'0' + number / 10;
+            text[at + 1] = b'0' + number % 10;
         }
         if self.offset < 0 {
             text[21] = b'-';

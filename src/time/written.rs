@@ -2,7 +2,7 @@
 //!
 //! The form is told by the text alone, and what is no time is `None`: no guess at a missing year, no zone looked up by its name. A
 //! time that names no offset counts as UTC. Sources: ISO 8601 and RFC 3339; RFC 9110, 5.6.7 (`Mon, 02 Nov 2026 08:01:00 GMT`); nginx
-//! `$msec` and `$time_iso8601`; HAProxy's configuration manual, 8.2.3 (`%t`); W3C extended log file format (`date`, `time`).
+//! `$msec` and `$time_iso8601`; `HAProxy`'s configuration manual, 8.2.3 (`%t`); W3C extended log file format (`date`, `time`).
 
 use super::{LogTime, days_from_civil, days_in, digits, month};
 
@@ -135,7 +135,8 @@ fn epoch(text: &[u8]) -> Option<LogTime> {
         100_000_000_000_000..100_000_000_000_000_000 => number / 1_000_000,
         _ => number / 1_000_000_000,
     };
-    (!whole.is_empty()).then_some(LogTime { utc: seconds as i64, offset: 0 })
+    let utc = i64::try_from(seconds).ok().filter(|_| !whole.is_empty())?;
+    Some(LogTime { utc, offset: 0 })
 }
 
 /// The whole number in `whole.fraction` times ten to the power.

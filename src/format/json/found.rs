@@ -3,9 +3,10 @@
 use super::escapes::rewritten;
 use super::reader::{Collect, Path};
 use super::role::{Role, SLOTS, Slot};
+use super::walk::Walk;
 use crate::client::Client;
 use crate::format::room::Room;
-use crate::format::{Asked, Escapes, Fields, When};
+use crate::format::{Asked, Escapes, Fields, When, iso};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// The best value of each slot so far.
@@ -23,7 +24,19 @@ const NOTHING: u8 = u8::MAX;
 
 impl<'a> Collect<'a> for Found<'a> {
     #[inline]
-    fn value(&mut self, _: Path<'_, 'a>, role: Role, text: &'a [u8], escaped: bool) {
+    fn value(&mut self, _: Path<'_, 'a>, role: Role, walk: &Walk<'a>) {
+        self.offer(role, walk.value, walk.escaped);
+    }
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn new() -> Self {
+        Self { values: [b""; SLOTS], ranks: [NOTHING; SLOTS], escaped: 0, forwarded: b"" }
+    }
+
+    /// Believes a value if nothing stronger was there.
+    #[inline]
+    pub(super) fn offer(&mut self, role: Role, text: &'a [u8], escaped: bool) {
         if role.forwarded && self.forwarded.is_empty() && text != b"-" {
             self.forwarded = text;
         }
@@ -31,12 +44,6 @@ impl<'a> Collect<'a> for Found<'a> {
         if role.rank < *rank && !matches!(text, b"" | b"-") {
             self.take(role, text, escaped);
         }
-    }
-}
-
-impl<'a> Found<'a> {
-    pub(super) fn new() -> Self {
-        Self { values: [b""; SLOTS], ranks: [NOTHING; SLOTS], escaped: 0, forwarded: b"" }
     }
 
     /// Takes a value that is better than what was there, if it is shaped like one of its slot.
@@ -110,15 +117,18 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn time(&self, short: &mut Vec<u8>) -> When<'a> {
+    fn time(&self, room: &'a mut Vec<u8>) -> When<'a> {
         let text = self.get(Slot::Time);
         if text.is_empty() {
             return When::Read(LogTime::parse_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)));
         }
-        match clf(text) {
-            Some(time) => When::Clf(time),
-            None => When::Read(LogTime::parse_written(rewrite_short(text, short))),
+        if let Some(time) = clf(text) {
+            return When::Clf(time);
         }
+        if iso::to_clf(text, room) {
+            return When::Clf(room);
+        }
+        When::Read(LogTime::parse_written(rewrite_short(text, room)))
     }
 
     /// What was asked for, and of which host.

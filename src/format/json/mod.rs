@@ -8,6 +8,7 @@
 mod escapes;
 mod found;
 mod keys;
+mod layout;
 mod names;
 mod reader;
 mod role;
@@ -17,10 +18,12 @@ mod walk;
 mod tests;
 
 pub(super) use keys::Keys;
+pub(super) use layout::Layouts;
 
 use self::found::Found;
 use self::reader::{Collect, Path};
 use self::role::{Role, Roles};
+use self::walk::Walk;
 use super::{Fields, Meaning};
 use crate::format::room::Room;
 
@@ -60,9 +63,19 @@ impl Json {
     /// nor a target with a client, a method or a status, nor a client with a status.
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], room: &'a mut Room) -> Option<Fields<'a>> {
+        let found = match room.layouts.read(&self.roles, line) {
+            Some(found) => found,
+            None => self.walk(line, room)?,
+        };
+        found.fields(room)
+    }
+
+    /// The values of a line that is like none before.
+    fn walk<'a>(&self, line: &'a [u8], room: &mut Room) -> Option<Found<'a>> {
         let mut found = Found::new();
         reader::read(&self.roles, line, &mut room.keys, &mut found)?;
-        found.fields(room)
+        room.layouts.learn(&self.roles, line, &mut room.keys);
+        Some(found)
     }
 
     /// Every value of a line with its dotted path and what it is taken for; of several that are taken for the same, the one of the
@@ -79,8 +92,8 @@ impl Json {
 struct Parts<'a>(Vec<(String, &'a [u8], Meaning)>);
 
 impl<'a> Collect<'a> for Parts<'a> {
-    fn value(&mut self, path: Path<'_, 'a>, role: Role, text: &'a [u8], _: bool) {
+    fn value(&mut self, path: Path<'_, 'a>, role: Role, walk: &Walk<'a>) {
         let names: Vec<_> = path.names().map(String::from_utf8_lossy).collect();
-        self.0.push((names.join("."), text, role.slot.meaning()));
+        self.0.push((names.join("."), walk.value, role.slot.meaning()));
     }
 }

@@ -6,8 +6,8 @@
 //! `X-Real-IP`, `Client-IP`) are no clients.
 //!
 //! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and docs/caddyfile/directives/log;
-//! Traefik, observability/access-logs; Envoy and Istio, configuration/observability/access_log; Google Cloud, `LogEntry` and `HttpRequest`;
-//! AWS, API Gateway `$context` variables, CloudFront standard logging, WAF log fields, Application Load Balancer access logs;
+//! Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`; Google Cloud, `LogEntry` and `HttpRequest`;
+//! AWS, API Gateway `$context` variables, `CloudFront` standard logging, WAF log fields, Application Load Balancer access logs;
 //! Azure Application Gateway and Front Door, access logs; Cloudflare Logpush, HTTP requests; Fastly, custom log formats; Kong,
 //! file-log; Elastic Common Schema; OpenTelemetry, HTTP attributes; pino-http; morgan; Echo; Tomcat, `JsonAccessLogValve`.
 

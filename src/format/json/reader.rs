@@ -5,12 +5,12 @@ use super::role::{Context, Role, Roles};
 use super::walk::{Key, Step, Walk};
 
 /// How deep members are looked at; what lies deeper is passed over.
-const LEVELS: usize = 12;
+const LEVELS: usize = 8;
 
 /// Takes the values of a line in their order.
 pub(super) trait Collect<'a> {
-    /// A value, and the names of the objects and arrays that it lies in, its own last.
-    fn value(&mut self, path: Path<'_, 'a>, role: Role, text: &'a [u8], escaped: bool);
+    /// A value, what it stands for, and where it lies.
+    fn value(&mut self, path: Path<'_, 'a>, role: Role, walk: &Walk<'a>);
 }
 
 /// Where a value lies.
@@ -24,6 +24,13 @@ impl<'a> Path<'_, 'a> {
     /// The names, the outermost first; a member of an array has none.
     pub(super) fn names(self) -> impl Iterator<Item = &'a [u8]> {
         self.levels.iter().skip(1).map(|level| level.name).chain([self.name]).filter(|name| !name.is_empty())
+    }
+}
+
+impl Path<'_, '_> {
+    /// Whether it lies in a pair of a name and a value.
+    pub(super) fn is_pair(self) -> bool {
+        matches!(self.levels.last(), Some(Level { kind: Kind::Pair(_), .. }))
     }
 }
 
@@ -52,14 +59,14 @@ pub(super) fn read<'a>(roles: &Roles, line: &'a [u8], keys: &mut Keys, collect: 
     keys.begin(roles.mark_of());
     loop {
         match walk.next(keys.expected())? {
-            Step::Value { key, text, escaped } => {
-                let (role, _) = open.role(roles, keys, key);
-                let name = open.remember(key.name, text);
-                collect.value(Path { levels: open.levels(), name }, role, text, escaped);
+            Step::Value => {
+                let (role, _) = open.role(roles, keys, walk.key);
+                let name = open.remember(walk.key.name, walk.value);
+                collect.value(Path { levels: open.levels(), name }, role, &walk);
             }
-            Step::Open { key, array } => {
-                let (role, place) = open.role(roles, keys, key);
-                open.enter(key.name, role, place, array);
+            step @ (Step::Object | Step::Array) => {
+                let (role, place) = open.role(roles, keys, walk.key);
+                open.enter(walk.key.name, role, place, step == Step::Array);
             }
             Step::Close => open.leave(),
             Step::End => return Some(()),

@@ -137,8 +137,7 @@ impl Roles {
 
     fn by_name(&self, context: Context, name: &str) -> Role {
         let within = match (context, self.objects.get(name)) {
-            (Context::Closed | Context::Headers, _) => Context::Closed,
-            (Context::Response, Some(Context::Headers)) => Context::Closed,
+            (Context::Closed | Context::Headers, _) | (Context::Response, Some(Context::Headers)) => Context::Closed,
             (Context::Response, _) => Context::Response,
             (_, Some(context)) => *context,
             _ => Context::Unknown,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::format::{Asked, When};
+use crate::format::{Asked, Frame, When, canonical};
 use crate::normalize::unescape;
 use crate::time::LogTime;
 
@@ -13,13 +13,17 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&sent).into_owned()
 }
 
-/// A line's fields in one line, `none` where it has none.
-fn read_by(json: &Json, line: &str, room: &mut Room) -> String {
-    let Some(fields) = json.read(line.as_bytes(), room) else { return "none".into() };
-    let time = match fields.time {
+fn time(time: When<'_>) -> Option<LogTime> {
+    match time {
         When::Clf(time) => LogTime::parse_clf(time),
         When::Read(time) => time,
-    };
+    }
+}
+
+/// A line's fields in one line, `none` where it has none.
+fn read_by(json: &Json, line: impl AsRef<[u8]>, room: &mut Room) -> String {
+    let Some(fields) = json.read(line.as_ref(), room) else { return "none".into() };
+    let time = time(fields.time);
     let asked = match fields.asked {
         Asked::Line(line) => text(line),
         Asked::Parts { method, target, query, protocol } => {
@@ -30,7 +34,7 @@ fn read_by(json: &Json, line: &str, room: &mut Room) -> String {
     format!("{} | {} | {} | {asked} | {rest}", text(fields.client), text(fields.host), time.map_or("-".into(), LogTime::rfc3339))
 }
 
-fn read(line: &str) -> String {
+fn read(line: impl AsRef<[u8]>) -> String {
     read_by(&Json::by_meaning(), line, &mut Room::default())
 }
 
@@ -162,6 +166,28 @@ fn what_was_remembered_of_other_lines_changes_nothing() {
             }
         }
     }
+}
+
+#[test]
+fn a_layout_is_learned_and_forgotten() {
+    let (json, mut room) = (Json::by_meaning(), Room::default());
+    let one = |n: u32| {
+        (format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "))
+    };
+    let other =
+        |n: u32| (format!(r#"{{"ip":"192.0.2.{n}","status":null,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  |  |  |  | "));
+    for n in 1..10 {
+        for (line, expected) in [one(n), other(n)] {
+            assert_eq!(read_by(&json, line, &mut room), expected);
+        }
+    }
+    // Line after line of another layout: each is read, and none is remembered for long.
+    for n in 0..1000 {
+        let line = format!(r#"{{"x{n}":1,"ip":"192.0.2.1","status":404,"path":"/{n}"}}"#);
+        assert_eq!(read_by(&json, line, &mut room), format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | "));
+    }
+    let (line, expected) = one(7);
+    assert_eq!(read_by(&json, line, &mut room), expected);
 }
 
 #[test]
@@ -305,12 +331,12 @@ proptest! {
         target in "/.{0,40}", agent in ".{1,40}", referer in ".{1,40}", status in 100_u16..600, bytes: u64, utc in 0_i64..4_000_000_000,
         other in ".{0,20}", ascii: bool, order in Just(["ip", "t", "m", "uri", "s", "b", "r", "ua", "other"]).prop_shuffle(),
     ) {
-        prop_assume!(agent != "-" && referer != "-" && agent != "null");
+        prop_assume!(agent != "-" && referer != "-");
         let quote = |text: &str| if ascii { escaped(text) } else { serde_json::to_string(text).unwrap() };
-        let time = LogTime { utc, offset: 60 };
+        let when = LogTime { utc, offset: 60 };
         let members = order.map(|name| match name {
             "ip" => r#""remote_addr":"192.0.2.7""#.to_owned(),
-            "t" => format!(r#""time":{}"#, quote(&time.rfc3339())),
+            "t" => format!(r#""time":{}"#, quote(&when.rfc3339())),
             "m" => r#""method": "GET""#.to_owned(),
             "uri" => format!(r#""request_uri":{}"#, quote(&target)),
             "s" => format!(r#""status":{status}"#),
@@ -328,7 +354,40 @@ proptest! {
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
             prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(|t| t.clone()));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
-            prop_assert_eq!(fields.time, When::Read(Some(time)));
+            prop_assert_eq!(time(fields.time), Some(when));
+            let mut written = Vec::new();
+            canonical::write(&fields, &mut written);
+            let record = Frame::locate(&written, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))).unwrap();
+            prop_assert_eq!((record.client, record.status, record.bytes), (&b"192.0.2.7"[..], Some(status), Some(bytes)));
+            prop_assert_eq!(record.time, Some(when));
+            prop_assert_eq!(text(record.request), format!("GET {target}"));
+            prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(|t| t.clone()));
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_of_a_line_changes_no_other(
+        which in 0..LINES.len(),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..3, prop::sample::select(br#"""""\\{}[]:,, -0n"#.to_vec())), 1..4),
+    ) {
+        let (json, mut room) = (Json::by_meaning(), Room::default());
+        let line = LINES[which].1.as_bytes();
+        for _ in 0..3 {
+            prop_assert_eq!(read_by(&json, line, &mut room), LINES[which].2);
+        }
+        let mut other = line.to_vec();
+        for (at, how, byte) in edits {
+            let at = at.index(other.len());
+            match how {
+                0 => other[at] = byte,
+                1 => other.insert(at, byte),
+                _ => { other.remove(at); }
+            }
+        }
+        let expected = read(&other);
+        for line in [&other[..], &other, line, &other] {
+            let expected = if line == other { &expected } else { LINES[which].2 };
+            prop_assert_eq!(&read_by(&json, line, &mut room), expected, "{}", String::from_utf8_lossy(line));
         }
     }
 

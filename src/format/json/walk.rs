@@ -6,10 +6,15 @@
 
 use memchr::memchr2;
 
+use super::layout::bare;
+
 /// How deep objects and arrays may lie in one another; deeper lines are broken. `serde_json` stops at 128.
 const DEEPEST: u32 = 64;
+/// The name of what lies in an array.
+const NO_KEY: Key<'static> = Key { name: b"", expected: false };
 
-/// A place in a line.
+/// A place in a line, and what stands there. The parts stand in fields of their own: to hand them on as one value would cost more than to
+/// find them.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     text: &'a [u8],
@@ -19,36 +24,34 @@ pub(super) struct Walk<'a> {
     arrays: u64,
     /// Whether nothing stood yet on this level.
     fresh: bool,
+    /// The name of the last member.
+    pub(super) key: Key<'a>,
+    /// The last value as it is written: a text without its quotes, or a number or a word; `null` is empty.
+    pub(super) value: &'a [u8],
+    /// Whether there is a backslash or a bare quote in it.
+    pub(super) escaped: bool,
+    /// Where the last value begins and ends in a line that begins with its brace, without its quotes, with spaces behind a number.
+    pub(super) span: (usize, usize),
 }
 
 /// The name of a member, as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key<'a> {
     /// Without its quotes; empty in an array.
-    pub name: &'a [u8],
+    pub(super) name: &'a [u8],
     /// Whether it is the one that was expected.
-    pub expected: bool,
+    pub(super) expected: bool,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step<'a> {
-    /// A text without its quotes, or a number or a word; `null` is empty.
-    Value {
-        /// Its name.
-        key: Key<'a>,
-        /// As it is written.
-        text: &'a [u8],
-        /// Whether there is a backslash or a bare quote in it.
-        escaped: bool,
-    },
-    /// An object or an array begins.
-    Open {
-        /// Its name.
-        key: Key<'a>,
-        /// Whether it is an array.
-        array: bool,
-    },
+pub(super) enum Step {
+    /// A member that is a text, a number or a word.
+    Value,
+    /// A member that is an object.
+    Object,
+    /// A member that is an array.
+    Array,
     /// The innermost object or array ends.
     Close,
     /// The whole object ends, and nothing follows.
@@ -59,12 +62,22 @@ impl<'a> Walk<'a> {
     /// Starts behind the first brace. `None` where a line has none.
     pub(super) fn new(line: &'a [u8]) -> Option<Self> {
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
-        (text.first() == Some(&b'{')).then_some(Self { text, at: 1, depth: 1, arrays: 0, fresh: true })
+        (text.first() == Some(&b'{')).then_some(Self {
+            text,
+            at: 1,
+            depth: 1,
+            arrays: 0,
+            fresh: true,
+            key: NO_KEY,
+            value: b"",
+            escaped: false,
+            span: (0, 0),
+        })
     }
 
     /// The next step; `None` where the line is broken. A name that is as `expected` is not searched for its end.
     #[inline]
-    pub(super) fn next(&mut self, expected: &[u8]) -> Option<Step<'a>> {
+    pub(super) fn next(&mut self, expected: &[u8]) -> Option<Step> {
         let mut byte = self.peek()?;
         if !self.fresh && byte == b',' {
             self.at += 1;
@@ -76,12 +89,12 @@ impl<'a> Walk<'a> {
             return self.close(byte);
         }
         self.fresh = false;
-        let key = if self.in_array() { Key { name: b"", expected: false } } else { self.key(byte, expected)? };
+        self.key = if self.in_array() { NO_KEY } else { self.name(byte, expected)? };
         match self.peek()? {
-            b'"' => self.string(key),
-            b'{' => self.open(key, false),
-            b'[' => self.open(key, true),
-            _ => self.bare(key),
+            b'"' => self.string(),
+            b'{' => self.open(false),
+            b'[' => self.open(true),
+            _ => self.bare(),
         }
     }
 
@@ -101,7 +114,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn key(&mut self, byte: u8, expected: &[u8]) -> Option<Key<'a>> {
+    fn name(&mut self, byte: u8, expected: &[u8]) -> Option<Key<'a>> {
         if byte != b'"' {
             return None;
         }
@@ -117,7 +130,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn string(&mut self, key: Key<'a>) -> Option<Step<'a>> {
+    fn string(&mut self) -> Option<Step> {
         let start = self.at + 1;
         let (mut end, mut escaped) = string_end(self.text, start)?;
         if !self.closes(end) {
@@ -125,7 +138,8 @@ impl<'a> Walk<'a> {
             escaped = true;
         }
         self.at = end + 1;
-        Some(Step::Value { key, text: self.text.get(start..end)?, escaped })
+        (self.value, self.escaped, self.span) = (self.text.get(start..end)?, escaped, (start, end));
+        Some(Step::Value)
     }
 
     /// Whether the quote at `end` is followed by what may follow a value.
@@ -146,7 +160,7 @@ impl<'a> Walk<'a> {
 
     /// A number, a word, or what a server wrote where it had none: up to what ends a value.
     #[inline]
-    fn bare(&mut self, key: Key<'a>) -> Option<Step<'a>> {
+    fn bare(&mut self) -> Option<Step> {
         let start = self.at;
         loop {
             match *self.text.get(self.at)? {
@@ -156,8 +170,8 @@ impl<'a> Walk<'a> {
                 _ => self.at += 1,
             }
         }
-        let text = self.text.get(start..self.at)?.trim_ascii_end();
-        Some(Step::Value { key, text: if text == b"null" { b"" } else { text }, escaped: false })
+        (self.value, self.escaped, self.span) = (bare(self.text.get(start..self.at)?), false, (start, self.at));
+        Some(Step::Value)
     }
 
     /// Whether behind a comma at `at` a name begins, or the end. `0.001, 0.002` is one value where nginx wrote it unquoted.
@@ -165,15 +179,15 @@ impl<'a> Walk<'a> {
         matches!(self.text.get(at..).unwrap_or_default().trim_ascii_start(), [b'"' | b'}', ..])
     }
 
-    fn open(&mut self, key: Key<'a>, array: bool) -> Option<Step<'a>> {
+    fn open(&mut self, array: bool) -> Option<Step> {
         self.at += 1;
         self.depth += 1;
         self.arrays = self.arrays << 1 | u64::from(array);
         self.fresh = true;
-        (self.depth <= DEEPEST).then_some(Step::Open { key, array })
+        (self.depth <= DEEPEST).then_some(if array { Step::Array } else { Step::Object })
     }
 
-    fn close(&mut self, byte: u8) -> Option<Step<'a>> {
+    fn close(&mut self, byte: u8) -> Option<Step> {
         if self.in_array() != (byte == b']') {
             return None;
         }
@@ -192,7 +206,7 @@ impl<'a> Walk<'a> {
 
 /// Where the text that begins at `start` ends, and whether a backslash stands in it.
 #[inline]
-fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
+pub(super) fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut escaped) = (start, false);
     loop {
         at += quote_or_backslash(text.get(at..)?)?;
@@ -234,13 +248,13 @@ mod tests {
         let Some(mut walk) = Walk::new(line.as_bytes()) else { return "!".into() };
         let mut steps = String::new();
         loop {
-            let name = |key: Key<'_>| String::from_utf8_lossy(key.name).into_owned();
-            match walk.next(b"") {
+            let step = walk.next(b"");
+            let [name, value] = [walk.key.name, walk.value].map(String::from_utf8_lossy);
+            match step {
                 None => return steps + "!",
-                Some(Step::Value { key, text, escaped }) => {
-                    steps += &format!("{}={}{} ", name(key), String::from_utf8_lossy(text), if escaped { "*" } else { "" });
-                }
-                Some(Step::Open { key, array }) => steps += &format!("{}{} ", name(key), if array { '[' } else { '{' }),
+                Some(Step::Value) => steps += &format!("{name}={value}{} ", if walk.escaped { "*" } else { "" }),
+                Some(Step::Object) => steps += &format!("{name}{{ "),
+                Some(Step::Array) => steps += &format!("{name}[ "),
                 Some(Step::Close) => steps += "} ",
                 Some(Step::End) => return steps + ".",
             }
@@ -312,8 +326,8 @@ mod tests {
         let line = br#"{"status":1,"stat":2,"status\"":3}"#;
         let mut walk = Walk::new(line).unwrap();
         let mut names = Vec::new();
-        while let Some(Step::Value { key, .. }) = walk.next(b"status") {
-            names.push((key.name, key.expected));
+        while let Some(Step::Value) = walk.next(b"status") {
+            names.push((walk.key.name, walk.key.expected));
         }
         assert_eq!(names, [(&b"status"[..], true), (b"stat", false), (br#"status\""#, false)]);
     }

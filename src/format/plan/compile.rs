@@ -3,11 +3,11 @@
 //! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
 //! told apart in a line is refused.
 
-use super::{Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
+use super::{AskedForm, Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
 use crate::format::part::joined;
 use crate::format::{Escapes, Meaning};
 
-use super::field::Stop;
+use super::field::{Stop, Trim};
 use crate::time::CLF_TIME_LEN;
 
 /// Headers that stand for the client in a format that names no other, the best first.
@@ -15,10 +15,9 @@ const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real
 
 /// Compiles parts.
 pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<Plan, FormatError> {
-    let mut parts = joined(parts).into_iter().peekable();
     let mut start = Vec::new();
     let mut named: Vec<(Named, Vec<u8>)> = Vec::new();
-    while let Some(part) = parts.next() {
+    for part in joined(parts) {
         match (part, named.last_mut()) {
             (Part::Text(text), None) => start = text,
             (Part::Text(text), Some((_, behind))) => *behind = text,
@@ -31,30 +30,49 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
     if named.is_empty() {
         return Err(FormatError::NoField(String::new()));
     }
-    let slots = slots(named.iter().map(|(field, _)| field));
+    let slots = slots(&named.iter().map(|(field, _)| field).collect::<Vec<_>>());
     if !slots.iter().flatten().any(|slot| matches!(slot, Slot::Request | Slot::Target | Slot::Path | Slot::Url)) {
         return Err(FormatError::NoRequest);
     }
     let chosen = |slot: Slot| named.iter().zip(&slots).find(|(_, s)| **s == Some(slot)).map(|((field, _), _)| field);
+    let first_address = chosen(Slot::Client).is_some_and(|field| field.meaning != Meaning::Client);
     let time = match chosen(Slot::Time).map(|field| &field.shape) {
+        None if slots.contains(&Some(Slot::Date)) => TimeForm::Apart,
         Some(Shape::Clf) => TimeForm::Clf,
         Some(Shape::Strftime(pattern)) => TimeForm::Strftime(pattern.clone()),
         _ => TimeForm::Written,
     };
-    let request_has_url = chosen(Slot::Request).is_some_and(|field| field.shape == Shape::RequestUrl);
-    let fields = fields(&start, &named, &slots, escapes);
-    Ok(Plan { start: start.into(), fields, escapes, coded: Coded::No, time, request_has_url, open: false })
+    let asked = match chosen(Slot::Request).map(|field| &field.shape) {
+        Some(Shape::RequestUrl) => AskedForm::LineWithUrl,
+        Some(_) => AskedForm::Line,
+        None if slots.contains(&Some(Slot::Url)) => AskedForm::Url,
+        None => AskedForm::Parts,
+    };
+    Ok(Plan {
+        fields: fields(&start, &named, &slots, escapes),
+        names: named.into_iter().map(|(field, _)| (field.name, field.meaning)).collect(),
+        start: start.into(),
+        escapes,
+        coded: Coded::No,
+        time,
+        asked,
+        first_address,
+        is_columns: false,
+    })
 }
 
 /// The slot of each field: of those that mean the same, the one with the lowest rank has it.
-fn slots<'a>(named: impl Iterator<Item = &'a Named> + Clone) -> Vec<Option<Slot>> {
+fn slots(fields: &[&Named]) -> Vec<Option<Slot>> {
     let own = |field: &Named| if field.shape == Shape::Url { Some(Slot::Url) } else { Slot::of(&field.meaning) };
-    let best =
-        |slot: Slot| named.clone().enumerate().filter(|(_, f)| own(f) == Some(slot)).min_by_key(|(at, f)| (f.rank, *at)).map(|(at, _)| at);
-    let mut slots: Vec<_> = named.clone().enumerate().map(|(at, field)| own(field).filter(|slot| best(*slot) == Some(at))).collect();
+    let rank = |slot: Slot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
+    let mut slots: Vec<Option<Slot>> = Vec::with_capacity(fields.len());
+    for field in fields {
+        let slot = own(field).filter(|slot| rank(*slot) == Some(field.rank) && !slots.contains(&Some(*slot)));
+        slots.push(slot);
+    }
     if !slots.contains(&Some(Slot::Client)) {
         // Where an administrator put a header in the client's place, it is the client, as in a log that `clf` reads.
-        let called = |name: &&str| named.clone().position(|f| matches!(&f.meaning, Meaning::Header(header) if header == *name));
+        let called = |name: &&str| fields.iter().position(|f| matches!(&f.meaning, Meaning::Header(header) if header == *name));
         if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
             slots[at] = Some(Slot::Client);
         }
@@ -63,42 +81,46 @@ fn slots<'a>(named: impl Iterator<Item = &'a Named> + Clone) -> Vec<Option<Slot>
 }
 
 fn fields(start: &[u8], named: &[(Named, Vec<u8>)], slots: &[Option<Slot>], escapes: Escapes) -> Box<[Field]> {
-    let mut before = start;
+    let mut quotes = quotes_in(start);
     let mut fields = Vec::with_capacity(named.len());
     for (at, ((field, behind), slot)) in named.iter().zip(slots).enumerate() {
         let next = named.get(at + 1).map(|(field, _)| field);
-        let quoted = escapes == Escapes::Written && before.ends_with(b"\"") && behind.starts_with(b"\"");
-        fields.push(Field {
-            name: field.name.clone(),
-            meaning: field.meaning.clone(),
-            slot: *slot,
-            ported: field.shape == Shape::Ported,
-            stop: stop(field, behind, quoted, next.is_none()),
-            behind: behind.as_slice().into(),
-            number_follows: next.is_some_and(begins_like_number),
-        });
-        before = behind;
+        let in_quotes = escapes == Escapes::Written && !quotes.is_multiple_of(2) && behind.starts_with(b"\"");
+        let stop = stop(field, behind, in_quotes, next.is_none());
+        fields.push(Field::new(*slot, stop, behind).with(trim(field), next.is_some_and(begins_like_number)));
+        quotes += quotes_in(behind);
     }
     fields.into()
 }
 
+fn quotes_in(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'"', text).count()
+}
+
 /// Whether the field begins with a digit or is a dash.
 fn begins_like_number(field: &Named) -> bool {
-    matches!(field.meaning, Meaning::Status | Meaning::Bytes) || field.shape == Shape::Clf
+    matches!(field.shape, Shape::Number | Shape::Clf)
+}
+
+fn trim(field: &Named) -> Trim {
+    match field.shape {
+        Shape::Ported => Trim::Port,
+        Shape::QueryMark => Trim::QueryMark,
+        _ => Trim::Nothing,
+    }
 }
 
 fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
-    let long = matches!(
-        field.meaning,
-        Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::Referer | Meaning::UserAgent
-    );
+    let long = matches!(field.meaning, Meaning::Request | Meaning::Target | Meaning::Path | Meaning::Query | Meaning::UserAgent);
     match &field.shape {
         shape if last => Stop::End { quoted, number: *shape == Shape::Number },
-        Shape::Clf => Stop::Width(CLF_TIME_LEN),
-        Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count()),
-        _ if quoted => Stop::Quote,
+        Shape::Clf => Stop::Width(CLF_TIME_LEN as u16),
+        Shape::WrittenWide(width) => Stop::Width(*width),
+        Shape::Strftime(pattern) => Stop::Behind(pattern.matches(&*String::from_utf8_lossy(behind)).count() as u16),
+        _ if quoted && long => Stop::FarQuote,
+        _ if quoted => Stop::NearQuote,
         Shape::List if behind.starts_with(b" ") => Stop::List,
-        _ if field.meaning == Meaning::Request && behind.starts_with(b" ") => Stop::Protocol,
+        _ if matches!(field.meaning, Meaning::Request | Meaning::Protocol) && behind.starts_with(b" ") => Stop::Protocol,
         _ if long => Stop::Far,
         _ => Stop::Near,
     }
@@ -106,24 +128,20 @@ fn stop(field: &Named, behind: &[u8], quoted: bool, last: bool) -> Stop {
 
 /// The plan of a list of columns.
 pub(super) fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) -> Plan {
-    let named: Vec<Named> = names.iter().map(|(name, meaning)| Named::new(*name, meaning.clone())).collect();
-    let slots = slots(named.iter());
-    let column = |at: usize| Field {
-        name: named[at].name.clone(),
-        meaning: named[at].meaning.clone(),
-        slot: slots[at],
-        ported: false,
-        stop: Stop::Column { quoted: quoted == Quotes::Around, last: at + 1 == named.len() },
-        behind: Box::new([separator]),
-        number_follows: false,
-    };
+    let columns: Vec<Named> = names.iter().map(|(name, meaning)| Named::new(*name, meaning.clone())).collect();
+    let slots = slots(&columns.iter().collect::<Vec<_>>());
+    let quoted = quoted == Quotes::Around;
+    let column = |(at, slot): (usize, &Option<Slot>)| Field::new(*slot, Stop::Column { quoted, last: at + 1 == slots.len() }, &[separator]);
+    let has = |slot| slots.contains(&Some(slot));
     Plan {
         start: Box::new([]),
-        fields: (0..named.len()).map(column).collect(),
-        escapes: if quoted == Quotes::Around { Escapes::Written } else { Escapes::None },
+        fields: slots.iter().enumerate().map(column).collect(),
+        names: names.iter().map(|(name, meaning)| ((*name).to_owned(), meaning.clone())).collect(),
+        escapes: if quoted { Escapes::Written } else { Escapes::None },
         coded: Coded::No,
-        time: TimeForm::Written,
-        request_has_url: false,
-        open: true,
+        time: if !has(Slot::Time) && has(Slot::Date) { TimeForm::Apart } else { TimeForm::Written },
+        asked: if has(Slot::Request) { AskedForm::Line } else { AskedForm::Parts },
+        first_address: !names.iter().any(|(_, meaning)| *meaning == Meaning::Client),
+        is_columns: true,
     }
 }

@@ -10,7 +10,7 @@ pub enum FormatError {
     NoField(String),
     /// A directive that `mod_log_config` does not have.
     #[error(
-        "{found}: Apache's LogFormat has no such directive; it has %h %a %l %u %t %r %m %U %q %H %s %>s %b %B %O %I %D %T %v %V %p %{{Header}}i and others"
+        "{found}: Apache's LogFormat has no such directive; it has %h %a %l %u %t %r %m %U %q %H %s %>s %b %B %O %I %D %T %v %V %p %{{Header}}i and others; for HAProxy's usual log type haproxy_http"
     )]
     Unknown {
         /// As written.

@@ -56,20 +56,33 @@ impl Slot {
     }
 }
 
-/// A field and the text behind it.
+/// What of a field is no part of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trim {
+    /// All of it is.
+    Nothing,
+    /// The port behind an address.
+    Port,
+    /// The question mark before a query.
+    QueryMark,
+}
+
+/// A field and the text behind it: what every line is asked, close together.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
-    /// As written in the format.
-    pub(super) name: String,
-    pub(super) meaning: Meaning,
-    pub(super) slot: Option<Slot>,
-    /// Whether a port stands behind the address.
-    pub(super) ported: bool,
-    pub(super) stop: Stop,
+    /// The first eight bytes of the text behind.
+    word: u64,
+    /// Which bits of `word` count.
+    mask: u64,
     /// The text behind the field; empty for the last one, perhaps.
-    pub(super) behind: Box<[u8]>,
-    /// Whether what follows `behind` begins like a number.
-    pub(super) number_follows: bool,
+    behind: Box<[u8]>,
+    /// The first byte of it.
+    key: u8,
+    /// Whether what follows it begins like a number.
+    number_follows: bool,
+    pub(super) trim: Trim,
+    pub(super) slot: Option<Slot>,
+    stop: Stop,
 }
 
 /// How the end of a field is found.
@@ -80,13 +93,15 @@ pub(super) enum Stop {
     /// The first place that fits; it may be far away.
     Far,
     /// The first place that fits, behind so many others: the field has the same text in it.
-    Behind(usize),
+    Behind(u16),
     /// After so many bytes, usually.
-    Width(usize),
+    Width(u16),
     /// The first place that fits and is no gap between two values.
     List,
-    /// The first quote that fits and is not escaped.
-    Quote,
+    /// The first quote that fits and is not escaped; it is near.
+    NearQuote,
+    /// The first quote that fits and is not escaped; it may be far away.
+    FarQuote,
     /// The first space behind a protocol: a request without quotes.
     Protocol,
     /// The end of the line.
@@ -106,19 +121,48 @@ pub(super) enum Stop {
 }
 
 impl Field {
+    /// A field that ends as `stop` says, before `behind`.
+    pub(super) fn new(slot: Option<Slot>, stop: Stop, behind: &[u8]) -> Self {
+        let (mut word, mut mask) = ([0; 8], [0; 8]);
+        for (at, byte) in behind.iter().take(8).enumerate() {
+            (word[at], mask[at]) = (*byte, u8::MAX);
+        }
+        Self {
+            word: u64::from_le_bytes(word),
+            mask: u64::from_le_bytes(mask),
+            behind: behind.into(),
+            key: behind.first().copied().unwrap_or_default(),
+            number_follows: false,
+            trim: Trim::Nothing,
+            slot,
+            stop,
+        }
+    }
+
+    /// The same, with something to be trimmed, perhaps, and before a number, perhaps.
+    pub(super) fn with(self, trim: Trim, number_follows: bool) -> Self {
+        Self { number_follows, trim, ..self }
+    }
+
+    /// The text behind the field.
+    pub(super) fn behind(&self) -> &[u8] {
+        &self.behind
+    }
+
     /// Takes the field off `rest`: its text, and what follows the text behind it.
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
             Stop::Near => self.first(rest, near)?,
-            Stop::Far => self.first(rest, memchr)?,
-            Stop::Width(width) if rest.get(width..).is_some_and(|behind| behind.starts_with(&self.behind)) => width,
-            Stop::Width(_) => self.first(rest, memchr)?,
-            Stop::Quote => self.quote(rest)?,
-            Stop::Behind(others) => self.places(rest).nth(others)?,
+            Stop::NearQuote => self.quote(rest, near)?,
+            Stop::FarQuote => self.quote(rest, memchr)?,
+            Stop::Width(width) if self.fits(rest, usize::from(width)) => usize::from(width),
+            Stop::End { quoted, number } => self.end(rest, quoted, number)?,
+            Stop::Column { quoted: false, last: false } => near(self.key, rest)?,
+            Stop::Far | Stop::Width(_) => self.first(rest, memchr)?,
+            Stop::Behind(others) => self.places(rest).nth(usize::from(others))?,
             Stop::List => self.places(rest).find(|at| !is_gap(rest, *at))?,
             Stop::Protocol => self.request(rest)?,
-            Stop::End { quoted, number } => self.end(rest, quoted, number)?,
             Stop::Column { quoted, last } => return self.column(rest, quoted, last),
         };
         Some((rest.get(..length)?, rest.get(length + self.behind.len()..)?))
@@ -127,18 +171,20 @@ impl Field {
     /// Whether the field may end at `at`.
     #[inline]
     fn fits(&self, rest: &[u8], at: usize) -> bool {
-        rest.get(at..)
-            .and_then(|text| text.strip_prefix(&*self.behind))
-            .is_some_and(|follows| !self.number_follows || matches!(follows, [b'0'..=b'9' | b'-', ..]))
+        let Some(text) = rest.get(at..) else { return false };
+        let fits = match text.first_chunk() {
+            Some(start) if self.behind.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,
+            _ => begins(text, &self.behind),
+        };
+        fits && (!self.number_follows || matches!(text.get(self.behind.len()), Some(b'0'..=b'9' | b'-')))
     }
 
     /// The first place that fits.
     #[inline]
     fn first(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
-        let key = *self.behind.first()?;
         let mut from = 0;
         loop {
-            let at = from + find(key, rest.get(from..)?)?;
+            let at = from + find(self.key, rest.get(from..)?)?;
             if self.fits(rest, at) {
                 return Some(at);
             }
@@ -148,13 +194,12 @@ impl Field {
 
     /// Every place that fits.
     fn places(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
-        let key = self.behind.first().copied().unwrap_or_default();
-        memchr::memchr_iter(key, rest).filter(|at| self.fits(rest, *at))
+        memchr::memchr_iter(self.key, rest).filter(|at| self.fits(rest, *at))
     }
 
     #[inline]
-    fn quote(&self, rest: &[u8]) -> Option<usize> {
-        let first = memchr(b'"', rest)?;
+    fn quote(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
+        let first = find(b'"', rest)?;
         let is_bare = first == 0 || rest[first - 1] != b'\\';
         if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
     }
@@ -176,7 +221,10 @@ impl Field {
     }
 
     fn end(&self, rest: &[u8], quoted: bool, number: bool) -> Option<usize> {
-        let text = rest.strip_suffix(&*self.behind)?;
+        let (text, behind) = rest.split_at_checked(rest.len().checked_sub(self.behind.len())?)?;
+        if !begins(behind, &self.behind) {
+            return None;
+        }
         let is_number = |text: &[u8]| text.iter().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'));
         if quoted && has_bare_quote(text) || number && !is_number(text) {
             return None;
@@ -185,22 +233,36 @@ impl Field {
     }
 
     fn column<'a>(&self, rest: &'a [u8], quoted: bool, last: bool) -> Option<(&'a [u8], &'a [u8])> {
-        let separator = *self.behind.first()?;
+        let separator = self.key;
         let ends = |at: usize| rest.get(at).is_none_or(|b| *b == separator);
-        let (text, end) = match rest {
-            [b'"', inside @ ..] if quoted => {
-                let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
-                (inside.get(..close)?, close + 2)
-            }
-            _ => {
-                let end = near(separator, rest).unwrap_or(rest.len());
-                (rest.get(..end)?, end)
-            }
+        let between_quotes = rest.strip_prefix(b"\"").filter(|_| quoted).and_then(|inside| {
+            let close = memchr::memchr_iter(b'"', inside).find(|at| ends(at + 2) && !is_escaped(inside, *at))?;
+            Some((inside.get(..close)?, close + 2))
+        });
+        let (text, end) = if let Some(found) = between_quotes {
+            found
+        } else {
+            let end = near(separator, rest).unwrap_or(rest.len());
+            (rest.get(..end)?, end)
         };
         match rest.get(end..)? {
             [_, behind @ ..] => Some((text, behind)),
             [] => last.then_some((text, &[])),
         }
+    }
+}
+
+/// Whether `text` begins like `start`, eight bytes at a time: both are short, and a call would take longer.
+#[inline]
+pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
+    let Some(text) = text.get(..start.len()) else { return false };
+    match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
+        // The last eight bytes may be looked at twice.
+        (Some(end), Some(expected)) => {
+            let mut chunks = text.as_chunks::<8>().0.iter().zip(start.as_chunks::<8>().0);
+            end == expected && chunks.all(|(a, b)| a == b)
+        }
+        _ => text.iter().zip(start).all(|(a, b)| a == b),
     }
 }
 
@@ -211,13 +273,13 @@ fn is_escaped(text: &[u8], at: usize) -> bool {
 
 /// Whether a quote that nobody escaped stands in `text`.
 fn has_bare_quote(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
+    memchr(b'"', text).is_some() && memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
 }
 
 /// Whether the space at `at` stands between two values of a list, and not behind it.
 fn is_gap(text: &[u8], at: usize) -> bool {
     let before = text.get(at.wrapping_sub(1)).copied();
-    text.get(at) == Some(&b' ') && (before == Some(b',') || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
+    text.get(at) == Some(&b' ') && (matches!(before, Some(b',' | b';')) || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
 }
 
 /// The first `key` in `text`, where it is among the first bytes, sooner than a search.

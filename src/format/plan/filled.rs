@@ -4,8 +4,8 @@
 //! Escapes stay: they are undone with the request.
 
 use super::Plan;
-use super::field::Slot;
-use crate::format::{Asked, Fields, Room, When};
+use super::field::{Slot, Trim};
+use crate::format::{Asked, Fields, Room, When, iso};
 use crate::record::RequestLine;
 use crate::time::LogTime;
 
@@ -22,6 +22,19 @@ pub(in crate::format) enum Coded {
     Hash,
 }
 
+/// How it is said what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AskedForm {
+    /// The request line in one piece.
+    Line,
+    /// The request line with a whole address in it.
+    LineWithUrl,
+    /// Host and target in one, perhaps with method and protocol elsewhere.
+    Url,
+    /// Method, target or path and query, protocol.
+    Parts,
+}
+
 /// How the time is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TimeForm {
@@ -31,37 +44,47 @@ pub(super) enum TimeForm {
     Written,
     /// In a form of `strftime`.
     Strftime(String),
+    /// Day and time of the day in fields of their own.
+    Apart,
 }
 
 /// The texts of a line, each in its slot.
 #[derive(Debug, Default)]
-pub(super) struct Filled<'a>([&'a [u8]; Slot::COUNT]);
+pub(super) struct Filled<'a>([Option<&'a [u8]>; Slot::COUNT]);
 
 impl<'a> Filled<'a> {
     /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
     #[inline]
-    pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], ported: bool) {
-        let text = if ported { without_port(text) } else { text };
-        self.0[slot as usize] = if text == b"-" && slot != Slot::Request { b"" } else { text };
+    pub(super) fn put(&mut self, slot: Slot, text: &'a [u8], trim: Trim) {
+        let text = match trim {
+            Trim::Nothing => text,
+            Trim::Port => without_port(text),
+            Trim::QueryMark => text.strip_prefix(b"?").unwrap_or(text),
+        };
+        self.0[slot as usize] = Some(text).filter(|text| !matches!(text, [b'-']) || slot == Slot::Request);
     }
 
     #[inline]
     fn get(&self, slot: Slot) -> &'a [u8] {
-        self.0[slot as usize]
+        self.0[slot as usize].unwrap_or_default()
     }
 
     /// The fields of the line.
     #[inline]
     pub(super) fn fields(&self, plan: &Plan, room: &'a mut Room) -> Fields<'a> {
         let coded = plan.coded;
-        let Room { request, target, query, referer, user_agent, .. } = room;
-        let (host, asked) = self.asked(plan, coded.decode(self.get(Slot::Request), request));
-        let asked = asked.unwrap_or_else(|| self.parts(coded, target, query));
+        let Room { request, target, query, referer, user_agent, time, .. } = room;
+        let (host, asked) = match plan.asked {
+            AskedForm::Line => (self.get(Slot::Host), Asked::Line(coded.decode(self.get(Slot::Request), request))),
+            AskedForm::LineWithUrl => self.line_with_url(coded.decode(self.get(Slot::Request), request)),
+            AskedForm::Url => self.url(coded.decode(self.get(Slot::Url), target)),
+            AskedForm::Parts => (self.get(Slot::Host), self.parts(coded, target, query)),
+        };
         Fields {
-            client: self.client(),
+            client: if plan.first_address { first_of(self.get(Slot::Client)) } else { self.get(Slot::Client) },
             forwarded: self.get(Slot::Forwarded),
-            host: if self.get(Slot::Host).is_empty() { host } else { self.get(Slot::Host) },
-            time: self.time(&plan.time),
+            host,
+            time: self.time(&plan.time, time),
             asked,
             status: self.get(Slot::Status),
             bytes: self.get(Slot::Bytes),
@@ -71,30 +94,24 @@ impl<'a> Filled<'a> {
         }
     }
 
-    /// The address; of a header that stands in its place the first one.
-    fn client(&self) -> &'a [u8] {
-        let client = self.get(Slot::Client);
-        client.split(|b| *b == b',').next().unwrap_or(client)
+    /// The host of its own field, or else that of an address.
+    fn host_or(&self, other: &'a [u8]) -> &'a [u8] {
+        if self.get(Slot::Host).is_empty() { other } else { self.get(Slot::Host) }
     }
 
-    /// The host and the request, of a format that has the request line in one piece or the whole address; else no host
-    /// and nothing.
-    #[inline]
-    fn asked(&self, plan: &Plan, request: &'a [u8]) -> (&'a [u8], Option<Asked<'a>>) {
-        let url = self.get(Slot::Url);
-        if !url.is_empty() {
-            let (host, target) = split_url(url);
-            let (method, protocol) = (self.get(Slot::Method), self.get(Slot::Protocol));
-            return (host, Some(Asked::Parts { method, target, query: b"", protocol }));
+    fn line_with_url(&self, request: &'a [u8]) -> (&'a [u8], Asked<'a>) {
+        let RequestLine { method, target, protocol } = RequestLine::parse(request);
+        if method.is_empty() || memchr::memmem::find(target, b"://").is_none() {
+            return (self.get(Slot::Host), Asked::Line(request));
         }
-        if plan.request_has_url {
-            let RequestLine { method, target, protocol } = RequestLine::parse(request);
-            if !method.is_empty() && memchr::memmem::find(target, b"://").is_some() {
-                let (host, target) = split_url(target);
-                return (host, Some(Asked::Parts { method, target, query: b"", protocol }));
-            }
-        }
-        (b"", (!request.is_empty() || plan.has_request()).then_some(Asked::Line(request)))
+        let (host, target) = split_url(target);
+        (self.host_or(host), Asked::Parts { method, target, query: b"", protocol })
+    }
+
+    fn url(&self, url: &'a [u8]) -> (&'a [u8], Asked<'a>) {
+        let (host, target) = split_url(url);
+        let (method, protocol) = (self.get(Slot::Method), self.get(Slot::Protocol));
+        (self.host_or(host), Asked::Parts { method, target, query: b"", protocol })
     }
 
     fn parts(&self, coded: Coded, target: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> Asked<'a> {
@@ -104,22 +121,31 @@ impl<'a> Filled<'a> {
             return Asked::Parts { method, target: coded.decode(whole, target), query: b"", protocol };
         }
         let apart = self.get(Slot::Query);
-        let apart = apart.strip_prefix(b"?").unwrap_or(apart);
         Asked::Parts { method, target: coded.decode(self.get(Slot::Path), target), query: coded.decode(apart, query), protocol }
     }
 
     #[inline]
-    fn time(&self, form: &TimeForm) -> When<'a> {
-        let (time, date) = (self.get(Slot::Time), self.get(Slot::Date));
-        if !date.is_empty() {
-            return When::Read(LogTime::parse_date_and_time(date, self.get(Slot::TimeOfDay)));
+    fn time(&self, form: &TimeForm, room: &'a mut Vec<u8>) -> When<'a> {
+        let time = self.get(Slot::Time);
+        let rewritten = match form {
+            TimeForm::Clf => return When::Clf(time),
+            TimeForm::Apart => iso::date_and_time_to_clf(self.get(Slot::Date), self.get(Slot::TimeOfDay), room),
+            TimeForm::Written | TimeForm::Strftime(_) => iso::to_clf(time, room),
+        };
+        if rewritten {
+            return When::Clf(room);
         }
-        match form {
-            TimeForm::Clf => When::Clf(time),
-            TimeForm::Written => When::Read(LogTime::parse_written(time)),
-            TimeForm::Strftime(pattern) => When::Read(LogTime::parse_written(time).or_else(|| by_pattern(pattern, time))),
-        }
+        When::Read(match form {
+            TimeForm::Clf | TimeForm::Written => LogTime::parse_written(time),
+            TimeForm::Apart => LogTime::parse_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)),
+            TimeForm::Strftime(pattern) => LogTime::parse_written(time).or_else(|| by_pattern(pattern, time)),
+        })
     }
+}
+
+/// The first address of a header.
+fn first_of(header: &[u8]) -> &[u8] {
+    header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
 }
 
 impl Coded {
@@ -135,13 +161,18 @@ impl Coded {
 
     #[inline]
     fn decode_header<'a>(self, text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
-        if self != Self::Plus || memchr::memchr(b'+', text).is_none() {
-            return self.decode(text, room);
-        }
-        room.clear();
-        room.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
-        room
+        if self == Self::Plus { spaced(text, room) } else { self.decode(text, room) }
     }
+}
+
+/// A space for each `+`.
+fn spaced<'a>(text: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr::memchr(b'+', text).is_none() {
+        return text;
+    }
+    room.clear();
+    room.extend(text.iter().map(|&b| if b == b'+' { b' ' } else { b }));
+    room
 }
 
 /// Undoes `%HH` or `#HH` once.
@@ -188,11 +219,4 @@ fn by_pattern(pattern: &str, text: &[u8]) -> Option<LogTime> {
     let offset = time.offset().unwrap_or(jiff::tz::Offset::UTC);
     let at = time.to_datetime().ok().and_then(|local| offset.to_timestamp(local).ok()).or_else(|| time.to_timestamp().ok())?;
     Some(LogTime { utc: at.as_second(), offset: i16::try_from(offset.seconds() / 60).ok()? })
-}
-
-impl Plan {
-    /// Whether the format has the request line in one piece.
-    fn has_request(&self) -> bool {
-        self.fields.iter().any(|f| f.slot == Some(Slot::Request))
-    }
 }

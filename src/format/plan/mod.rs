@@ -9,15 +9,16 @@ mod error;
 mod field;
 mod filled;
 mod pasted;
+mod plain;
 
 pub use error::FormatError;
 
 pub(super) use compile::compile;
 
-use self::field::{Field, Slot};
+use self::field::{Field, Slot, begins};
 pub(super) use self::filled::Coded;
 
-use self::filled::{Filled, TimeForm};
+use self::filled::{AskedForm, Filled, TimeForm};
 use super::part::{Named, Part, Shape};
 use super::{Escapes, Fields, Meaning, Room, apache, nginx};
 
@@ -50,13 +51,16 @@ pub struct Plan {
     /// The text before the first field.
     start: Box<[u8]>,
     fields: Box<[Field]>,
+    /// Each field as written in the format, and what it means.
+    names: Box<[(String, Meaning)]>,
     escapes: Escapes,
     coded: Coded,
     time: TimeForm,
-    /// The request line has a whole address in it.
-    request_has_url: bool,
-    /// More may stand behind the last field.
-    open: bool,
+    asked: AskedForm,
+    /// A header stands for the client: it may name several.
+    first_address: bool,
+    /// A list of columns: more may follow, and a line that begins with `#` is a remark.
+    is_columns: bool,
 }
 
 impl Plan {
@@ -108,7 +112,8 @@ impl Plan {
         pasted::either(text)
     }
 
-    /// The plan of a list of columns. Nothing in it is escaped; more columns may follow.
+    /// The plan of a list of columns; more may follow. Bare ones are not escaped; where there are quotes around some, backslashes in
+    /// any of them escape.
     #[must_use]
     pub fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) -> Self {
         compile::columns(names, separator, quoted)
@@ -119,25 +124,22 @@ impl Plan {
     #[inline]
     pub fn read<'a>(&self, line: &'a [u8], room: &'a mut Room) -> Option<Fields<'a>> {
         let mut filled = Filled::default();
-        let mut rest = line.strip_prefix(&*self.start)?;
+        let mut rest = self.behind_start(line)?;
         for field in &self.fields {
             let (text, behind) = field.take(rest)?;
             if let Some(slot) = field.slot {
-                filled.put(slot, text, field.ported);
+                filled.put(slot, text, field.trim);
             }
             rest = behind;
         }
-        (rest.is_empty() || self.open).then(|| filled.fields(self, room))
+        (rest.is_empty() || self.is_columns).then(|| filled.fields(self, room))
     }
 
     /// The same plan, which also reads the field that names the real client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &Meaning) -> Self {
-        let named = |field: &Field| match header {
-            Meaning::Header(name) => is_called(&field.name, name),
-            _ => false,
-        };
-        let wanted = self.fields.iter().position(|f| f.meaning == *header).or_else(|| self.fields.iter().position(named));
+        let called = |(written, _): &(String, Meaning)| matches!(header, Meaning::Header(name) if is_called(written, name));
+        let wanted = self.names.iter().position(|(_, m)| m == header).or_else(|| self.names.iter().position(called));
         // A field that stands for the client already stays what it is.
         if let Some(field) = wanted.and_then(|at| self.fields.get_mut(at)).filter(|f| f.slot.is_none()) {
             field.slot = Some(Slot::Forwarded);
@@ -147,20 +149,26 @@ impl Plan {
 
     /// Every field as written, and what it means.
     pub fn meanings(&self) -> impl Iterator<Item = (&str, &Meaning)> {
-        self.fields.iter().map(|f| (f.name.as_str(), &f.meaning))
+        self.names.iter().map(|(name, meaning)| (name.as_str(), meaning))
     }
 
     /// Every field of a line as written in the format, with its text. For people: this allocates.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
         let mut split = Vec::new();
-        let mut rest = line.strip_prefix(&*self.start)?;
-        for field in &self.fields {
+        let mut rest = self.behind_start(line)?;
+        for (field, (name, _)) in self.fields.iter().zip(&self.names) {
             let (text, behind) = field.take(rest)?;
-            split.push((field.name.as_str(), text));
+            split.push((name.as_str(), text));
             rest = behind;
         }
-        (rest.is_empty() || self.open).then_some(split)
+        (rest.is_empty() || self.is_columns).then_some(split)
+    }
+
+    #[inline]
+    fn behind_start<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let is_remark = self.is_columns && line.first() == Some(&b'#');
+        if is_remark || !begins(line, &self.start) { None } else { line.get(self.start.len()..) }
     }
 
     /// The same plan, of lines whose texts are coded once more.
@@ -175,3 +183,6 @@ fn is_called(written: &str, name: &str) -> bool {
     let letters = |text: &str| text.to_ascii_lowercase().replace('-', "_");
     letters(bare) == letters(name)
 }
+
+#[cfg(test)]
+mod tests;
