@@ -354,7 +354,7 @@ proptest! {
             let fields = json.read(line.as_bytes(), &mut room).unwrap();
             let Asked::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
-            prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(|t| t.clone()));
+            prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(String::clone));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
             prop_assert_eq!(time(fields.time), Some(when));
             let mut written = Vec::new();
@@ -363,7 +363,7 @@ proptest! {
             prop_assert_eq!((record.client, record.status, record.bytes), (&b"192.0.2.7"[..], Some(status), Some(bytes)));
             prop_assert_eq!(record.time, Some(when));
             prop_assert_eq!(text(record.request), format!("GET {target}"));
-            prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(|t| t.clone()));
+            prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(String::clone));
         }
     }
 
