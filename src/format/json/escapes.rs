@@ -79,6 +79,8 @@ fn hex(byte: u8, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
     use crate::normalize::unescape;
     use proptest::prelude::*;
@@ -112,7 +114,7 @@ mod tests {
             let mut json = String::new();
             for c in serde_json::to_string(&text).unwrap().trim_matches('"').chars() {
                 if ascii && !c.is_ascii() {
-                    c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json += &format!("\\u{unit:04x}"));
+                    c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(json, "\\u{unit:04x}").unwrap());
                 } else {
                     json.push(c);
                 }

@@ -1,5 +1,7 @@
 //! Lines as the documentation of servers and proxies shows them, and what they must be read as.
 
+use std::fmt::Write;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -233,7 +235,7 @@ fn the_first_of_the_strongest_name_counts() {
 #[test]
 fn an_address_is_host_and_target_where_nothing_else_is_said() {
     let asked = |fields: &str| {
-        read(&format!(r#"{{"ip":"192.0.2.7","method":"GET",{fields}}}"#))
+        read(format!(r#"{{"ip":"192.0.2.7","method":"GET",{fields}}}"#))
             .split(" | ")
             .skip(1)
             .step_by(2)
@@ -319,7 +321,7 @@ fn escaped(text: &str) -> String {
         match c {
             '/' => json += r"\/",
             c if c.is_ascii() => json.push(c),
-            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| json += &format!("\\u{unit:04x}")),
+            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(json, "\\u{unit:04x}").unwrap()),
         }
     }
     json
@@ -343,7 +345,7 @@ proptest! {
             "b" => format!(r#""bytes_sent":"{bytes}""#),
             "r" => format!(r#""referer":{}"#, quote(&referer)),
             "ua" => format!(r#""user_agent" :{}"#, quote(&agent)),
-            _ => format!(r#"{}:[{}]"#, quote(&format!("_{other}")), quote(&other)),
+            _ => format!("{}:[{}]", quote(&format!("_{other}")), quote(&other)),
         });
         let line = format!("{{{}}}", members.join(","));
         let mut room = Room::default();
@@ -352,7 +354,7 @@ proptest! {
             let fields = json.read(line.as_bytes(), &mut room).unwrap();
             let Asked::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
-            prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(|t| t.clone()));
+            prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(String::clone));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
             prop_assert_eq!(time(fields.time), Some(when));
             let mut written = Vec::new();
@@ -361,7 +363,7 @@ proptest! {
             prop_assert_eq!((record.client, record.status, record.bytes), (&b"192.0.2.7"[..], Some(status), Some(bytes)));
             prop_assert_eq!(record.time, Some(when));
             prop_assert_eq!(text(record.request), format!("GET {target}"));
-            prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(|t| t.clone()));
+            prop_assert_eq!([record.referer, record.user_agent].map(|t| text(t.unwrap_or_default())), [&referer, &agent].map(String::clone));
         }
     }
 

@@ -240,6 +240,8 @@ const fn zeros(bytes: u128) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -252,9 +254,9 @@ mod tests {
             let [name, value] = [walk.key.name, walk.value].map(String::from_utf8_lossy);
             match step {
                 None => return steps + "!",
-                Some(Step::Value) => steps += &format!("{name}={value}{} ", if walk.escaped { "*" } else { "" }),
-                Some(Step::Object) => steps += &format!("{name}{{ "),
-                Some(Step::Array) => steps += &format!("{name}[ "),
+                Some(Step::Value) => write!(steps, "{name}={value}{} ", if walk.escaped { "*" } else { "" }).unwrap(),
+                Some(Step::Object) => write!(steps, "{name}{{ ").unwrap(),
+                Some(Step::Array) => write!(steps, "{name}[ ").unwrap(),
                 Some(Step::Close) => steps += "} ",
                 Some(Step::End) => return steps + ".",
             }
@@ -306,7 +308,7 @@ mod tests {
             r#"{"a":[1}"#,
             r#"{"a":1}x"#,
             r#"{"a":1}{"a":1}"#,
-            r#"{a:1}"#,
+            "{a:1}",
             r#"{"a" 1}"#,
             r#"{"a":1 "b":2}"#,
             r#"{"a":"b" "c":2}"#,
