@@ -115,7 +115,7 @@ impl<'f> Detector<'f> {
     fn split(&self, format: FormatId, text: &[u8]) -> (Option<FormatId>, Vec<Split>) {
         let formats = self.course.formats;
         match &formats.format(format).reader {
-            Reader::Json => (None, formats.json().split(text).map(of_json).unwrap_or_default()),
+            Reader::Json => (signed(formats, text), formats.json().split(text).map(of_json).unwrap_or_default()),
             Reader::W3c => (None, self.course.header.columns().and_then(|plan| split(plan, text)).unwrap_or_default()),
             Reader::Plans(_) => (None, by_plans(formats.format(format), text).unwrap_or_default()),
             Reader::Clf => {
@@ -130,6 +130,12 @@ impl<'f> Detector<'f> {
             }
         }
     }
+}
+
+/// The product whose lines have a text like this one.
+fn signed(formats: &Formats, text: &[u8]) -> Option<FormatId> {
+    let is_signed = |sign: &String| memchr::memmem::find(text, sign.as_bytes()).is_some();
+    formats.ids().find(|id| formats.format(*id).sign.as_ref().is_some_and(is_signed))
 }
 
 fn by_plans(format: &Format, text: &[u8]) -> Option<Vec<Split>> {

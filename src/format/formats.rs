@@ -29,8 +29,10 @@ pub struct Format {
     pub source: Option<String>,
     /// The string that defines it, where one does.
     pub string: Option<String>,
-    /// A line of it.
+    /// A line of it, with lines of the log's own before it where it has some.
     pub example: Option<String>,
+    /// A text that lines of others do not have, where it is one of several of a kind.
+    pub(super) sign: Option<String>,
     /// How its lines are read.
     pub(super) reader: Reader,
     /// Its lines can be read as the Common Log Format or a child of it.
@@ -126,6 +128,7 @@ struct Entry {
     #[serde(default)]
     also: Vec<String>,
     example: Option<String>,
+    sign: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -214,7 +217,16 @@ impl Formats {
         let number = u8::try_from(self.all.len()).map_err(|_| UnknownFormat::TooMany)?;
         let title = "As it was given".to_owned();
         let reader = Reader::Plans(vec![plan]);
-        self.all.push(Format { name: name.into(), title, source: None, string: Some(string), example: None, reader, is_clf: false });
+        self.all.push(Format {
+            name: name.into(),
+            title,
+            source: None,
+            string: Some(string),
+            example: None,
+            sign: None,
+            reader,
+            is_clf: false,
+        });
         Ok(FormatId(number))
     }
 
@@ -296,7 +308,7 @@ impl Formats {
 
 impl Format {
     fn of(entry: Entry) -> Result<Self, UnknownFormat> {
-        let Entry { name, title, source, kind, string, also, example } = entry;
+        let Entry { name, title, source, kind, string, also, example, sign } = entry;
         let reader = match kind {
             Some(Kind::Clf) => Reader::Clf,
             Some(Kind::Json) => Reader::Json,
@@ -304,7 +316,7 @@ impl Format {
             None => Reader::Plans(string.iter().chain(&also).map(|string| Plan::parse(string)).collect::<Result<_, _>>()?),
         };
         let is_clf = example.as_deref().is_some_and(|line| Frame::locate(line.as_bytes(), None).is_some());
-        Ok(Self { name: name.into(), title, source, string, example, reader, is_clf })
+        Ok(Self { name: name.into(), title, source, string, example, sign, reader, is_clf })
     }
 
     /// The plans that take its lines apart, for people: those of a format of the engine's own are made when they are asked for.

@@ -16,6 +16,7 @@ use memchr::memchr;
 use super::worker::own;
 use crate::format::Header;
 use crate::input::chunk::{Body, Chunk};
+use crate::input::find::{Kind, Source};
 use crate::input::sequence::{Line, each_line};
 use crate::input::tail::Piece;
 
@@ -46,17 +47,22 @@ enum Known {
 }
 
 impl Headers {
-    /// Those of the file at a path, as far as they can be known before it is read.
-    pub(super) fn of(path: &Path, max_line: usize) -> Self {
-        let known = listed(path, max_line).ok().flatten().map_or(Known::Nothing, Known::Listed);
+    /// Those of a source, as far as they can be known before it is read.
+    pub(super) fn of(source: &Source, max_line: usize) -> Self {
+        let listed = if source.kind == Kind::Stdin { Ok(None) } else { listed(&source.path, max_line) };
+        let known = listed.ok().flatten().map_or(Known::Nothing, Known::Listed);
         Self { max_line, known: Mutex::new(known) }
     }
 
     /// Looks at a chunk that comes in order.
     pub(super) fn see(&self, chunk: Chunk<'_>) {
-        let lines = match chunk.body {
-            Body::Lines(lines) => lines,
-            Body::Oversized { .. } => b"",
+        // One that is not held says nothing, but that the log begins with it.
+        let Body::Lines(lines) = chunk.body else {
+            let known = &mut *own(&self.known);
+            if matches!(known, Known::Nothing) {
+                *known = Known::Plain;
+            }
+            return;
         };
         let mut known = own(&self.known);
         if matches!(*known, Known::Nothing) {
@@ -132,16 +138,20 @@ fn listed(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, Header)>>
     list(BufReader::with_capacity(BLOCK, file), passed as u64, max_line)
 }
 
-fn list(mut text: impl BufRead, mut offset: u64, max_line: usize) -> io::Result<Option<Vec<(u64, Header)>>> {
-    let (mut all, mut line, mut start, mut is_w3c) = (Vec::new(), Vec::new(), None, false);
+fn list(mut text: impl BufRead, passed: u64, max_line: usize) -> io::Result<Option<Vec<(u64, Header)>>> {
+    let (mut all, mut line, mut start, mut offset) = (Vec::new(), Vec::new(), passed, passed);
     loop {
         let block = text.fill_buf()?;
         let is_end = block.is_empty();
         let newline = memchr(b'\n', block);
         let part = &block[..newline.unwrap_or(block.len())];
+        let is_own = if offset == start { part.first() == Some(&b'#') } else { !line.is_empty() };
+        // Most logs end the search here, however long their first line is.
+        if start == passed && (!is_own || line.len() > max_line) {
+            return Ok(None);
+        }
         // Only a line of the log's own is kept, and no more of it than counts.
-        let begins = *start.get_or_insert(offset);
-        if (begins < offset && !line.is_empty() || part.first() == Some(&b'#') && begins == offset) && line.len() <= max_line {
+        if is_own && line.len() <= max_line {
             line.extend_from_slice(part);
         }
         let used = part.len() + usize::from(newline.is_some());
@@ -150,19 +160,63 @@ fn list(mut text: impl BufRead, mut offset: u64, max_line: usize) -> io::Result<
         if newline.is_none() && !is_end {
             continue;
         }
-        is_w3c = is_w3c || Header::of_log(&line, max_line).is_w3c();
-        if !is_w3c {
+        if start == passed && !Header::of_log(&line, max_line).is_w3c() {
             return Ok(None);
         }
         if let Some(header) = Header::last_of(&line, max_line)
             && all.len() < MOST
         {
-            all.push((begins, header));
+            all.push((start, header));
         }
         if is_end {
             return Ok(Some(all));
         }
         line.clear();
-        start = None;
+        start = offset;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Where columns are named in a text, by a look at all of it.
+    fn expected(text: &[u8], max_line: usize) -> Option<Vec<u64>> {
+        if !Header::of_log(text, max_line).is_w3c() {
+            return None;
+        }
+        let mut offset = 0;
+        let mut all = Vec::new();
+        for line in text.split(|&b| b == b'\n') {
+            if Header::last_of(line, max_line).is_some() {
+                all.push(offset);
+            }
+            offset += line.len() as u64 + 1;
+        }
+        Some(all)
+    }
+
+    proptest! {
+        #[test]
+        fn all_lines_that_name_columns_are_found(
+            lines in prop::collection::vec(prop::sample::select(vec!["#Version: 1.0", "#Fields: date time cs-uri-stem", "#Fields: x", "a line", "", "# more"]), 0..8),
+            is_ended: bool,
+            buffer in 1_usize..40,
+            max_line in 1_usize..40,
+        ) {
+            let text = lines.join("\n") + if is_ended { "\n" } else { "" };
+            let listed = list(BufReader::with_capacity(buffer, text.as_bytes()), 0, max_line).unwrap();
+            let places = listed.map(|all| all.into_iter().map(|(start, _)| start).collect::<Vec<_>>());
+            prop_assert_eq!(places, expected(text.as_bytes(), max_line), "{}", text);
+        }
+    }
+
+    #[test]
+    fn a_file_without_lines_is_not_read_through() {
+        let mut endless = BufReader::new(io::repeat(0));
+        assert!(list(&mut endless, 0, 100).unwrap().is_none());
+        let mut endless = BufReader::new(io::repeat(b'#'));
+        assert!(list(&mut endless, 0, 100).unwrap().is_none());
     }
 }

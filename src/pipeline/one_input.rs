@@ -82,7 +82,7 @@ impl<'a> OneInput<'a> {
         spool: Option<&'a Spool>,
     ) -> Self {
         let state = State { is_log: source.named, ..State::default() };
-        let headers = Headers::of(&source.path, job.scope.max_line);
+        let headers = Headers::of(source, job.scope.max_line);
         Self { number, source, job, judge, workers, spool, headers, state: Mutex::new(state) }
     }
 
