@@ -1,7 +1,5 @@
 //! The flags of `formats`. Those it shares with `scan` are spelled and layered like there.
 
-#![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};

@@ -52,7 +52,11 @@ pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
         let (text, plan) = plan(&log.format)?;
         Some((log.path.clone(), text, plan.ok()))
     });
-    Formats::of(&settings.formats)?.with_logs(logs, rotated::belongs)
+    let formats = Formats::of(&settings.formats)?.with_logs(logs, rotated::belongs)?;
+    Ok(match &settings.client.origin {
+        Some(origin) => formats.with_origin(origin.clone()),
+        None => formats,
+    })
 }
 
 /// What a configuration says of a format, compiled; nothing where the format has a name.

@@ -144,6 +144,10 @@ fn space_in(bytes: &[u8; 16]) -> Option<usize> {
 
 /// The start of any line.
 fn rare_start(line: &[u8]) -> Option<Start<'_>> {
+    // JSON, whatever stands in its texts.
+    if line.first() == Some(&b'{') {
+        return None;
+    }
     let (bracket, open) = request_start(line)?;
     let (host, client) = split_client(&line[..bracket])?;
     Some((host, client, bracket, open))
@@ -244,7 +248,9 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
 /// What follows a status and a size.
 #[inline]
 fn behind_size(rest: &[u8]) -> &[u8] {
-    if let [_, _, _, b' ', size @ ..] = rest
+    // With `- - ` the fourth byte is no status's end.
+    if let [_, middle, _, b' ', size @ ..] = rest
+        && *middle != b' '
         && let Some(start) = size.first_chunk()
         && let Some(space) = space_in(start)
     {
@@ -320,6 +326,8 @@ mod tests {
             assert_eq!(record.time.unwrap().rfc3339(), "2026-11-02T08:01:00+00:00");
             assert_eq!(frame.format(frame.headers()).as_str(), format);
         }
+        let hung_up = format!(r#"192.0.2.7 - - {TIME} "" - - "https://example.org/" "curl/8""#);
+        assert_eq!(text(frame(&hung_up).unwrap().record(None).user_agent), "curl/8");
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
         assert_eq!(frame.format(frame.headers()), LogFormat::Common);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::{FormatError, Frame, Json, LogFormat, Meaning, Plan};
+use crate::client::Origin;
 
 /// The place of a format in its list; the first three are [`LogFormat::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,10 @@ pub struct Formats {
     belongs: fn(&Path, &Path) -> bool,
     /// What is tried of all plans, in this order.
     order: Vec<FormatId>,
+    /// Who asked, where a proxy stands in front of the server.
+    origin: Option<Origin>,
+    /// Formats that the engine would read as well, and miss the field in which a proxy wrote who asked.
+    behind_proxy: Vec<FormatId>,
 }
 
 const BUILTIN: &str = include_str!("builtin.toml");
@@ -158,7 +163,16 @@ impl Formats {
         let builtin: Builtin = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
         let all = builtin.format.into_iter().map(Format::of).collect::<Result<Vec<_>, _>>()?;
         let json = if choice.fields.is_empty() { Json::by_meaning() } else { Json::with_fields(&choice.fields) };
-        let mut formats = Self { all, json, asked: Vec::new(), logs: Vec::new(), belongs: |log, file| log == file, order: Vec::new() };
+        let mut formats = Self {
+            all,
+            json,
+            asked: Vec::new(),
+            logs: Vec::new(),
+            belongs: |log, file| log == file,
+            order: Vec::new(),
+            origin: None,
+            behind_proxy: Vec::new(),
+        };
         formats.order = formats.ids().filter(|id| formats.is_tried(*id)).collect();
         formats.asked = match choice.asked.as_deref() {
             None | Some("auto") => None,
@@ -230,17 +244,31 @@ impl Formats {
         Ok(FormatId(number))
     }
 
-    /// What the real client is taken from is read by all formats that have it.
+    /// Has the client read from where a proxy wrote it, by all formats that have the field.
     #[must_use]
-    pub fn with_forwarded(mut self, header: &Meaning) -> Self {
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        let header = Meaning::Header(origin.field().to_owned());
         for format in &mut self.all {
             if let Reader::Plans(plans) = &mut format.reader {
-                *plans = std::mem::take(plans).into_iter().map(|plan| plan.with_forwarded(header)).collect();
+                *plans = std::mem::take(plans).into_iter().map(|plan| plan.with_forwarded(&header)).collect();
             }
         }
-        self.json = self.json.with_forwarded(header);
-        self.order = self.ids().filter(|id| matches!(self.format(*id).reader, Reader::Plans(_))).collect();
+        self.json = self.json.with_forwarded(&header);
+        let has_field = |format: &Format| matches!(&format.reader, Reader::Plans(plans) if plans.iter().any(Plan::has_forwarded));
+        self.behind_proxy = self.ids().filter(|id| self.format(*id).is_clf && has_field(self.format(*id))).collect();
+        self.origin = Some(origin);
         self
+    }
+
+    /// Who asked, where a proxy stands in front of the server.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// Formats that are tried before the engine's own, for the field in which a proxy wrote who asked.
+    pub(super) fn behind_proxy(&self) -> &[FormatId] {
+        &self.behind_proxy
     }
 
     /// Whether a line is tried as this format: the engine reads all that is CLF, and does so at once.

@@ -77,10 +77,10 @@ impl Header {
 
     /// The columns in force.
     #[must_use]
-    pub fn columns(&self) -> Option<&Plan> {
+    pub fn columns(&self) -> Option<&Arc<Plan>> {
         match self {
             Self::None => None,
-            Self::Columns(columns) => columns.as_deref(),
+            Self::Columns(columns) => columns.as_ref(),
         }
     }
 

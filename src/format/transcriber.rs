@@ -5,12 +5,14 @@
 //! before it, and on nothing else: so it does not matter how a log is cut, or who reads which part. A line that no format
 //! explains is left as it is.
 
+use std::sync::Arc;
+
 use memchr::{memchr, memchr_iter};
 
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
 use super::prefix::{self, Prefix};
-use super::{Fields, Frame, Header, LogFormat, Room, When, canonical};
-use crate::client::Client;
+use super::{Fields, Frame, Header, LogFormat, Meaning, Plan, Room, When, canonical};
+use crate::client::{Client, Origin};
 use crate::finding::Findings;
 use crate::time::LogTime;
 
@@ -34,6 +36,8 @@ pub struct Transcriber {
     within: Vec<u8>,
     /// Who wrote what stood before the last line.
     prefix: Option<Prefix>,
+    /// Columns as a header names them, and the same with the field in which a proxy wrote who asked.
+    columns: Option<(Arc<Plan>, Plan)>,
 }
 
 /// Lines that were written down again, and where each was.
@@ -79,7 +83,7 @@ impl Course<'_> {
     /// Whether the engine may see a line first: nothing that was asked for or named comes before what it reads.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.first.is_empty() && !self.header.is_w3c()
+        self.first.is_empty() && !self.header.is_w3c() && self.formats.origin().is_none()
     }
 }
 
@@ -175,11 +179,14 @@ impl Transcriber {
 
     /// Writes a line as the first format has it that explains it; `None` where the engine reads it, or nobody does.
     fn one(&mut self, text: &[u8], course: &Course<'_>, header: &Header, out: &mut Vec<u8>) -> Option<FormatId> {
-        let Self { room, within, prefix } = self;
+        let origin = course.formats.origin();
+        let Self { room, within, prefix, columns } = self;
         *prefix = None;
-        if let Some(fields) = header.columns().and_then(|columns| columns.read(text, room)) {
-            canonical::write(&fields, out);
-            return Some(W3C);
+        if let Some(named) = header.columns() {
+            let plan = origin.map_or(&**named, |origin| with_field(columns, named, origin));
+            if written(plan.read(text, room), origin, out) {
+                return Some(W3C);
+            }
         }
         if let Some(id) = outright(text, course, room, out) {
             return id;
@@ -211,30 +218,46 @@ fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>
     }
     match text.first()? {
         b'{' if by(JSON, text, course, room, out) => Some(Some(JSON)),
-        _ if is_usual(text) || Frame::locate(text, None).is_some() => Some(None),
+        _ if is_usual(text) || Frame::locate(text, None).is_some() => {
+            Some(course.formats.behind_proxy().iter().copied().find(|id| by(*id, text, course, room, out)))
+        }
         _ => None,
     }
 }
 
 fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> Option<FormatId> {
     course.formats.order().iter().copied().find(|id| match &course.formats.format(*id).reader {
-        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room).filter(is_plausible), out)),
+        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room).filter(is_plausible), course.formats.origin(), out)),
         _ => false,
     })
 }
 
 /// Writes a line as a format has it, if it is of that format.
 fn by(id: FormatId, text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> bool {
+    let origin = course.formats.origin();
     match &course.formats.format(id).reader {
-        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room), out)),
-        Reader::Json => written(course.formats.json().read(text, room), out),
+        Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room), origin, out)),
+        Reader::Json => written(course.formats.json().read(text, room), origin, out),
         Reader::Clf | Reader::W3c => false,
     }
 }
 
-/// Writes fields, where there are any.
-fn written(fields: Option<Fields<'_>>, out: &mut Vec<u8>) -> bool {
-    fields.map(|fields| canonical::write(&fields, out)).is_some()
+/// Writes fields, where there are any, with who asked in place of the proxy that handed it on.
+fn written(fields: Option<Fields<'_>>, origin: Option<&Origin>, out: &mut Vec<u8>) -> bool {
+    let Some(mut fields) = fields else { return false };
+    if let Some(origin) = origin {
+        fields.client = origin.real(fields.client, fields.forwarded);
+    }
+    canonical::write(&fields, out);
+    true
+}
+
+/// Columns, with the field in which a proxy wrote who asked; made once for each header.
+fn with_field<'c>(kept: &'c mut Option<(Arc<Plan>, Plan)>, named: &Arc<Plan>, origin: &Origin) -> &'c Plan {
+    let known = kept.take().filter(|(plan, _)| Arc::ptr_eq(plan, named));
+    let header = || Meaning::Header(origin.field().to_owned());
+    let (_, plan) = kept.insert(known.unwrap_or_else(|| (Arc::clone(named), Plan::clone(named).with_forwarded(&header()))));
+    plan
 }
 
 /// Whether fields make sense in a format that nobody asked for: there is a time, and what is to be a client is an address.

@@ -2,21 +2,19 @@
 //!
 //! Sentences only; what is done with such an input is for others to decide.
 
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::headers;
 use crate::engine::Scope;
 use crate::format::transcriber::{Course, Transcriber};
 use crate::format::{Formats, LogFormat, is_error_log, recognise};
+use crate::input::ends::{Ends, ends};
 
 /// Bytes of the first line that are kept for a message.
 pub(super) const FIRST_LINE: usize = 200;
 
 /// Bytes of a log's beginning that are looked at for a line that parses.
-const BEGINNING: u64 = 64 << 10;
+const BEGINNING: usize = 64 << 10;
 
 /// Whether a file of a folder, of which no line parses, is no access log: going by its name and its first line.
 pub(super) fn is_foreign(path: &[u8], first_line: &[u8]) -> bool {
@@ -36,14 +34,11 @@ pub(super) fn parses(lines: &[u8], course: &Course<'_>, only: Option<LogFormat>)
     Transcriber::default().reads_any(lines, course, only)
 }
 
-/// Whether a log that was read before begins with lines of which one parses; so does a packed one, as it was read then.
+/// Whether a log that was read before begins with lines of which one parses, packed or not.
 pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
-    let mut head = Vec::new();
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
-    let read = opened.and_then(|file| file.take(BEGINNING).read_to_end(&mut head));
-    let course =
-        Course { formats, first: formats.first_of(path), header: headers::first(0, &head, scope.max_line), max_line: scope.max_line };
-    read.is_ok() && (head.starts_with(b"\x1f\x8b") || parses(&head, &course, scope.format))
+    let Some(Ends { first: head, .. }) = ends(path, BEGINNING) else { return false };
+    let header = headers::first(0, &head, scope.max_line);
+    parses(&head, &Course { formats, first: formats.first_of(path), header, max_line: scope.max_line }, scope.format)
 }
 
 /// Of a file that is passed over: what it looks like.

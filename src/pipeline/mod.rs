@@ -83,7 +83,7 @@ pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = Workers::new(rayon::current_num_threads(), budget).counting(job.prefix);
     let spool = job.keep_lines.then(Spool::default);
-    let outside = Outside::of(sources, job.scope);
+    let outside = Outside::of(sources, job.scope, job.formats);
     let read = |(number, source)| match outside.skips(number, source) {
         Some(skipped) => Done::skipped(source, skipped, job.progress),
         None => OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read(),

@@ -91,7 +91,7 @@ impl<'a> OneInput<'a> {
         let Job { mmap, stop, progress, scope, .. } = *self.job;
         let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
         let reading = read::read_in_order(self.source, &options, &|chunk| self.headers.see(chunk), &|chunk| self.judge(chunk), &|judged| {
-            self.keep(judged)
+            self.keep(judged);
         });
         self.done(reading)
     }

@@ -13,9 +13,12 @@
 //! by other clocks, and one that cannot be read is to be heard of.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
+use super::headers;
 use crate::engine::Scope;
-use crate::format::Frame;
+use crate::format::transcriber::{Course, Transcribed, Transcriber};
+use crate::format::{Formats, Frame};
 use crate::input::ends::{Ends, ends};
 use crate::input::find::{Kind, Source};
 use crate::input::order::has_kin;
@@ -38,14 +41,15 @@ const LOOK: usize = 64 << 10;
 /// What there is to know to say which logs are skipped.
 pub(super) struct Outside<'a> {
     scope: &'a Scope,
+    formats: &'a Formats,
     /// Of each source, whether it is one of a family; empty where that does not matter.
     kin: Vec<bool>,
 }
 
 impl<'a> Outside<'a> {
-    pub(super) fn of(sources: &[Source], scope: &'a Scope) -> Self {
+    pub(super) fn of(sources: &[Source], scope: &'a Scope, formats: &'a Formats) -> Self {
         let kin = if scope.until.is_some() { has_kin(sources) } else { Vec::new() };
-        Self { scope, kin }
+        Self { scope, formats, kin }
     }
 
     /// Whether the source of this number is not to be read, and why.
@@ -58,7 +62,7 @@ impl<'a> Outside<'a> {
         if early.is_none() && late.is_none() {
             return None;
         }
-        let times = self.times(&ends(&source.path, LOOK)?);
+        let times = self.times(&source.path, &ends(&source.path, LOOK)?);
         if times.is_empty() {
             return None;
         }
@@ -71,9 +75,19 @@ impl<'a> Outside<'a> {
     }
 
     /// The times of the lines at both ends.
-    fn times(&self, ends: &Ends) -> Vec<LogTime> {
-        let lines = [&ends.first, &ends.last].into_iter().flat_map(|lines| lines.split(|&byte| byte == b'\n'));
-        lines.filter_map(|line| LogTime::parse_clf(Frame::locate(line, self.scope.format)?.time)).collect()
+    fn times(&self, path: &Path, ends: &Ends) -> Vec<LogTime> {
+        let Scope { format, max_line, .. } = *self.scope;
+        let header = headers::first(0, &ends.first, max_line);
+        let course = Course { formats: self.formats, first: self.formats.first_of(path), header, max_line };
+        let (mut transcriber, mut written) = (Transcriber::default(), Transcribed::default());
+        let mut times = Vec::new();
+        for lines in [&ends.first, &ends.last] {
+            let changed = format.is_none() && transcriber.transcribe(lines, &course, &mut written);
+            let text = if changed { &written.text } else { lines };
+            let of_line = |line| LogTime::parse_clf(Frame::locate(line, format)?.time);
+            times.extend(text.split(|&byte| byte == b'\n').filter_map(of_line));
+        }
+        times
     }
 }
 
@@ -121,7 +135,8 @@ mod tests {
     fn skipped(folder: &TempDir, since: Option<Bound>, until: Option<Bound>) -> Vec<Option<Skipped>> {
         let scope = Scope { since, until, ..Scope::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
-        let outside = Outside::of(&sources, &scope);
+        let formats = Formats::builtin().unwrap();
+        let outside = Outside::of(&sources, &scope, &formats);
         sources.iter().enumerate().map(|(number, source)| outside.skips(number, source)).collect()
     }
 
@@ -146,6 +161,18 @@ mod tests {
         assert!(!before(&[0, 9 * DAY], DAY));
         assert!(!before(&[9 * DAY], 10 * DAY));
         assert!(before(&[HOUR], DAY));
+    }
+
+    #[test]
+    fn a_log_of_any_format_tells_its_times() {
+        let folder = TempDir::new().unwrap();
+        let json = r#"{"time":"2026-11-02T00:00:00Z","remote_addr":"192.0.2.1","request":"GET / HTTP/1.1","status":200}"#;
+        let w3c = "#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-11-02 00:00:00 192.0.2.1 GET / 200";
+        for (name, text) in [("1.log", json), ("2.log", w3c)] {
+            write(&folder, name, &format!("{text}\n"), MIDNIGHT);
+        }
+        assert_eq!(skipped(&folder, Some(Bound::Instant(MIDNIGHT + DAY)), None), [Some(Skipped::BeforeSince); 2]);
+        assert_eq!(skipped(&folder, Some(Bound::Instant(MIDNIGHT)), None), [None; 2]);
     }
 
     #[test]

@@ -131,6 +131,7 @@ fn name(found: &Found, formats: &Formats) -> String {
 }
 
 /// How sure it is: the share of lines that a format explains.
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
 fn confidence(detected: &Detected) -> f64 {
     let asked = detected.lines - detected.own;
     let read: u64 = detected.found.iter().map(|found| found.lines).sum();

@@ -91,11 +91,7 @@ const IIS_HEAD: &str = "#Software: Microsoft Internet Information Services 10.0\
 
 /// Every log, with the name of its format.
 fn logs() -> Vec<(&'static str, String)> {
-    let docker = |r: &Request| {
-        json!({"log": combined(r) + "\n", "stream": "stdout", "time": "2026-11-02T08:01:00.669794202Z"})
-            .to_string()
-            .replace("{\"log\"", "{\"log\"")
-    };
+    let docker = |r: &Request| json!({"log": combined(r) + "\n", "stream": "stdout", "time": "2026-11-02T08:01:00.669794202Z"}).to_string();
     vec![
         ("combined", log("", combined)),
         ("combined", log("", |r| combined(r) + " \"203.0.113.5\"")),
@@ -164,7 +160,7 @@ fn mixed(is_w3c: bool) -> String {
     while text.len() < 5 << 20 {
         // Long runs of one format, as a log has them, and a line of another now and then.
         let (_, part) = &logs[number / 40 % logs.len()];
-        text += if number % 7 == 0 { "GET /.git/config and no format\n" } else { "" };
+        text += if number.is_multiple_of(7) { "GET /.git/config and no format\n" } else { "" };
         text += if part.starts_with('#') && !is_w3c { &logs[0].1 } else { part };
         number += 1;
     }

@@ -147,6 +147,12 @@ impl Plan {
         self
     }
 
+    /// Whether it reads the field that names the real client.
+    #[must_use]
+    pub fn has_forwarded(&self) -> bool {
+        self.fields.iter().any(|field| field.slot == Some(Slot::Forwarded))
+    }
+
     /// Every field as written, and what it means.
     pub fn meanings(&self) -> impl Iterator<Item = (&str, &Meaning)> {
         self.names.iter().map(|(name, meaning)| (name.as_str(), meaning))

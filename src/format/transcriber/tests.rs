@@ -129,7 +129,7 @@ proptest! {
         let lines: Vec<Vec<u8>> = [start.to_vec()].into_iter().filter(|s| !s.is_empty()).chain(lines.into_iter().map(|mut line| { line.push(b'\n'); line })).collect();
         let whole = lines.concat();
         let expected = transcribe(&whole, &of_log(&whole));
-        prop_assert_eq!(expected.0.iter().filter(|b| **b == b'\n').count(), lines.len());
+        prop_assert_eq!(memchr_iter(b'\n', &expected.0).count(), lines.len());
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
         places.extend([0, lines.len()]);
         places.sort_unstable();

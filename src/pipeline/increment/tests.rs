@@ -212,7 +212,10 @@ fn written_down(text: &str) -> Vec<u8> {
 }
 
 /// What parts say, but for offsets and for the lines of a log's own.
-fn sums(increment: &Increment) -> Vec<(Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>)> {
+/// Lines, those that parsed and those that did not, and of each pair its hits and the line of its sample.
+type Sums = (Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>);
+
+fn sums(increment: &Increment) -> Vec<Sums> {
     let cells = |tally: &Tally| cells(tally).into_iter().map(|(client, path, _, _, hits, _, line)| (client, path, hits, line)).collect();
     let of = |part: &Part| {
         let input = &part.inputs[0];
