@@ -252,6 +252,6 @@ pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
     if let Some(absent) = absent {
         message::error(&absent);
     }
-    message::hint("access_log in the output of 'nginx -T', or CustomLog in Apache's configuration, names the file to type, and its format");
+    message::hint("--from-nginx and --from-apache read from the server's configuration which files its logs are, and in which format");
     true
 }

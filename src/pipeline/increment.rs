@@ -6,6 +6,7 @@
 
 mod batch;
 mod cutting;
+mod item;
 mod log;
 mod parts;
 

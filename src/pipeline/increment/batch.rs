@@ -11,13 +11,14 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::cutting::{Cutter, Run};
+use super::item::{Counted, Item, Lines, whole};
 use super::log::Log;
 use super::parts::{OPEN, Parts, When};
 use super::{Increment, Reading};
 use crate::engine::Judge;
 use crate::finding::Findings;
 use crate::format::Header;
-use crate::format::transcriber::{Course, Transcribed, Transcriber};
+use crate::format::transcriber::{Transcribed, Transcriber};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
@@ -35,89 +36,12 @@ const PIECES: usize = 1024;
 /// Bytes of one log that wait.
 const WAITING: usize = 1 << 20;
 
-/// Lines of one log, copied.
-#[derive(Debug)]
-pub(super) struct Item {
-    log: u32,
-    offset: u64,
-    lines_before: u64,
-    header: Header,
-    pub(super) lines: Lines,
-}
-
-/// The inside of an item.
-#[derive(Debug)]
-pub(super) enum Lines {
-    Text(Vec<u8>),
-    /// Lines of another format, and the bytes of the log that they were.
-    Written {
-        transcribed: Transcribed,
-        bytes: u64,
-    },
-    Oversized(u64),
-}
-
-impl Lines {
-    /// Bytes of the log.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            Self::Text(text) => text.len() as u64,
-            Self::Written { bytes, .. } | Self::Oversized(bytes) => *bytes,
-        }
-    }
-
-    /// Bytes of memory.
-    pub(super) fn held(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Written { transcribed, .. } => transcribed.text.len(),
-            Self::Oversized(_) => 0,
-        }
-    }
-}
-
 /// What was seen in an item before it is judged.
 struct Seen {
     runs: Vec<Run>,
     parses: bool,
     /// Its lines, where they are cut and of another format.
     transcribed: Option<Transcribed>,
-}
-
-/// A run of lines that counts.
-struct Counted<'i> {
-    period: When,
-    text: u32,
-    log: u32,
-    item: &'i Item,
-    run: Run,
-}
-
-impl Counted<'_> {
-    /// Where it begins, in bytes of the log from the start of its item.
-    fn start(&self) -> u64 {
-        match &self.item.lines {
-            Lines::Written { transcribed, bytes } => transcribed.start_of(self.run.lines_before as usize, *bytes),
-            Lines::Text(_) | Lines::Oversized(_) => self.run.start as u64,
-        }
-    }
-
-    /// Bytes of the log that its lines take, of which there are so many.
-    fn bytes(&self, lines: u64) -> u64 {
-        match &self.item.lines {
-            Lines::Oversized(bytes) => *bytes,
-            Lines::Text(_) => (self.run.end - self.run.start) as u64,
-            Lines::Written { transcribed, bytes } => transcribed.start_of((self.run.lines_before + lines) as usize, *bytes) - self.start(),
-        }
-    }
-}
-
-impl<'a> Reading<'a> {
-    /// What the lines of an item of the log at a path are read by.
-    fn course(&self, item: &Item, path: &Path) -> Course<'a> {
-        let Self { formats, scope, .. } = *self;
-        Course { formats, first: formats.first_of(path), header: item.header.clone(), max_line: scope.max_line }
-    }
 }
 
 /// Everything that is being counted.
@@ -408,9 +332,4 @@ fn judge_run(
     drop(scratch);
     workers.make_room(worker);
     account
-}
-
-/// All of an item as one run.
-fn whole(item: &Item, period: When) -> Vec<Run> {
-    vec![Run { period, start: 0, end: item.lines.held(), lines_before: 0 }]
 }

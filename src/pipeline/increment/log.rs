@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use super::batch::{Item, Lines};
+use super::item::{Item, Lines};
 use crate::finding::LineCounts;
 use crate::format::Header;
 use crate::input::tail::Piece;
