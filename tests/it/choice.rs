@@ -246,7 +246,7 @@ fn what_is_no_log_is_passed_over_however_old_it_is() {
 fn assert_absent(run: &Run, what: &str) {
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stderr.contains(what), "{}", run.stderr);
-    assert!(run.stderr.ends_with("names the file to type, and its format\n") && run.stderr.contains("hint: access_log"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("and in which format\n") && run.stderr.contains("hint: --from-nginx"), "{}", run.stderr);
 }
 
 #[test]

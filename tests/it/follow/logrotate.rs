@@ -46,7 +46,9 @@ impl<'a> Logrotate<'a> {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }
-            assert_eq!((run.code, run.stderr.as_str()), (0, ""), "logrotate failed");
+            // A server that still writes into what is packed is what is asked for here, and gzip may notice.
+            let is_noticed = run.stderr.contains("file size changed while zipping");
+            assert!(run.code == 0 && (run.stderr.is_empty() || is_noticed), "logrotate failed with {}: {}", run.code, run.stderr);
             return;
         }
     }

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Times scans of the same requests in several formats, and packed in several ways, beside the combined log they were made of.
+# Only lines whose texts hold no quote and no backslash are taken, so that one line of awk can write each format.
+set -eu
+
+if [ $# -ne 1 ]; then
+    echo "usage: benches/formats.sh LOG" >&2
+    echo "  LOG    an access log in the combined format, of 200 MB or so" >&2
+    exit 2
+fi
+log=$(realpath -- "$1")
+cd -- "$(dirname -- "$0")/.."
+rounds=7
+cargo build --release --quiet
+probewatch=target/release/probewatch
+
+folder=$(mktemp -d)
+trap 'rm -rf -- "$folder"' EXIT
+# Fields between quotes: before the request, the request, status and size, the referer, nothing, the agent.
+awk -F '"' -v to="$folder" '
+    NF == 7 && !/\\/ {
+        split($1, start, " "); split($3, numbers, " ")
+        time = substr(start[4], 2) " " substr(start[5], 1, 5)
+        print > (to "/combined")
+        printf "{\"time_local\":\"%s\",\"remote_addr\":\"%s\",\"request\":\"%s\",\"status\":\"%s\",\"body_bytes_sent\":\"%s\",\"http_referer\":\"%s\",\"http_user_agent\":\"%s\"}\n",
+            time, start[1], $2, numbers[1], numbers[2], $4, $6 > (to "/json")
+        printf "[%s] %s %s %s 0.004 \"%s\" \"%s\" \"%s\"\n", time, start[1], numbers[1], numbers[2], $4, $6, $2 > (to "/custom")
+    }' "$log"
+custom='[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request"'
+names=(combined json custom)
+for pack in gzip zstd bzip2 xz; do
+    if command -v "$pack" > /dev/null; then
+        "$pack" -1 -c "$folder/combined" > "$folder/$pack"
+        names+=("$pack" "unpack $pack")
+    else
+        echo "$pack is not installed: left out" >&2
+    fi
+done
+
+run() {
+    case $1 in
+        unpack*) "${1#unpack }" -dc "$folder/${1#unpack }" ;;
+        custom) "$probewatch" scan -q --log-format "$custom" "$folder/custom" ;;
+        *) "$probewatch" scan -q "$folder/$1" ;;
+    esac > /dev/null
+}
+
+times=$(mktemp -p "$folder")
+# Round 0 fills the page cache and is not counted.
+for round in $(seq 0 "$rounds"); do
+    for i in "${!names[@]}"; do
+        start=$(date +%s%N)
+        run "${names[$i]}"
+        end=$(date +%s%N)
+        if [ "$round" -gt 0 ]; then
+            printf '%s\t%s\n' "$i" "$((end - start))" >> "$times"
+        fi
+    done
+done
+
+echo "$(wc -c < "$folder/combined") bytes as combined, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores"
+first=
+for i in "${!names[@]}"; do
+    median=$(awk -F '\t' -v i="$i" '$1 == i { print $2 }' "$times" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }')
+    first=${first:-$median}
+    awk -v name="${names[$i]}" -v ns="$median" -v first="$first" 'BEGIN {
+        printf "%-14s %9.1f ms  %.2f times as long as combined\n", name, ns / 1e6, ns / first }'
+done
