@@ -55,6 +55,16 @@ const UNSUPPORTED: [(&[u8], &str); 6] = [
     // compress of ncompress, magic(5).
     (b"\x1f\x9d", "compress"),
 ];
+/// What lies beside logs and is none, by its first bytes as magic(5) and the specifications have them.
+const NO_LOGS: [(&[u8], &str); 7] = [
+    (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF87a", "a GIF picture"),
+    (b"GIF89a", "a GIF picture"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\0", "a database of SQLite"),
+];
 /// What follows `BZh` and a digit: the start of a block, or of the end where there is none.
 const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
 
@@ -102,8 +112,11 @@ fn is_bzip2(head: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// It is UTF-16.
+/// It is UTF-16, or nothing that has lines.
 pub(super) fn bom(head: &[u8]) -> Result<usize, Unread> {
+    if let Some((_, what)) = NO_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(Unread::NoLog(what));
+    }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || is_utf_16(head) {
         return Err(Unread::NotText(UTF_16));
     }

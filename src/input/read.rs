@@ -47,6 +47,9 @@ pub enum Unread {
     /// Text in a form that has no bytes to look for. Holds the sentence.
     #[error("{0}")]
     NotText(&'static str),
+    /// Something else altogether; holds what it is.
+    #[error("is {0}, and no log")]
+    NoLog(&'static str),
     /// Packed in a way that is not read; holds its name.
     #[error("is packed with {0}, which cannot be read; unpack it and give the text, on standard input (-) if you like")]
     Unsupported(&'static str),

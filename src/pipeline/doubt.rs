@@ -66,6 +66,7 @@ pub(super) fn unexplained(lines: u64, first_line: &[u8], only: Option<LogFormat>
     }
     let what = recognise(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
     let hint = match first_line.first() {
+        _ if is_error_log(first_line) => "name the access log, which lies beside it as a rule",
         Some(b'{') => "say with --field which of its keys are what, such as client=ip,target=uri",
         _ => "give its format string to --log-format; `probewatch formats` lists those that are known",
     };

@@ -41,6 +41,14 @@ pub(super) struct Done {
     pub(super) stopped: bool,
 }
 
+impl Done {
+    /// A file of a folder that is something else.
+    fn passed_over(path: Vec<u8>, what: &str) -> Self {
+        let notices = vec![format!("passed over: {what}, no access log")];
+        Self { text: SourceText::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false }
+    }
+}
+
 /// What is known of an input so far.
 #[derive(Default)]
 struct State<'w> {
@@ -148,6 +156,7 @@ impl<'a> OneInput<'a> {
         let path = self.source.path.as_os_str().as_bytes().to_vec();
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
+            Err(Unread::NoLog(what)) if !self.source.named => return Done::passed_over(path, what),
             Err(unread) => (Reading::default(), Some(unread.to_string())),
         };
         let text = SourceText::new(path.clone(), reading.generation, state.runs.clone());

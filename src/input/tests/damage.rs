@@ -123,7 +123,13 @@ fn a_bomb_is_one_long_line_and_a_note() {
 #[test]
 fn what_is_no_text_is_refused() {
     let utf_16: Vec<u8> = "\u{feff}1.2.3.4 - -\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let cases = [(b"\x04\x22\x4d\x18....".to_vec(), "lz4"), (utf_16.clone(), "UTF-16"), (pack(Packing::Xz, [&utf_16[..]]), "UTF-16")];
+    let picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    let cases = [
+        (b"\x04\x22\x4d\x18....".to_vec(), "lz4"),
+        (picture, "is a PNG picture, and no log"),
+        (utf_16.clone(), "UTF-16"),
+        (pack(Packing::Xz, [&utf_16[..]]), "UTF-16"),
+    ];
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = Options { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
     let refused = |path: &Path| read::read(&source(path), &options, &|_| panic!("judged"), &|()| {}).unwrap_err();
