@@ -238,7 +238,7 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
 pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
-    let is_unread = |input: &Input| input.lines > 0 && input.parsed == 0;
+    let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // What was left out because it is old may be the logs, and a notice says so.
