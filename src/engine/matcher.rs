@@ -150,11 +150,26 @@ fn is_known_method(method: &[u8]) -> bool {
 
 /// Whether the log writer had to escape a byte that cannot be printed: `\x16`, or `\n` as Apache has it.
 fn holds_escape(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'\\', text).any(|at| match &text[at + 1..] {
-        [b'x', high, low, ..] => matches!(high, b'0' | b'1' | b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F') || [*high, *low] == *b"7f",
-        [b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => true,
-        _ => false,
-    })
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        rest = &rest[at + 1..];
+        let is_escape = match rest {
+            [b'x', high, low, ..] | [b'u', b'0', b'0', high, low, ..] => is_unprintable(*high, *low),
+            [b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => true,
+            _ => false,
+        };
+        if is_escape {
+            return true;
+        }
+        // What stands behind a backslash that was sent is no escape.
+        rest = rest.strip_prefix(b"\\").unwrap_or(rest);
+    }
+    false
+}
+
+/// Whether two hexadecimal digits are a byte that is no printable ASCII.
+fn is_unprintable(high: u8, low: u8) -> bool {
+    matches!(high, b'0' | b'1' | b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F') || (high == b'7' && matches!(low, b'f' | b'F'))
 }
 
 /// What a target is read again as: all query.

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::explain::Explainer;
 use super::*;
 use crate::finding::{Findings, Severity};
-use crate::rules::{RuleChoice, RuleSet, load};
+use crate::record::Record;
+use crate::rules::{RuleChoice, RuleSet, Shape, load};
 
 fn builtin() -> &'static RuleSet {
     static BUILTIN: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
@@ -32,6 +33,17 @@ fn every_rule_hits_and_misses_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn binary_is_what_was_sent_however_it_was_escaped() {
+    let shape = |request| matcher::Probe::of_record(&Record { request, ..Record::default() }).shape;
+    for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
+        assert_eq!(shape(logged), Some(Shape::Binary), "{}", logged.escape_ascii());
+    }
+    for logged in [&br"stats\x5Cr\x5Cn"[..], br"stats\\r\\n", br"\\x00", br"a\u005Cn", br"a\", br"a\x0"] {
+        assert_eq!(shape(logged), Some(Shape::NoMethod), "{}", logged.escape_ascii());
+    }
 }
 
 /// What a run of lines came to, in a form that does not depend on how it was cut.

@@ -1,6 +1,6 @@
 //! Who asked: behind proxies, and where many addresses are one client.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::rig::{Rig, line};
 
@@ -121,4 +121,86 @@ fn reports_of_other_prefixes_are_not_added_up() {
     let refused = rig.run(["merge", "six.json", "four.json", "each.json"]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.contains("by /64") && refused.stderr.contains("--ipv6-prefix"), "{}", refused.stderr);
+}
+
+/// A line behind a proxy: who connected, what that one wrote of who asked, and who did.
+const BEHIND: [(&str, &str, &str); 9] = [
+    ("192.0.2.1", "203.0.113.66, 198.51.100.7, 192.0.2.9", "198.51.100.7"),
+    ("192.0.2.2", "198.51.100.8", "198.51.100.8"),
+    ("192.0.2.3", "[2001:db8::7]:4711", "2001:db8::7"),
+    ("192.0.2.4", "192.0.2.200, 192.0.2.9", "192.0.2.200"),
+    ("192.0.2.5", "-", "192.0.2.5"),
+    ("192.0.2.6", "198.51.100.9, unknown", "192.0.2.6"),
+    // Who is no proxy may write what he likes.
+    ("198.51.100.50", "127.0.0.1, ::1", "198.51.100.50"),
+    ("198.51.100.51", "203.0.113.66, 192.0.2.9", "198.51.100.51"),
+    ("2001:db8::51", "203.0.113.66", "2001:db8::51"),
+];
+
+/// A log of a line for each of [`BEHIND`], by what writes one of the peer and the field.
+fn behind(head: &str, write: impl Fn(&str, &str) -> String) -> String {
+    BEHIND.iter().fold(head.to_owned(), |log, (peer, field, _)| log + &write(peer, field) + "\n")
+}
+
+/// Logs behind a proxy in several formats: their names, the field, the format where it must be given, and the text.
+fn logs_behind() -> Vec<(&'static str, &'static str, Option<&'static str>, String)> {
+    let main = |peer: &str, field: &str| format!("{} \"{field}\"", line(peer, "GET /.env HTTP/1.1", 404).trim_end());
+    let json = |peer: &str, field: &str| {
+        let time = "02/Nov/2026:08:01:00 +0000";
+        json!({"time_local": time, "remote_addr": peer, "request": "GET /.env HTTP/1.1", "status": "404", "http_x_forwarded_for": field})
+            .to_string()
+    };
+    let string = "$remote_addr|$msec|$request|$status|$http_x_real_ip";
+    let asked = |peer: &str, field: &str| format!("{peer}|1793606460.123|GET /.env HTTP/1.1|404|{field}");
+    let head = |column: &str| format!("#Version: 1.0\n#Fields: date time c-ip cs-method cs-uri-stem sc-status {column}\n");
+    // A log with columns has no spaces within them: IIS writes a plus.
+    let w3c = |peer: &str, field: &str| format!("2026-11-02 08:01:00 {peer} GET /.env 404 {}", field.replace(' ', "+"));
+    vec![
+        ("main", "x-forwarded-for", None, behind("", main)),
+        ("json", "x-forwarded-for", None, behind("", json)),
+        ("asked", "x-real-ip", Some(string), behind("", asked)),
+        ("w3c", "x-forwarded-for", None, behind(&head("X-Forwarded-For"), w3c)),
+        ("iis", "x-forwarded-for", None, behind(&head("cs(X-Forwarded-For)"), w3c)),
+    ]
+}
+
+/// The clients of the hits, in the order of their lines.
+fn told(rig: &Rig, args: &[&str]) -> Vec<String> {
+    let run = rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+    assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
+    run.objects().iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn i1_the_client_is_the_rightmost_address_that_is_no_proxy_in_every_format() {
+    let rig = Rig::new();
+    for (name, field, format, text) in logs_behind() {
+        rig.file("access.log", text);
+        let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
+        let with = |flags: &[&str]| told(&rig, &[&format, flags, &["access.log"]].concat());
+        let from = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24"];
+        assert_eq!(with(&from), BEHIND.map(|(_, _, client)| client), "{name}");
+        assert_eq!(with(&[]), BEHIND.map(|(peer, ..)| peer), "{name}");
+        // Somebody else's proxies, and a field that the log does not have.
+        assert_eq!(with(&["--client-from", field, "--trusted-proxy", "10.0.0.0/8"]), BEHIND.map(|(peer, ..)| peer), "{name}");
+        assert_eq!(with(&["--client-from", "x-nobody", "--trusted-proxy", "192.0.2.0/24"]), BEHIND.map(|(peer, ..)| peer), "{name}");
+    }
+}
+
+#[test]
+fn a_report_is_of_the_real_clients() {
+    for (name, field, format, text) in logs_behind() {
+        let rig = Rig::new();
+        rig.file("access.log", text);
+        let format: Vec<&str> = format.iter().flat_map(|string| ["--log-format", string]).collect();
+        let args = ["--client-from", field, "--trusted-proxy", "192.0.2.0/24", "access.log"];
+        let run = rig.run([&["report", "--state", "state", "--out", "out"], &format[..], &args].concat());
+        assert_eq!(run.code, 0, "{name}: {}", run.stderr);
+        let clients = std::fs::read_to_string(rig.path("out/latest/clients.csv")).unwrap();
+        let mut told: Vec<&str> = clients.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
+        let mut expected = BEHIND.map(|(_, _, client)| client);
+        told.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(told, expected, "{name}");
+    }
 }

@@ -73,7 +73,7 @@ impl<'a> Filled<'a> {
     #[inline]
     pub(super) fn fields(&self, plan: &Plan, room: &'a mut Room) -> Fields<'a> {
         let coded = plan.coded;
-        let Room { request, target, query, referer, user_agent, time, .. } = room;
+        let Room { forwarded, request, target, query, referer, user_agent, time, .. } = room;
         let (host, asked) = match plan.asked {
             AskedForm::Line => (self.get(Slot::Host), Asked::Line(coded.decode(self.get(Slot::Request), request))),
             AskedForm::LineWithUrl => self.line_with_url(coded.decode(self.get(Slot::Request), request)),
@@ -82,7 +82,7 @@ impl<'a> Filled<'a> {
         };
         Fields {
             client: if plan.first_address { first_of(self.get(Slot::Client)) } else { self.get(Slot::Client) },
-            forwarded: self.get(Slot::Forwarded),
+            forwarded: coded.decode_header(self.get(Slot::Forwarded), forwarded),
             host,
             time: self.time(&plan.time, time),
             asked,

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Served;
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
+use super::{Kind, Served};
 use crate::rig::{Rig, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
@@ -15,19 +15,21 @@ const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/a
 /// Where the modules of these lie.
 const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
 
-/// The logs, and whether their formats are found out without a flag today.
-const LOGS: [(&str, bool); 4] = [("common", true), ("combined", true), ("vhost", true), ("own", false)];
+/// The logs, whether their formats are found out without a flag, and the formats as they stand in the configuration.
+const LOGS: [Kind; 4] = [("common", true, COMMON), ("combined", true, COMBINED), ("vhost", true, VHOST), ("own", false, OWN)];
+
+const COMMON: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %b" common"#;
+
+const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
+
+const VHOST: &str = r#"LogFormat "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\" %D \"%{X-Forwarded-For}i\"" vhost"#;
+
+const OWN: &str = r#"CustomLog ${LOGS}/own.log "[%{%Y-%m-%dT%H:%M:%S%z}t] %>s %a %v \"%{User-Agent}i\" \"%r\" %D""#;
 
 const SITES: &str = r#"
-LogFormat "%h %l %u %t \"%r\" %>s %b" common
-<IfModule logio_module>
-    LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined
-</IfModule>
-LogFormat "%v:%p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\" %D \"%{X-Forwarded-For}i\"" vhost
 CustomLog ${LOGS}/common.log common
 CustomLog ${LOGS}/combined.log combined
 CustomLog ${LOGS}/vhost.log vhost
-CustomLog ${LOGS}/own.log "[%{%Y-%m-%dT%H:%M:%S%z}t] %>s %a %v \"%{User-Agent}i\" \"%r\" %D"
 CustomLog "|/bin/cat" common "expr=false"
 "#;
 
@@ -42,7 +44,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     // Its workers are nobody.
     fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(rig.path("log")).unwrap();
-    rig.file("sites.conf", SITES);
+    rig.file("sites.conf", format!("{COMMON}\n<IfModule logio_module>\n{COMBINED}\n</IfModule>\n{VHOST}\n{OWN}{SITES}"));
     rig.file("envvars", format!("export LOGS={}/log$SUFFIX\n", rig.path("").display().to_string().trim_end_matches('/')));
     let daemon = Daemon::start(&rig, |port| {
         rig.file("apache2.conf", conf(&rig, port, modules));
@@ -53,7 +55,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     for request in asked {
         daemon.ask(&request.bytes);
     }
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("apache2.conf");
     Some(Served::new("apache", rig, conf, &LOGS))

@@ -1,6 +1,7 @@
 //! What a report says of each request, whichever log it reads: the same.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use serde_json::Value;
 
@@ -11,19 +12,15 @@ use super::{Log, Served, served};
 /// its own way.
 const COMPARED: [&str; 8] = ["client", "method", "path", "status", "outcome", "time", "severity", "rules"];
 
-/// The formats that a configuration names are not given to the reader yet (`Settings::named`): what it does not find out by itself
-/// is left out, and texts are read as if they were escaped. To be turned to `true`, and away, when they are.
-const FORMATS_ARE_TAKEN: bool = false;
-
 /// The hits of a log by their lines.
 type Hits = BTreeMap<u64, Vec<Value>>;
 
 /// The hits of each log by its file name.
 type HitsOfLogs = BTreeMap<String, Hits>;
 
-fn hits(served: &Served, argument: &str) -> HitsOfLogs {
-    let run = served.rig.run(["scan", "-f", "ndjson", argument]);
-    assert!(run.code == 0 || !FORMATS_ARE_TAKEN, "{}: {}", served.server, run.stderr);
+fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
+    let run = served.rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+    assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
     for hit in run.objects() {
         let name = hit["source"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
@@ -32,11 +29,16 @@ fn hits(served: &Served, argument: &str) -> HitsOfLogs {
     logs
 }
 
-/// Those of one log, its format found out.
-fn detected(served: &Served, log: &Log) -> Hits {
-    let mut logs = hits(served, log.path.to_str().unwrap());
+/// Those of one log, with these flags.
+fn hits_of(served: &Served, log: &Log, flags: &[&str]) -> Hits {
+    let mut logs = hits(served, &[flags, &[log.path.to_str().unwrap()]].concat());
     assert_eq!(logs.len(), 1, "{}: {}", served.server, log.name);
     logs.pop_first().unwrap().1
+}
+
+/// Those of one log, its format found out.
+fn detected(served: &Served, log: &Log) -> Hits {
+    hits_of(served, log, &[])
 }
 
 /// Fails with the first lines that are not the same.
@@ -48,8 +50,8 @@ fn assert_same(served: &Served, name: &str, expected: &Hits, found: &Hits) {
         .iter()
         .take(5)
         .map(|line| {
-            let request = requests[**line as usize - 1].bytes.escape_ascii().to_string();
-            format!("{line}: {:.200}\n  combined: {:?}\n  {name}: {:?}", request, expected.get(line), found.get(line))
+            let request = requests[**line as usize - 1].shown();
+            format!("{line}: {request}\n  combined: {:?}\n  {name}: {:?}", expected.get(line), found.get(line))
         })
         .collect();
     assert!(differing.is_empty(), "{}: {} lines differ\n{}", served.server, differing.len(), shown.join("\n"));
@@ -60,6 +62,7 @@ fn known(hits: &Hits, log: &Log, is_told: bool) -> Hits {
     let requests = requests::all();
     let is_known = |request: &Request| match log.name {
         "common" => request.is_plain,
+        "own" => !request.has_referer(),
         // Nobody can tell a quote from the end of a field, nor text from an escape, unless it is said that nothing is escaped.
         "none" => is_told || request.needs_no_escape(),
         _ => true,
@@ -86,13 +89,32 @@ fn the_same_requests_are_the_same_hits_in_every_format_that_is_found_out() {
 #[test]
 fn the_same_requests_are_the_same_hits_in_every_format_that_a_configuration_names() {
     for served in served("formats of real configurations") {
-        let mut logs = hits(&served, &served.flag());
+        let mut logs = hits(&served, &[&served.flag()]);
         let expected = logs["combined.log"].clone();
-        for log in served.logs.iter().filter(|log| log.is_detected || FORMATS_ARE_TAKEN) {
+        assert_same(&served, "combined, found out", &expected, &detected(&served, served.log("combined")));
+        for log in &served.logs {
             let found = logs.remove(&format!("{}.log", log.name)).unwrap_or_default();
-            assert_as_combined(&served, log, &expected, &found, FORMATS_ARE_TAKEN);
+            assert_as_combined(&served, log, &expected, &found, true);
         }
     }
+}
+
+#[test]
+fn the_same_requests_are_the_same_hits_in_every_format_that_is_given() {
+    for served in served("formats as they are pasted") {
+        let expected = detected(&served, served.log("combined"));
+        for log in &served.logs {
+            assert_as_combined(&served, log, &expected, &hits_of(&served, log, &["--log-format", log.format]), true);
+        }
+    }
+}
+
+/// Fails unless the lines of an input went where they should.
+fn assert_counted(what: &str, input: &Value) {
+    let of = |name: &str| input[name].as_u64().unwrap();
+    assert_eq!(of("lines"), requests::ALL as u64, "{what}");
+    assert_eq!(of("lines"), of("parsed") + of("unparsed") + of("oversized") + of("skipped"), "{what}: {input}");
+    assert!(of("parsed") > 950, "{what}: {input}");
 }
 
 #[test]
@@ -100,9 +122,61 @@ fn every_line_is_parsed_or_counted() {
     for served in served("lines of real servers") {
         for log in served.logs.iter().filter(|log| log.is_detected) {
             let report = served.rig.json([&log.path]).1;
-            let of = |name: &str| report["totals"][name].as_u64().unwrap();
-            assert_eq!(of("lines"), requests::ALL as u64, "{} {}", served.server, log.name);
-            assert!(of("parsed") > 950, "{} {}: {}", served.server, log.name, report["totals"]);
+            assert_counted(&format!("{} {}", served.server, log.name), &report["inputs"][0]);
+        }
+        let (run, report) = served.rig.json([served.flag()]);
+        let inputs = report["inputs"].as_array().unwrap();
+        assert_eq!((run.code, inputs.len()), (0, served.logs.len()), "{}", run.stderr);
+        for input in inputs {
+            assert_counted(&format!("{} {}", served.server, input["path"]), input);
+        }
+    }
+}
+
+#[test]
+fn hostile_probes_are_found_under_every_escape_mode() {
+    let requests = requests::all();
+    for served in served("hostile probes") {
+        let logs = hits(&served, &[&served.flag()]);
+        assert_eq!(logs.len(), served.logs.len());
+        for (name, hits) in &logs {
+            let is_missed = |(line, request): &(u64, &Request)| request.is_hostile_probe() && !hits.contains_key(line);
+            let missed: Vec<_> = (1..).zip(&requests).filter(is_missed).map(|(line, request)| (line, request.shown())).collect();
+            assert!(missed.is_empty(), "{} {name}: {missed:#?}", served.server);
+        }
+    }
+}
+
+/// What a proxy wrote is in the line: requests that ended before that field have none.
+#[test]
+fn the_real_client_is_read_out_of_the_logs_of_real_servers() {
+    const FLAGS: [&str; 4] = ["--client-from", "x-forwarded-for", "--trusted-proxy", "203.0.113.0/24,10.0.0.0/8"];
+    // Their hits depend on what else a client asked for, and so on who is one.
+    const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/log-in"];
+    let flags = [FLAGS.as_slice(), &BY_LINE].concat();
+    for served in served("clients behind a proxy") {
+        for log in served.logs.iter().filter(|log| log.format.to_ascii_lowercase().contains("forwarded")) {
+            let text = String::from_utf8_lossy(&fs::read(&log.path).unwrap()).into_owned();
+            let lines: Vec<&str> = text.split('\n').collect();
+            let mut expected = hits_of(&served, log, &BY_LINE);
+            let mut behind = 0;
+            for (line, hit) in &mut expected {
+                let number = *line as usize - 1;
+                let client = format!("192.0.2.{}", number % 7);
+                if lines[number].contains(&format!("{client}, 10.0.0.1")) && hit[0].as_str().unwrap().starts_with("203.0.113.") {
+                    hit[0] = client.into();
+                    behind += 1;
+                }
+            }
+            assert!(behind > 300, "{} {}: {behind}", served.server, log.name);
+            // What stands behind a host and a time taken, nobody can know unless it is said.
+            if log.name != "vhost" {
+                assert_same(&served, log.name, &expected, &hits_of(&served, log, &flags));
+            }
+            let given = [&flags[..], &["--log-format", log.format]].concat();
+            assert_same(&served, log.name, &expected, &hits_of(&served, log, &given));
+            let of_configuration = hits(&served, &[&flags[..], &[&served.flag()]].concat());
+            assert_same(&served, log.name, &expected, &of_configuration[&format!("{}.log", log.name)]);
         }
     }
 }

@@ -14,6 +14,9 @@ use std::path::PathBuf;
 
 use crate::rig::Rig;
 
+/// A log by its name, whether its format is found out without a flag, and the format by its name or as the configuration has it.
+type Kind = (&'static str, bool, &'static str);
+
 /// A log that a server wrote.
 struct Log {
     /// What its format is called here.
@@ -21,6 +24,8 @@ struct Log {
     path: PathBuf,
     /// Whether the format is found out without a flag.
     is_detected: bool,
+    /// The format for `--log-format`.
+    format: &'static str,
 }
 
 /// A server that was asked everything and has ended: its logs, and its configuration.
@@ -32,10 +37,9 @@ struct Served {
 }
 
 impl Served {
-    fn new(server: &'static str, rig: Rig, conf: PathBuf, names: &[(&'static str, bool)]) -> Self {
-        let log =
-            |(name, is_detected): &(&'static str, bool)| Log { name, path: rig.path(format!("log/{name}.log")), is_detected: *is_detected };
-        let logs = names.iter().map(log).collect();
+    fn new(server: &'static str, rig: Rig, conf: PathBuf, kinds: &[Kind]) -> Self {
+        let log = |&(name, is_detected, format): &Kind| Log { name, path: rig.path(format!("log/{name}.log")), is_detected, format };
+        let logs = kinds.iter().map(log).collect();
         Self { server, rig, logs, conf }
     }
 

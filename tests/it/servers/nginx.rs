@@ -4,15 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Served;
 use super::daemon::Daemon;
 use super::requests::{Request, lay_out_site};
+use super::{Kind, Served};
 use crate::rig::{Rig, skip};
 
 const PLACES: [&str; 3] = ["/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"];
 
-/// The logs, and whether their formats are found out without a flag today.
-const LOGS: [(&str, bool); 5] = [("combined", true), ("main", true), ("json", false), ("none", true), ("piped", false)];
+/// The logs, whether their formats are found out without a flag, and the formats as they are named or stand in the configuration.
+const LOGS: [Kind; 5] =
+    [("combined", true, "combined"), ("main", true, MAIN), ("json", true, JSON), ("none", true, NONE), ("piped", false, PIPED)];
 
 /// What the server says of its logs; the formats stand in a file of their own.
 const SITES: &str = r"
@@ -24,19 +25,25 @@ access_log log/piped.log piped;
 access_log syslog:server=127.0.0.1:9 main if=$never;
 ";
 
-const FORMATS: &str = r#"
-log_format main '$remote_addr - $remote_user [$time_local] "$request" '
+const MAIN: &str = r#"log_format main '$remote_addr - $remote_user [$time_local] "$request" '
                 '$status $body_bytes_sent "$http_referer" '
                 '"$http_user_agent" "$http_x_forwarded_for"';
-log_format json escape=json
+"#;
+
+const JSON: &str = r#"log_format json escape=json
     '{'
         '"time":"$time_iso8601","client":"$remote_addr","host":"$host","request":"$request","uri":"$request_uri",'
         '"status":"$status","bytes":$body_bytes_sent,"duration":$request_time,'
-        '"referer":"$http_referer","agent":"$http_user_agent","forwarded":"$http_x_forwarded_for"'
+        '"referer":"$http_referer","agent":"$http_user_agent","x_forwarded_for":"$http_x_forwarded_for"'
     '}';
-log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+"#;
+
+/// Nobody can tell from its lines alone that nothing is escaped in them.
+const NONE: &str = r#"log_format none escape=none '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
                             '"$http_referer" "$http_user_agent"';
-log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|"$request"|"$http_referer"|"$http_user_agent"';
+"#;
+
+const PIPED: &str = r#"log_format piped '$time_iso8601|$remote_addr|$status|$body_bytes_sent|"$request"|"$http_referer"|"$http_user_agent"';
 "#;
 
 /// Asks it these; none where it is missing, which is said.
@@ -51,7 +58,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     fs::create_dir(rig.path("tmp")).unwrap();
     fs::create_dir(rig.path("conf.d")).unwrap();
     rig.file("conf.d/sites.conf", SITES);
-    rig.file("conf.d/formats.conf", FORMATS);
+    rig.file("conf.d/formats.conf", [MAIN, JSON, NONE, PIPED].concat());
     let daemon = Daemon::start(&rig, |port| {
         rig.file("nginx.conf", conf(port));
         let mut command = Command::new(program);
@@ -61,7 +68,7 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
     for request in asked {
         daemon.ask(&request.bytes);
     }
-    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, _)| rig.path(format!("log/{name}.log"))).collect();
+    let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("nginx.conf");
     Some(Served::new("nginx", rig, conf, &LOGS))

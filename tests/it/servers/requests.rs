@@ -14,9 +14,29 @@ pub(super) struct Request {
     pub(super) bytes: Vec<u8>,
     /// Nothing but the request line can match a rule.
     pub(super) is_plain: bool,
+    /// Made to break a parser.
+    is_hostile: bool,
 }
 
 impl Request {
+    /// Whether its line is hostile and asks for something that a rule knows, as far as a server takes that down.
+    pub(super) fn is_hostile_probe(&self) -> bool {
+        const PROBES: [&[u8]; 2] = [b"/.env", b"/.git/config"];
+        let line = self.bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let is_probe = PROBES.iter().any(|probe| line.windows(probe.len()).any(|part| part == *probe));
+        self.is_hostile && is_probe && line.len() < 8_000
+    }
+
+    /// Whether it says where it comes from.
+    pub(super) fn has_referer(&self) -> bool {
+        self.bytes.windows(11).any(|part| part == b"\r\nReferer: ")
+    }
+
+    /// Its beginning, for a message.
+    pub(super) fn shown(&self) -> String {
+        format!("{:.200}", self.bytes.escape_ascii().to_string())
+    }
+
     /// Nothing in it is written otherwise where nothing is escaped.
     pub(super) fn needs_no_escape(&self) -> bool {
         !self.bytes.contains(&b'"') && !self.bytes.contains(&b'\\')
@@ -32,10 +52,10 @@ const HOSTILE: [&[u8]; 28] = [
     b"\x03\x00\x00/*\xe0\x00\x00\x00\x00\x00Cookie: mstshash=Administr",
     b"\x05\x01\x00",
     b"{\"id\":1,\"jsonrpc\":\"2.0\",\"method\":\"login\"}",
-    b"GET /.env with spaces in it HTTP/1.1",
+    b"GET /.env?with spaces in it HTTP/1.1",
     b"GET  /.git/config  HTTP/1.1",
     b"GET /a b\" 200 1 \"-\" \"x HTTP/1.1",
-    b"GET /.env\"quoted\" HTTP/1.1",
+    b"GET /.env?\"quoted\" HTTP/1.1",
     b"GET /\"/.git/config HTTP/1.1",
     b"GET /.env\\ HTTP/1.1",
     b"GET /\\\"/.env\\\\\" HTTP/1.1",
@@ -85,18 +105,16 @@ pub(super) fn all() -> Vec<Request> {
     for labelled in attacks.iter().step_by(2).chain(&ordinary) {
         let of = |text: &str| if text == "-" { Vec::new() } else { text.as_bytes().to_vec() };
         let is_plain = labelled.referer == "-" && labelled.agent.as_bytes() == ORDINARY;
-        requests.push((sent(&labelled.request), of(&labelled.referer), of(&labelled.agent), is_plain));
+        let (line, referer, agent) = (sent(&labelled.request), of(&labelled.referer), of(&labelled.agent));
+        requests.push(Asked { line, referer, agent, is_plain, is_hostile: false });
     }
     assert!(requests.len() < ALL - 50, "no room for ordinary pages: {}", requests.len());
     for page in requests.len()..ALL {
-        requests.push((format!("GET /page/{page}?q={page} HTTP/1.1").into_bytes(), Vec::new(), ORDINARY.to_vec(), true));
+        let line = format!("GET /page/{page}?q={page} HTTP/1.1").into_bytes();
+        requests.push(Asked { line, referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: false });
     }
     shuffle(&mut requests);
-    requests
-        .iter()
-        .enumerate()
-        .map(|(number, (line, referer, agent, is_plain))| on_the_wire(number, line, referer, agent, *is_plain))
-        .collect()
+    requests.iter().enumerate().map(|(number, asked)| on_the_wire(number, asked)).collect()
 }
 
 /// The bytes that a server wrote down so: `\xHH` is one, unless it would end the line.
@@ -112,11 +130,23 @@ fn sent(logged: &str) -> Vec<u8> {
     bytes
 }
 
-/// A request line, a referrer, an agent, and whether the line says it all.
-type Asked = (Vec<u8>, Vec<u8>, Vec<u8>, bool);
+/// What is asked.
+struct Asked {
+    line: Vec<u8>,
+    referer: Vec<u8>,
+    agent: Vec<u8>,
+    /// The line says it all.
+    is_plain: bool,
+    is_hostile: bool,
+}
 
 fn hostile() -> Vec<Asked> {
-    let line = |line: &[u8]| (line.to_vec(), Vec::new(), ORDINARY.to_vec(), true);
+    let asked = |line: &[u8], referer: &[u8], agent: &[u8]| {
+        let [line, referer, agent] = [line, referer, agent].map(<[u8]>::to_vec);
+        let is_plain = agent == ORDINARY;
+        Asked { line, referer, agent, is_plain, is_hostile: true }
+    };
+    let line = |line: &[u8]| asked(line, b"", ORDINARY);
     let mut requests: Vec<Asked> = HOSTILE.iter().map(|hostile| line(hostile)).collect();
     for filler in [&b"a"[..], b"%2e", b"\"", b"\\", b"\xff"] {
         let long = filler.repeat(7_000 / filler.len());
@@ -124,8 +154,8 @@ fn hostile() -> Vec<Asked> {
     }
     requests.push(line(&[b"GET /", &b"b".repeat(9_000)[..], b"/.env HTTP/1.1"].concat()));
     for agent in AGENTS {
-        requests.push((b"GET /.env HTTP/1.1".to_vec(), Vec::new(), agent.to_vec(), false));
-        requests.push((b"GET / HTTP/1.1".to_vec(), agent.to_vec(), agent.to_vec(), false));
+        requests.push(asked(b"GET /.env HTTP/1.1", b"", agent));
+        requests.push(asked(b"GET / HTTP/1.1", agent, agent));
     }
     requests
 }
@@ -137,15 +167,16 @@ fn shuffle(requests: &mut [Asked]) {
     }
 }
 
-fn on_the_wire(number: usize, line: &[u8], referer: &[u8], agent: &[u8], is_plain: bool) -> Request {
+fn on_the_wire(number: usize, asked: &Asked) -> Request {
+    let Asked { line, referer, agent, is_plain, is_hostile } = asked;
     let mut headers = String::from("\r\nHost: site.example\r\n");
     let _ = write!(headers, "X-Test-Client: 203.0.113.{}\r\nX-Forwarded-For: 192.0.2.{}, 10.0.0.1\r\n", number % 50, number % 7);
     let mut bytes = [line, headers.as_bytes(), b"User-Agent: ", agent].concat();
     if !referer.is_empty() {
-        bytes.extend([b"\r\nReferer: ", referer].concat());
+        bytes.extend([b"\r\nReferer: ", &referer[..]].concat());
     }
     bytes.extend(b"\r\nConnection: close\r\n\r\n");
-    Request { bytes, is_plain }
+    Request { bytes, is_plain: *is_plain, is_hostile: *is_hostile }
 }
 
 #[test]
