@@ -37,7 +37,7 @@ fn every_rule_hits_and_misses_as_it_says() {
 
 #[test]
 fn binary_is_what_was_sent_however_it_was_escaped() {
-    let shape = |request| matcher::Probe::of_record(&Record { request, ..Record::default() }).shape;
+    let shape = |request| Probe::of_record(&Record { request, ..Record::default() }).shape;
     for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
         assert_eq!(shape(logged), Some(Shape::Binary), "{}", logged.escape_ascii());
     }
@@ -118,7 +118,7 @@ fn what_is_explained_is_what_matches() {
 fn one_rule_alone_is_explained_whatever_it_says() {
     let rules = builtin();
     let explainer = Explainer::new(rules, Severity::Info, &[]);
-    let record = crate::record::Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
+    let record = Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
     for number in 0..rules.rules().len() {
         let id = crate::finding::RuleId(number as u16);
         let told = explainer.explain(&Probe::of_record(&record), Some(id));
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn an_explanation_never_disagrees((request, referer, agent, status) in any_probe()) {
         let rules = builtin();
-        let record = crate::record::Record {
+        let record = Record {
             request: request.as_bytes(),
             referer: referer.as_deref().map(str::as_bytes),
             user_agent: agent.as_deref().map(str::as_bytes),
