@@ -291,61 +291,20 @@ impl TryFrom<toml::Value> for Spelled {
     }
 }
 
-impl TryFrom<Spelled> for Count {
-    type Error = String;
+/// Values that are read from a file as they are typed.
+macro_rules! spelled {
+    ($($value:ty),+) => {$(
+        impl TryFrom<Spelled> for $value {
+            type Error = String;
 
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
+            fn try_from(spelled: Spelled) -> Result<Self, String> {
+                spelled.0.parse()
+            }
+        }
+    )+};
 }
 
-impl TryFrom<Spelled> for Size {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
-
-impl TryFrom<Spelled> for Span {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
-
-impl TryFrom<Spelled> for FileMode {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
-
-impl TryFrom<Spelled> for Field {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
-
-impl TryFrom<Spelled> for PrefixBits {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
-
-impl TryFrom<Spelled> for Anonymity {
-    type Error = String;
-
-    fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse()
-    }
-}
+spelled!(Count, Size, Span, FileMode, Field, PrefixBits, Anonymity);
 
 /// Its message quotes the text: the mark in a file is under the whole list.
 impl TryFrom<Spelled> for Proxies {

@@ -6,6 +6,8 @@
 mod apache;
 mod conf;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod nginx;
 mod notices;
 mod pattern;

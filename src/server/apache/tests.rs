@@ -2,36 +2,15 @@
 
 use std::fs;
 
-use tempfile::TempDir;
-
 use super::*;
+use crate::server::fixture::{self, Files, folder};
 
 const COMBINED: &str = r#"LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined"#;
 const COMBINED_TEXT: &str = r#"%h %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i""#;
 
-/// Names and texts.
-type Files<'a> = &'a [(&'a str, &'a str)];
-
-/// A folder with these files.
-fn folder(files: Files<'_>) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
-
 /// Reads the first of these files.
 fn read(files: Files<'_>) -> Result<Logs, String> {
-    let folder = folder(files);
-    let place = folder.path().to_str().unwrap().to_owned();
-    let plain = |text: String| text.replace(&format!("{place}/"), "");
-    let logs = apache(&folder.path().join(files[0].0)).map_err(|error| plain(error.to_string()))?;
-    let found =
-        logs.found.into_iter().map(|log| Found { path: plain(log.path.to_str().unwrap().to_owned()).into(), from: plain(log.from), ..log });
-    Ok(Logs { found: found.collect(), notices: logs.notices.into_iter().map(plain).collect() })
+    fixture::read(files, files[0].0, apache)
 }
 
 fn one(text: &str) -> Result<Logs, String> {

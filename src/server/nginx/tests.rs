@@ -1,35 +1,12 @@
 //! What is read out of nginx configurations.
 
-use std::fs;
-
-use tempfile::TempDir;
-
 use super::*;
+use crate::server::fixture::{self, Files};
 
 const MAIN: &str = r#"log_format main '$remote_addr [$time_local] "$request" ' '$status';"#;
 
-/// Names and texts.
-type Files<'a> = &'a [(&'a str, &'a str)];
-
-/// A folder with these files.
-fn folder(files: Files<'_>) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
-
 fn read(files: Files<'_>) -> Result<Logs, String> {
-    let folder = folder(files);
-    let place = folder.path().to_str().unwrap().to_owned();
-    let plain = |text: String| text.replace(&format!("{place}/"), "");
-    let logs = nginx(&folder.path().join("nginx.conf")).map_err(|error| plain(error.to_string()))?;
-    let found =
-        logs.found.into_iter().map(|log| Found { path: plain(log.path.to_str().unwrap().to_owned()).into(), from: plain(log.from), ..log });
-    Ok(Logs { found: found.collect(), notices: logs.notices.into_iter().map(plain).collect() })
+    fixture::read(files, "nginx.conf", nginx)
 }
 
 fn one(text: &str) -> Result<Logs, String> {

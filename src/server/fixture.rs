@@ -1,0 +1,33 @@
+//! Configurations for tests, in folders of their own.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::{Found, Logs, ServerError};
+
+/// Names and texts.
+pub(super) type Files<'a> = &'a [(&'a str, &'a str)];
+
+/// A folder with these files.
+pub(super) fn folder(files: Files<'_>) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Reads a folder with these files by `reader`, beginning with `first`; paths are told from the folder.
+pub(super) fn read(files: Files<'_>, first: &str, reader: fn(&Path) -> Result<Logs, ServerError>) -> Result<Logs, String> {
+    let folder = folder(files);
+    let place = folder.path().to_str().unwrap().to_owned();
+    let plain = |text: String| text.replace(&format!("{place}/"), "");
+    let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
+    let found =
+        logs.found.into_iter().map(|log| Found { path: plain(log.path.to_str().unwrap().to_owned()).into(), from: plain(log.from), ..log });
+    Ok(Logs { found: found.collect(), notices: logs.notices.into_iter().map(plain).collect() })
+}
