@@ -7,11 +7,13 @@ mod judge;
 mod matcher;
 mod memo;
 mod memory;
+mod probe;
 mod scratch;
 #[cfg(test)]
 mod tests;
 mod unlisted;
 
 pub use judge::{Judge, Scope};
-pub use matcher::{Matcher, Probe};
+pub use matcher::Matcher;
+pub use probe::Probe;
 pub use scratch::{Scratch, Verdict};

@@ -41,6 +41,15 @@ pub(super) struct Desk {
     pub(super) path: Vec<u8>,
 }
 
+impl Desk {
+    /// Makes room for the next request, of so many rules.
+    pub(super) fn clear(&mut self, rules: usize) {
+        self.marks.clear(rules);
+        self.rules.clear();
+        self.path.clear();
+    }
+}
+
 /// What a text is read again with.
 #[derive(Debug, Default)]
 pub(super) struct SecondLook {

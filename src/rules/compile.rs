@@ -128,6 +128,9 @@ impl Compiler {
         for agent in &d.agents {
             self.headers.add(agent.as_bytes(), rule, Kind::Agent);
         }
+        for agent in d.unless.iter().flat_map(|unless| &unless.agents) {
+            self.headers.add(agent.as_bytes(), rule, Kind::Excuse);
+        }
         for prefix in &d.raw_prefixes {
             self.request.add(&bytes_of(prefix)?, rule, Kind::Prefix);
         }

@@ -25,7 +25,7 @@ pub struct Condition {
     /// None of these may match one of the fields ...
     pub(super) unless_fields: u16,
     pub(super) unless_text: Vec<Pattern>,
-    /// ... nor this the user agent.
+    /// ... nor this the user agent. A scan goes by the mark [`bit::EXCUSED`], this says where.
     pub(super) unless_agent: Option<Pattern>,
 }
 
@@ -59,17 +59,20 @@ impl Shape {
 }
 
 impl Condition {
-    /// Whether a request meets this condition: `marks` says which of the rule's literals occurred, `field` gives the
+    /// Whether a request meets this condition. What is remembered by is asked for last: a rule of which nothing stands in a
+    /// request asks for nothing. `marks` says which of the rule's literals occurred, `field` gives the
     /// text of a view.
     #[must_use]
     pub fn holds<'a>(&self, marks: u16, request: &Request<'a>, field: impl Fn(Field) -> &'a [u8]) -> bool {
         marks & self.needs == self.needs
+            && self.text.as_ref().is_none_or(|text| text.may_hold(marks))
             && (self.methods.is_empty() || self.methods.iter().any(|m| m == request.method))
-            && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
+            && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
             && self.text.as_ref().is_none_or(|text| text.holds(marks, &field))
             && !self.is_excused(&field)
+            && !(self.unless_agent.is_some() && request.asked_excuse(marks))
     }
 
     /// Whether a text meets this condition as if it were all there is, in these fields: that of a rule that asks for words
@@ -79,7 +82,11 @@ impl Condition {
         let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
         let of_words = |words: &Text| words.has_words && words.holds(marks, &field);
         let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
-        !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words) && !self.is_excused(&field)
+        !asks_more
+            && self.globs.is_none()
+            && self.text.as_ref().is_some_and(of_words)
+            && marks & bit::EXCUSED == 0
+            && !self.is_excused(&field)
     }
 
     /// Whether a request with a common method and no odd shape may meet it.
@@ -95,13 +102,19 @@ impl Condition {
         regex.into_iter().chain(&self.globs).chain(&self.unless_text).chain(&self.unless_agent)
     }
 
+    /// Whether a text in one of its fields excuses the request.
     fn is_excused<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         let in_fields = |regex: &Pattern| fields(self.unless_fields).any(|f| regex.is_match(field(f)));
-        self.unless_text.iter().any(in_fields) || self.unless_agent.as_ref().is_some_and(|agent| agent.is_match(field(Field::UserAgent)))
+        self.unless_text.iter().any(in_fields)
     }
 }
 
 impl Text {
+    /// Whether a word stands where one must.
+    fn may_hold(&self, marks: u16) -> bool {
+        !self.has_words || self.fields & marks != 0
+    }
+
     fn holds<'a>(&self, marks: u16, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         let seen = if self.has_words { self.fields & marks } else { self.fields };
         fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| regex.is_match(field(f))))
@@ -124,6 +137,8 @@ pub struct Request<'a> {
     pub status: Option<u16>,
     /// Set when a rule asks for the status.
     pub status_was_asked: &'a Cell<bool>,
+    /// Set when a rule asks whether the user agent excuses the request.
+    pub excuse_was_asked: &'a Cell<bool>,
     /// Its shape, where it has one worth a word.
     pub shape: Option<Shape>,
 }
@@ -132,5 +147,10 @@ impl Request<'_> {
     fn asked_status(&self) -> Option<u16> {
         self.status_was_asked.set(true);
         self.status
+    }
+
+    fn asked_excuse(&self, marks: u16) -> bool {
+        self.excuse_was_asked.set(true);
+        marks & bit::EXCUSED != 0
     }
 }

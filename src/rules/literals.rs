@@ -25,6 +25,16 @@ pub mod bit {
     pub const AGENT: u16 = 1 << 10;
     /// The request begins with one of `raw_prefixes`.
     pub const PREFIX: u16 = 1 << 11;
+    /// One of `unless.agents` stands in the user agent.
+    pub const EXCUSED: u16 = 1 << 12;
+    /// Some mark was left, be it without a bit.
+    pub(in crate::rules) const CANDIDATE: u16 = 1 << 15;
+
+    /// Whether marks do nothing but excuse.
+    #[must_use]
+    pub const fn only_excuse(marks: u16) -> bool {
+        marks & (CANDIDATE - 1) == EXCUSED
+    }
 
     /// The bit of a field.
     #[must_use]
@@ -48,6 +58,8 @@ pub(super) enum Kind {
     Agent,
     /// The start of the request.
     Prefix,
+    /// Text of the user agent that excuses the request.
+    Excuse,
 }
 
 impl Kind {
@@ -60,6 +72,7 @@ impl Kind {
             Self::Glob { .. } => bit::GLOB,
             Self::Agent => bit::AGENT,
             Self::Prefix => bit::PREFIX,
+            Self::Excuse => bit::EXCUSED,
         }
     }
 }
@@ -148,12 +161,12 @@ impl Marks {
 
     /// Marks a rule; with no bits it becomes a candidate all the same.
     pub fn add(&mut self, rule: u16, bits: u16) {
-        // The highest bit keeps a rule from being listed twice.
+        // Keeps a rule from being listed twice.
         let marks = &mut self.by_rule[usize::from(rule)];
         if *marks == 0 {
             self.touched.push(rule);
         }
-        *marks |= bits | 1 << 15;
+        *marks |= bits | bit::CANDIDATE;
     }
 
     /// The rules that were marked, in no order.
@@ -205,10 +218,14 @@ impl Literals {
         any
     }
 
-    /// Searches like [`mark`](Self::mark) and hands out every literal that is found, be it where its rule wants it or not.
+    /// Searches like [`mark`](Self::mark) and hands out every literal that speaks for its rule, be it where the rule wants it
+    /// or not. What excuses is found by its pattern.
     pub fn sight(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(Sighting)) {
         for found in self.automaton.find_overlapping_iter(bytes) {
             for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
+                if kind == Kind::Excuse {
+                    continue;
+                }
                 let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
                 each(Sighting { rule, wanted: kind.wanted(), bits, range: found.range() });
             }
@@ -240,6 +257,7 @@ impl Literals {
                 given(in_path(false).is_some_and(|p| bytes[p.clone()].ends_with(tail)), bit::GLOB)
             }
             Kind::Agent => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::AGENT),
+            Kind::Excuse => given(regions.word_bits(bit::of_field(Field::UserAgent), start, end) != 0, bit::EXCUSED),
             Kind::Prefix => {
                 given(regions.fields[Field::Raw as usize].as_ref().is_some_and(|r| start == r.start && end <= r.end), bit::PREFIX)
             }
@@ -260,7 +278,7 @@ impl Collector {
         self.fields |= match kind {
             Kind::Word(fields) => fields,
             Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
-            Kind::Agent => bit::of_field(Field::UserAgent),
+            Kind::Agent | Kind::Excuse => bit::of_field(Field::UserAgent),
             Kind::Prefix => bit::of_field(Field::Raw),
         };
         self.patterns.entry(text.to_ascii_lowercase()).or_default().push(Use { rule, kind });

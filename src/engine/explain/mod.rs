@@ -81,12 +81,13 @@ impl<'r> Explainer<'r> {
         let headers = self.rules.header_literals();
         let referer = header(headers, Field::Referer, probe.referer, &mut referer, &mut sightings);
         let agent = header(headers, Field::UserAgent, probe.user_agent, &mut agent, &mut sightings);
-        let status_was_asked = Cell::new(false);
+        let [status_was_asked, excuse_was_asked] = [const { Cell::new(false) }; 2];
         let request = Request {
             method: probe.line.method,
             resolved: views.resolved,
             status: probe.status,
             status_was_asked: &status_was_asked,
+            excuse_was_asked: &excuse_was_asked,
             shape: probe.shape,
         };
         let field = |field| match field {

@@ -1,0 +1,166 @@
+//! A request as the rules are asked about it: taken apart, and its shape.
+//!
+//! It borrows from the line and decodes nothing.
+
+use crate::record::{Record, RequestLine};
+use crate::rules::Shape;
+
+/// A request as the rules are asked about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe<'a> {
+    /// The request as logged, taken apart.
+    pub line: RequestLine<'a>,
+    /// The same in one piece.
+    pub request: &'a [u8],
+    /// Its shape, where it has one worth a word.
+    pub shape: Option<Shape>,
+    /// The status code.
+    pub status: Option<u16>,
+    /// The referer as logged.
+    pub referer: Option<&'a [u8]>,
+    /// The user agent as logged.
+    pub user_agent: Option<&'a [u8]>,
+}
+
+impl<'a> Probe<'a> {
+    /// The request of a record.
+    #[must_use]
+    pub fn of_record(record: &Record<'a>) -> Self {
+        let line = RequestLine::parse(record.request);
+        Self {
+            line,
+            request: record.request,
+            shape: shape(&line),
+            status: record.status,
+            referer: record.referer,
+            user_agent: record.user_agent,
+        }
+    }
+
+    /// A line that no format explains: a request line that stands in it, or all of it. Such a line has no shape: every
+    /// error log would be full of requests without a method.
+    #[must_use]
+    pub fn of_raw(text: &'a [u8]) -> Self {
+        let nothing = RequestLine { method: b"", target: text, protocol: b"" };
+        let (line, request) = embedded(text).map_or((nothing, text), |request| (RequestLine::parse(request), request));
+        Self { line, request, shape: None, status: None, referer: None, user_agent: None }
+    }
+}
+
+/// The request line that stands in a line of some other format, `... "GET / HTTP/1.1" ...`.
+fn embedded(text: &[u8]) -> Option<&[u8]> {
+    let protocol = memchr::memmem::find(text, b" HTTP/")?;
+    let start = memchr::memrchr(b'"', &text[..protocol])? + 1;
+    let length = text[protocol + 1..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.')).count();
+    Some(&text[start..protocol + 1 + length])
+}
+
+/// The shape of a request; `None` for ordinary ones and for empty ones, which a client that hangs up leaves.
+fn shape(line: &RequestLine<'_>) -> Option<Shape> {
+    if line.target.first() == Some(&b'/') && !line.method.is_empty() {
+        return (!is_known_method(line.method)).then_some(Shape::UnknownMethod);
+    }
+    if line.method.is_empty() {
+        let printable = |text: &[u8]| text.iter().all(|b| matches!(b, b' '..=b'~'));
+        return match line.target {
+            b"" | b"-" => None,
+            text if !printable(text) || holds_escape(text) => Some(Shape::Binary),
+            _ => Some(Shape::NoMethod),
+        };
+    }
+    let scheme = memchr::memmem::find(line.target, b"://")?;
+    let named = scheme > 0 && line.target[..scheme].iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'));
+    named.then_some(Shape::Absolute)
+}
+
+/// Whether a method is in the IANA registry (<https://www.iana.org/assignments/http-methods>), or one that servers and
+/// their clients use without having asked: caches, devices, mail servers, RPC over HTTP, BITS.
+fn is_known_method(method: &[u8]) -> bool {
+    const METHODS: [&str; 60] = [
+        "GET",
+        "POST",
+        "HEAD",
+        "OPTIONS",
+        "PUT",
+        "DELETE",
+        "PATCH",
+        "CONNECT",
+        "TRACE",
+        "PROPFIND",
+        "PROPPATCH",
+        "REPORT",
+        "MKCOL",
+        "COPY",
+        "MOVE",
+        "LOCK",
+        "UNLOCK",
+        "SEARCH",
+        "ACL",
+        "BASELINE-CONTROL",
+        "BIND",
+        "CHECKIN",
+        "CHECKOUT",
+        "LABEL",
+        "LINK",
+        "MERGE",
+        "MKACTIVITY",
+        "MKCALENDAR",
+        "MKREDIRECTREF",
+        "MKWORKSPACE",
+        "ORDERPATCH",
+        "PRI",
+        "QUERY",
+        "REBIND",
+        "UNBIND",
+        "UNCHECKOUT",
+        "UNLINK",
+        "UPDATE",
+        "UPDATEREDIRECTREF",
+        "VERSION-CONTROL",
+        "PURGE",
+        "BAN",
+        "REFRESH",
+        "NOTIFY",
+        "SUBSCRIBE",
+        "UNSUBSCRIBE",
+        "M-SEARCH",
+        "POLL",
+        "BPROPFIND",
+        "BPROPPATCH",
+        "BCOPY",
+        "BMOVE",
+        "BDELETE",
+        "RPC_IN_DATA",
+        "RPC_OUT_DATA",
+        "BITS_POST",
+        "CCM_POST",
+        "TRACK",
+        "DEBUG",
+        "SOURCE",
+    ];
+    METHODS.iter().any(|known| known.as_bytes() == method)
+}
+
+/// Whether the log writer had to escape a byte that cannot be printed: `\x16`, or `\n` as Apache has it.
+fn holds_escape(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        rest = &rest[at + 1..];
+        let is_escape = match rest {
+            [b'x', high, low, ..] | [b'u', b'0', b'0', high, low, ..] => is_unprintable(*high, *low),
+            [b'n' | b'r' | b't' | b'v' | b'b' | b'f', ..] => true,
+            _ => false,
+        };
+        if is_escape {
+            return true;
+        }
+        // What stands behind a backslash that was sent is no escape.
+        rest = rest.strip_prefix(b"\\").unwrap_or(rest);
+    }
+    false
+}
+
+/// Whether two hexadecimal digits are a byte that is no printable ASCII.
+fn is_unprintable(high: u8, low: u8) -> bool {
+    matches!(high, b'0' | b'1' | b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F') || (high == b'7' && matches!(low, b'f' | b'F'))
+}
