@@ -4,36 +4,22 @@
 //! IPv6 addresses of one prefix count as one client, they get one number too: that of their group.
 //! What clients did is counted elsewhere.
 
-use std::hash::BuildHasher;
 use std::hint::black_box;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-
 use crate::client::{Client, ClientKey, Prefix};
+use crate::fingerprint::{Fingerprint, Fingerprinter, Numbers};
 use crate::intern::Interner;
+
+/// Texts that are known at a time. There may be more texts than clients, such as one for each port.
+const MOST_TEXTS: usize = 1 << 18;
 
 /// Distinct clients, by number.
 #[derive(Debug, Clone, Default)]
 pub struct Clients {
     keys: Interner<ClientKey>,
-    short: HashTable<(ShortText, u32)>,
-    state: RandomState,
+    take: Fingerprinter,
+    texts: Numbers,
     prefix: Option<Prefix>,
-}
-
-/// A text of 8 to 16 bytes, as nearly all IPv4 addresses are, in two words. Zeros fill it up, so it may not end in one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct ShortText(u64, u64);
-
-impl ShortText {
-    #[inline]
-    fn of(text: &[u8]) -> Option<Self> {
-        let (first, last) = (u64::from_le_bytes(*text.first_chunk()?), u64::from_le_bytes(*text.last_chunk()?));
-        // The last eight bytes overlap the first eight; what they share is shifted out.
-        let missing = 16_u32.checked_sub(text.len() as u32)?;
-        (last >> 56 != 0).then(|| Self(first, last.unbounded_shr(missing * 8)))
-    }
 }
 
 impl Clients {
@@ -49,32 +35,39 @@ impl Clients {
         self.prefix
     }
 
-    /// The number of a client, as logged.
+    /// By what a client, as logged, is found; has it brought near.
+    #[must_use]
     #[inline]
+    pub fn fingerprint(&self, text: &[u8]) -> Fingerprint {
+        let fingerprint = self.take.of(text);
+        self.texts.fetch(fingerprint);
+        fingerprint
+    }
+
+    /// The number of a client, as logged.
     pub fn number(&mut self, text: &[u8]) -> u32 {
-        if let Some(short) = ShortText::of(text)
-            && let Some((_, number)) = self.short.find(self.state.hash_one(short), |(known, _)| *known == short)
-        {
-            return *number;
+        self.number_by(self.take.of(text), text)
+    }
+
+    /// The same, for who took its [`fingerprint`](Self::fingerprint).
+    #[inline]
+    pub fn number_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
+        match self.texts.get(fingerprint) {
+            Some(number) => number,
+            None => self.number_unknown(text),
         }
-        self.number_unknown(text)
     }
 
     #[cold]
     fn number_unknown(&mut self, text: &[u8]) -> u32 {
-        // Longer addresses, as those of IPv6 are, come through here in every line: they need no copy.
-        if text.len() > 16
-            && let client @ (Client::V4(_) | Client::V6(_)) = Client::parse(text)
-        {
-            return self.number_of_group(client);
-        }
         // A copy that stays what it is: the bytes of a map may change between two looks at them, and a number is
         // remembered.
         let text = black_box(text.to_vec());
         let number = self.number_of_group(Client::parse(&text));
-        if let Some(short) = ShortText::of(&text) {
-            self.short.insert_unique(self.state.hash_one(short), (short, number), |(known, _)| self.state.hash_one(known));
+        if self.texts.len() == MOST_TEXTS {
+            self.texts = Numbers::default();
         }
+        self.texts.put(self.take.of(&text), number);
         number
     }
 
@@ -141,7 +134,7 @@ mod tests {
         assert_ne!(number("192.0.2.2"), four);
         assert_eq!(clients.client(one), Client::Text(b"2001:db8:1:2::/64"));
         assert_eq!(clients.client(four), Client::parse(b"192.0.2.1"));
-        // Short texts are remembered by their bytes.
+        // Texts are remembered by their bytes.
         assert_eq!(clients.number(b"2001:db8::1"), clients.number(b"2001:db8::2"));
     }
 

@@ -5,10 +5,12 @@
 
 use memchr::{memchr, memchr_iter};
 
+use super::index::{BLOCK, Quotes};
 use super::memory::Key;
 use super::scratch::Reading;
 use super::{Matcher, Scratch, Verdict, unlisted};
 use crate::finding::{Findings, Hit, RuleId, Unlisted};
+use crate::fingerprint::Fingerprint;
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
 use crate::record::Outcome;
@@ -47,6 +49,14 @@ const MAY_HOLD_A_HOLE: usize = 512;
 
 /// Requests that are judged side by side.
 const BATCH: usize = 32;
+
+/// A line, not looked at yet.
+struct Line<'t, 'i> {
+    text: &'t [u8],
+    /// Where it begins in its run.
+    offset: u64,
+    quotes: Quotes<'i>,
+}
 
 /// A line that a format explains.
 struct Request<'t> {
@@ -90,38 +100,57 @@ impl<'a> Judge<'a> {
     #[must_use]
     pub fn judge(&self, lines: &[u8], scratch: &mut Scratch) -> Findings {
         let mut findings = scratch.findings();
+        let mut index = std::mem::take(&mut scratch.index);
         let mut batch = Vec::with_capacity(BATCH);
         let mut start = 0;
         while start < lines.len() {
-            let length = memchr(b'\n', &lines[start..]);
-            let end = length.map_or(lines.len(), |n| start + n);
-            self.take(&lines[start..end], start as u64, length.is_some(), &mut batch, scratch, &mut findings);
-            if batch.len() == BATCH {
-                self.settle(&mut batch, scratch, &mut findings);
+            let block = &lines[start..lines.len().min(start + BLOCK)];
+            index.read(block);
+            let mut taken = 0;
+            for &newline in index.newlines() {
+                let end = newline as usize;
+                let line = Line { text: &block[taken..end], offset: (start + taken) as u64, quotes: Quotes::Indexed(&index, taken) };
+                self.take(line, &mut batch, scratch, &mut findings);
+                taken = end + 1;
             }
-            start = end + 1;
+            start += taken;
+            if taken == 0 {
+                start += self.take_long(&lines[start..], start, &mut batch, scratch, &mut findings);
+            }
         }
         self.settle(&mut batch, scratch, &mut findings);
+        scratch.index = index;
         findings
+    }
+
+    /// Takes a line that is longer than a block, or the last one without its newline; gives the bytes that it takes.
+    #[cold]
+    fn take_long<'t>(
+        &self,
+        rest: &'t [u8],
+        offset: usize,
+        batch: &mut Vec<Request<'t>>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) -> usize {
+        let newline = memchr(b'\n', rest);
+        let text = &rest[..newline.unwrap_or(rest.len())];
+        // What is left of a text that is nothing but NULs is a hole, and no line.
+        if newline.is_none() && text.iter().all(|&b| b == 0) {
+            findings.lines.nul_bytes += text.len() as u64;
+            return rest.len();
+        }
+        self.take(Line { text, offset: offset as u64, quotes: Quotes::Unknown }, batch, scratch, findings);
+        text.len() + 1
     }
 
     /// Counts a line, and puts it into the batch if it is a request.
     #[inline]
-    fn take<'t>(
-        &self,
-        line: &'t [u8],
-        offset: u64,
-        ended: bool,
-        batch: &mut Vec<Request<'t>>,
-        scratch: &mut Scratch,
-        findings: &mut Findings,
-    ) {
+    fn take<'t>(&self, line: Line<'t, '_>, batch: &mut Vec<Request<'t>>, scratch: &mut Scratch, findings: &mut Findings) {
+        let Line { text: line, offset, quotes } = line;
         let holes = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
         findings.lines.nul_bytes += holes as u64;
         let text = &line[holes..];
-        if text.is_empty() && !ended {
-            return;
-        }
         let place = Place { line: findings.lines.lines as u32, offset: offset + holes as u64 };
         findings.lines.lines += 1;
         if text.len() > self.scope.max_line {
@@ -130,7 +159,8 @@ impl<'a> Judge<'a> {
             return;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let Some(frame) = Frame::locate(text, self.scope.format) else {
+        let quotes = quotes.behind(holes);
+        let Some(frame) = Frame::locate_by(text, self.scope.format, |from| quotes.first(text, from)) else {
             // Hits are in the order of their lines.
             self.settle(batch, scratch, findings);
             return self.unparsed(text, place, scratch, findings);
@@ -146,22 +176,25 @@ impl<'a> Judge<'a> {
         }
         if self.in_window(time, findings) {
             batch.push(Request { text, place, frame, headers, time, status: frame.status() });
+            if batch.len() == BATCH {
+                self.settle(batch, scratch, findings);
+            }
         }
     }
 
     /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
     /// instructions, and several looks that wait for nothing but memory wait together.
     fn settle(&self, batch: &mut Vec<Request<'_>>, scratch: &mut Scratch, findings: &mut Findings) {
-        let mut clients = [0; BATCH];
-        for (request, client) in batch.iter().zip(&mut clients) {
-            *client = scratch.names.clients.number(request.frame.client);
+        let mut keys = [(Key::default(), Fingerprint::default()); BATCH];
+        for (Request { frame, headers, .. }, (key, client)) in batch.iter().zip(&mut keys) {
+            (*key, *client) = (scratch.memory.key(frame.request, headers), scratch.names.clients.fingerprint(frame.client));
         }
-        let mut keys = [Key::default(); BATCH];
-        for (request, key) in batch.iter().zip(&mut keys) {
-            *key = scratch.memory.key(request.frame.request, request.headers);
+        let mut clients = [0; BATCH];
+        for ((request, (_, fingerprint)), client) in batch.iter().zip(keys).zip(&mut clients) {
+            *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
         }
         let mut known = [None; BATCH];
-        for ((request, key), known) in batch.iter().zip(keys).zip(&mut known) {
+        for ((request, (key, _)), known) in batch.iter().zip(keys).zip(&mut known) {
             *known = scratch.memory.recall(key, request.status);
         }
         // In place: taken out one by one, they would all be copied.

@@ -74,10 +74,20 @@ impl<'r> Matcher<'r> {
         verdict
     }
 
+    /// What the rules say of a record that stands in no line; nothing is remembered of it.
+    pub fn lone_verdict(&self, record: &Record<'_>, scratch: &mut Scratch) -> Verdict {
+        self.judge_afresh(&Probe::of_record(record), scratch)
+    }
+
     /// What the rules say of a line that no format explains.
     pub fn raw_verdict(&self, text: &[u8], scratch: &mut Scratch) -> Verdict {
+        self.judge_afresh(&Probe::of_raw(text), scratch)
+    }
+
+    fn judge_afresh(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Verdict {
         scratch.desk.clear(self.rules.rules().len());
-        self.judge(&Probe::of_raw(text), scratch);
+        self.read_headers(probe, scratch);
+        self.judge(probe, scratch);
         scratch.conclude()
     }
 

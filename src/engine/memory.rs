@@ -5,9 +5,9 @@
 //! found in such a run of lines is thrown away, but what is remembered outlives it, and must be true of the text it is
 //! remembered by.
 
-use super::memo::{Fingerprint, Fingerprinter, Memo};
 use super::scratch::Verdict;
 use crate::finding::RuleId;
+use crate::fingerprint::{Fingerprint, Fingerprinter, Memo};
 use crate::names::Names;
 use crate::rules::{Marks, bit};
 
@@ -85,10 +85,13 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// By what a request may be remembered.
+    /// By what a request may be remembered; has what is known of it brought near.
     #[inline]
     pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> Key {
-        Key { request: self.take.of(request), headers: self.take.of(headers) }
+        let key = Key { request: self.take.of(request), headers: self.take.of(headers) };
+        self.headers.fetch(key.headers);
+        self.requests.fetch(key.request);
+        key
     }
 
     /// The verdict on a request, where it is known.

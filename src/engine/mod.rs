@@ -3,9 +3,9 @@
 //! Pure: no file, no clock, no screen, no failure. What depends on other lines is not decided here.
 
 pub mod explain;
+mod index;
 mod judge;
 mod matcher;
-mod memo;
 mod memory;
 mod probe;
 mod scratch;

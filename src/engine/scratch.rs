@@ -1,6 +1,7 @@
 //! What a worker keeps between lines: buffers, marks, names, and what it has judged before. One a thread. It never changes
 //! a verdict.
 
+use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId};
@@ -16,6 +17,7 @@ pub struct Scratch {
     pub names: Names,
     pub(super) desk: Desk,
     pub(super) memory: Memory,
+    pub(super) index: Index,
     pub(super) clock: ClfClock,
     /// What each list of rules comes to.
     pub(super) readings: Vec<Option<Reading>>,

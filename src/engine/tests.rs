@@ -25,7 +25,7 @@ fn every_rule_hits_and_misses_as_it_says() {
         for (cases, expected) in [(&rule.hits, true), (&rule.misses, false)] {
             assert!(cases.len() >= 2, "{}: two hits and two misses each", rule.id);
             for case in cases {
-                let verdict = matcher.verdict(&case.record(), b"", &mut scratch);
+                let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
                 if scratch.rules(verdict).iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(format!("{}: {} {case:?}", rule.id, if expected { "must hit" } else { "must miss" }));
                 }
@@ -106,7 +106,7 @@ fn what_is_explained_is_what_matches() {
     let (matcher, explainer) = (Matcher::new(rules), Explainer::new(rules, Severity::Info, &[]));
     let mut scratch = Scratch::default();
     for case in rules.rules().iter().flat_map(|rule| rule.hits.iter().chain(&rule.misses)) {
-        let verdict = matcher.verdict(&case.record(), b"", &mut scratch);
+        let verdict = matcher.lone_verdict(&case.record(), &mut scratch);
         assert_eq!(explained(&explainer, &Probe::of_record(&case.record())), scratch.rules(verdict), "{case:?}");
         let line = format!(r#"x "{}" "{}""#, case.request, case.user_agent.as_deref().unwrap_or_default());
         let verdict = matcher.raw_verdict(line.as_bytes(), &mut scratch);

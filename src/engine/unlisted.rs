@@ -3,7 +3,7 @@
 //! Assets, the pages that everyone asks for, and paths that no rule could name as they are, are passed over here, so
 //! that they cost nothing later. Who asked is not looked at.
 
-use super::memo::{Fingerprinter, Memo};
+use crate::fingerprint::{Fingerprinter, Memo};
 use crate::names::Names;
 use crate::normalize::Normalizer;
 use crate::record::{Record, RequestLine};

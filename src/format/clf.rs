@@ -37,8 +37,16 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
+        Self::locate_by(line, only, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+    }
+
+    /// The same, for who knows already where the first quote stands from a place on.
+    #[must_use]
+    #[inline]
+    pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
-        let close = open + request_end(&line[open..])?;
+        let first = first_quote(open)?;
+        let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
         let frame = Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
         match only {
             None => Some(frame),
@@ -171,16 +179,14 @@ fn request_start_behind_quotes(line: &[u8]) -> Option<(usize, usize)> {
     Some((bracket, quote + 1))
 }
 
-/// Length of the request: up to the first bare quote with a status behind it. Where a writer that escapes nothing let
-/// a backslash stand before the closing quote, an escaped one will do.
+/// Whether the first quote behind the start of a request ends it: a bare one with a status behind it.
 #[inline]
-fn request_end(text: &[u8]) -> Option<usize> {
-    let first = memchr(b'"', text)?;
-    let is_bare = first == 0 || text[first - 1] != b'\\';
-    if is_bare && starts_like_status(&text[first + 1..]) { Some(first) } else { request_end_behind_quotes(text) }
+fn is_end(line: &[u8], start: usize, quote: usize) -> bool {
+    (quote == start || line[quote - 1] != b'\\') && starts_like_status(&line[quote + 1..])
 }
 
-/// The rare case: quotes in the request.
+/// The length of a request with quotes in it: up to the first bare one with a status behind it. Where a writer that escapes
+/// nothing let a backslash stand before the closing quote, an escaped one will do.
 #[cold]
 fn request_end_behind_quotes(text: &[u8]) -> Option<usize> {
     let mut second_choice = None;

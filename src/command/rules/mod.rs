@@ -52,7 +52,7 @@ impl<'r> Judge<'r> {
 
     /// The rules that match a case.
     fn matched(&mut self, case: &Case) -> Vec<RuleId> {
-        let verdict = self.matcher.verdict(&case.record(), b"", &mut self.scratch);
+        let verdict = self.matcher.lone_verdict(&case.record(), &mut self.scratch);
         self.scratch.rules(verdict).to_vec()
     }
 }

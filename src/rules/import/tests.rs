@@ -35,7 +35,7 @@ impl Judge {
         let mut scratch = Scratch::default();
         let request = format!("{request} HTTP/1.1");
         let record = Record { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..Record::default() };
-        let verdict = Matcher::new(&self.0).verdict(&record, b"", &mut scratch);
+        let verdict = Matcher::new(&self.0).lone_verdict(&record, &mut scratch);
         !scratch.rules(verdict).is_empty()
     }
 }

@@ -1,17 +1,15 @@
-//! What a worker has judged before. A log says the same few things over and over: on real sites seven to nine requests in
+//! What was made of a text before. A log says the same few things over and over: on real sites seven to nine requests in
 //! ten, and nineteen agents in twenty, stood in the log before, and to know one again costs a hundredth of judging it.
 //!
 //! A table without chains: a text has the slots of one cache line, and what is new there pushes out what was put there
-//! first. A text is known by a hash of 64 bits under a seed that is drawn at random for each worker: nobody can look for a
-//! text that is taken for another, and by chance it happens once in 10^18 lines.
+//! first.
 
-use std::hash::{BuildHasher, Hasher};
-
-use foldhash::quality::RandomState;
+use super::Fingerprint;
+use super::fetch::fetch;
 
 /// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
 #[derive(Debug)]
-pub(super) struct Memo<V, const WAYS: usize> {
+pub struct Memo<V, const WAYS: usize> {
     sets: Vec<Set<V, WAYS>>,
 }
 
@@ -20,48 +18,23 @@ pub(super) struct Memo<V, const WAYS: usize> {
 #[repr(align(64))]
 struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
 
-/// Tells texts apart; 0 is nobody's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Fingerprint(u64);
-
-/// Takes fingerprints.
-#[derive(Debug, Default)]
-pub(super) struct Fingerprinter(RandomState);
-
-impl Fingerprinter {
-    /// The fingerprint of a text.
-    #[inline]
-    pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
-        let mut hasher = self.0.build_hasher();
-        hasher.write(text);
-        Fingerprint(hasher.finish().max(1))
-    }
-
-    /// The fingerprint of a text along with something else: `of_pair(a, b)` is not `of_pair(b, a)`.
-    #[inline]
-    pub(super) fn of_pair(&self, text: Fingerprint, other: u64) -> Fingerprint {
-        let mut hasher = self.0.build_hasher();
-        hasher.write_u64(text.0);
-        hasher.write_u64(other);
-        Fingerprint(hasher.finish().max(1))
-    }
-}
-
-impl Fingerprint {
-    pub(super) fn word(self) -> u64 {
-        self.0
-    }
-}
-
 impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
     /// A memory of so many sets, a power of two.
-    pub(super) fn new(sets: usize) -> Self {
+    #[must_use]
+    pub fn new(sets: usize) -> Self {
         Self { sets: vec![Set([Default::default(); WAYS]); sets] }
     }
 
-    /// What is remembered of a text.
+    /// Has what is remembered of a text brought near.
     #[inline]
-    pub(super) fn get(&self, text: Fingerprint) -> Option<V> {
+    pub fn fetch(&self, text: Fingerprint) {
+        fetch(&self.sets[self.at(text)]);
+    }
+
+    /// What is remembered of a text.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, text: Fingerprint) -> Option<V> {
         // All slots are looked at: which one it is nobody could foretell.
         let mut found = None;
         for (known, value) in &self.sets[self.at(text)].0 {
@@ -71,7 +44,7 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
     }
 
     /// Remembers something.
-    pub(super) fn put(&mut self, text: Fingerprint, value: V) {
+    pub fn put(&mut self, text: Fingerprint, value: V) {
         let at = self.at(text);
         let slots = &mut self.sets[at].0;
         let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
@@ -87,6 +60,7 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Fingerprinter;
     use super::*;
 
     #[test]
