@@ -6,7 +6,8 @@
 use memchr::{memchr, memchr_iter};
 
 use super::index::{BLOCK, Quotes};
-use super::memory::Key;
+use super::key::Key;
+use super::memory::Look;
 use super::scratch::Reading;
 use super::{Matcher, Scratch, Verdict, unlisted};
 use crate::finding::{Findings, Hit, RuleId, Unlisted};
@@ -193,14 +194,14 @@ impl<'a> Judge<'a> {
         for ((request, (_, fingerprint)), client) in batch.iter().zip(keys).zip(&mut clients) {
             *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
         }
-        let mut known = [None; BATCH];
-        for ((request, (key, _)), known) in batch.iter().zip(keys).zip(&mut known) {
-            *known = scratch.memory.recall(key, request.status);
+        let mut looks = [Look::default(); BATCH];
+        for ((request, (key, _)), look) in batch.iter().zip(keys).zip(&mut looks) {
+            *look = scratch.memory.look(key, request.status);
         }
         // In place: taken out one by one, they would all be copied.
-        for ((request, client), known) in batch.iter().zip(clients).zip(known) {
+        for ((request, client), ((key, _), look)) in batch.iter().zip(clients).zip(keys.into_iter().zip(looks)) {
             findings.askers.push(client);
-            let verdict = known.unwrap_or_else(|| self.verdict(request, scratch));
+            let verdict = scratch.memory.finish(look, key).unwrap_or_else(|| self.verdict(request, scratch));
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);
             } else if self.scope.unlisted {

@@ -6,7 +6,8 @@
 use std::cell::Cell;
 
 use super::Probe;
-use super::memory::{Asked, Class};
+use super::key::Class;
+use super::memory::Asked;
 use super::scratch::{Desk, Scratch, SecondLook, Verdict};
 use crate::finding::{RuleId, Severity};
 use crate::normalize::{Normalizer, Reading, Source, Views, unescape};
@@ -53,8 +54,11 @@ impl<'r> Matcher<'r> {
     }
 
     fn judge_and_remember(&self, own: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
-        let probe = Probe::of_record(own);
         let key = scratch.memory.key(own.request, headers);
+        if let Some(verdict) = scratch.memory.learn(key, own.status, &mut scratch.names) {
+            return verdict;
+        }
+        let probe = Probe::of_record(own);
         scratch.desk.clear(self.rules.rules().len());
         let known = scratch.memory.class(key);
         let class = match known {
@@ -62,7 +66,7 @@ impl<'r> Matcher<'r> {
             _ => self.read_headers(&probe, scratch),
         };
         if known.is_none() {
-            scratch.memory.remember_headers(headers, class);
+            scratch.memory.remember_headers(key, class);
             // The request may be an old one.
             if let Some(verdict) = scratch.memory.recall(key, own.status) {
                 return verdict;
@@ -70,7 +74,7 @@ impl<'r> Matcher<'r> {
         }
         let asked = self.judge(&probe, scratch);
         let verdict = scratch.conclude();
-        scratch.memory.remember(key, class, own.status, asked, verdict);
+        scratch.memory.remember(key, class, own.status, asked, verdict, &scratch.names);
         verdict
     }
 

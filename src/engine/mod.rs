@@ -5,10 +5,12 @@
 pub mod explain;
 mod index;
 mod judge;
+mod key;
 mod matcher;
 mod memory;
 mod probe;
 mod scratch;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod unlisted;
@@ -17,3 +19,4 @@ pub use judge::{Judge, Scope};
 pub use matcher::Matcher;
 pub use probe::Probe;
 pub use scratch::{Scratch, Verdict};
+pub use shared::Shared;

@@ -1,6 +1,9 @@
 //! What a worker keeps between lines: buffers, marks, names, and what it has judged before. One a thread. It never changes
 //! a verdict.
 
+use std::sync::Arc;
+
+use super::Shared;
 use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
@@ -82,6 +85,19 @@ pub(super) struct Reading {
 }
 
 impl Scratch {
+    /// That of one who works beside others.
+    #[must_use]
+    pub fn sharing(shared: Arc<Shared>) -> Self {
+        Self { memory: Memory::sharing(Some(shared)), ..Self::default() }
+    }
+
+    /// Begins anew: gives the names that it has, and knows nothing but how clients are counted and what others know.
+    pub fn begin_anew(&mut self) -> Names {
+        let new =
+            Self { memory: Memory::sharing(self.memory.shared()), names: Names::counting(self.names.clients.prefix()), ..Self::default() };
+        std::mem::replace(self, new).names
+    }
+
     /// The rules of a verdict, sorted by id.
     #[must_use]
     pub fn rules(&self, verdict: Verdict) -> &[RuleId] {

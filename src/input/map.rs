@@ -4,7 +4,7 @@
 //! place of everything behind that page and marks the map; whoever reads asks [`GuardedMap::faulted`] afterwards and
 //! believes nothing if it is. That alone is not enough to trust a map: see `snapshot`.
 //!
-//! The only file with `unsafe`. It refuses to map what it cannot guard; then the file is to be read instead.
+//! It refuses to map what it cannot guard; then the file is to be read instead.
 
 #![expect(unsafe_code, reason = "maps, and the signal handler that makes them safe to touch")]
 

@@ -26,7 +26,6 @@ use crate::format::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
 use crate::names::Names;
-use crate::pipeline::worker::begin_anew;
 use crate::record::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::context::{Late, LiveContext};
@@ -297,7 +296,7 @@ impl<'a> Stream<'a> {
 
     /// Puts what was tallied to what was tallied before, with its names.
     fn close(&mut self) {
-        let names = begin_anew(&mut self.scratch);
+        let names = self.scratch.begin_anew();
         self.eras.add(mem::take(&mut self.tally).named(names));
     }
 

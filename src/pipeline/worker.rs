@@ -5,11 +5,11 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::desk::Desk;
 use crate::client::Prefix;
-use crate::engine::Scratch;
+use crate::engine::{Scratch, Shared};
 use crate::names::Names;
 use crate::tally::{Budget, Tally};
 
@@ -69,7 +69,9 @@ impl Workers {
 
     fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
         let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
-        Self { each: (0..threads).map(|_| Worker::default()).collect(), whole, room, is_over: AtomicBool::new(false) }
+        let shared = (threads > 1).then(Arc::<Shared>::default);
+        let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
+        Self { each: (0..threads).map(|_| worker()).collect(), whole, room, is_over: AtomicBool::new(false) }
     }
 
     /// The number of the worker of the thread that asks.
@@ -126,20 +128,13 @@ impl Worker {
         let is_full = [tally.len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
         // Findings are underway only from when the scratch was held.
         let is_idle = self.underway.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).named(begin_anew(&mut scratch)))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.begin_anew()))
     }
 
     fn into_tally(self) -> Tally {
         let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).named(scratch.names)
     }
-}
-
-/// What a scratch has named; it forgets all but how clients are counted.
-pub(super) fn begin_anew(scratch: &mut Scratch) -> Names {
-    let names = mem::take(scratch).names;
-    scratch.names = Names::counting(names.clients.prefix());
-    names
 }
 
 /// A lock whose owner cannot have left half a change behind: a panic ends the program.

@@ -169,9 +169,10 @@ fn places(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn unsafe_code_is_in_one_file() {
+fn unsafe_code_is_in_three_files() {
     let places = places("unsafe");
-    assert!(!places.is_empty() && places.iter().all(|place| place.starts_with("src/input/map.rs:")), "{places:?}");
+    let rooms = ["src/input/map.rs:", "src/engine/index/wide.rs:", "src/fingerprint/fetch.rs:"];
+    assert!(!places.is_empty() && places.iter().all(|place| rooms.iter().any(|room| place.starts_with(room))), "{places:?}");
 }
 
 #[test]
