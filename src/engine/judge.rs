@@ -120,6 +120,7 @@ impl<'a> Judge<'a> {
             }
         }
         self.settle(&mut batch, scratch, &mut findings);
+        findings.times = std::mem::take(&mut scratch.span).ends();
         scratch.index = index;
         findings
     }
@@ -173,7 +174,7 @@ impl<'a> Judge<'a> {
         }
         let time = scratch.clock.parse(frame.time);
         if let Some(time) = time {
-            findings.times = Some(findings.times.map_or((time, time), |(first, last)| (first.min(time), last.max(time))));
+            scratch.span.add(time);
         }
         if self.in_window(time, findings) {
             batch.push(Request { text, place, frame, headers, time, status: frame.status() });
@@ -198,9 +199,9 @@ impl<'a> Judge<'a> {
         for ((request, (key, _)), look) in batch.iter().zip(keys).zip(&mut looks) {
             *look = scratch.memory.look(key, request.status);
         }
+        findings.askers.extend_from_slice(&clients[..batch.len()]);
         // In place: taken out one by one, they would all be copied.
         for ((request, client), ((key, _), look)) in batch.iter().zip(clients).zip(keys.into_iter().zip(looks)) {
-            findings.askers.push(client);
             let verdict = scratch.memory.finish(look, key).unwrap_or_else(|| self.verdict(request, scratch));
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);

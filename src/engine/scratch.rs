@@ -11,7 +11,7 @@ use crate::finding::{Findings, RuleId};
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;
-use crate::time::ClfClock;
+use crate::time::{ClfClock, Span};
 
 /// Buffers and memory of one worker.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Scratch {
     pub(super) memory: Memory,
     pub(super) index: Index,
     pub(super) clock: ClfClock,
+    /// Times of the lines of a run.
+    pub(super) span: Span,
     /// What each list of rules comes to.
     pub(super) readings: Vec<Option<Reading>>,
     pub(super) unlisted: Numberer,

@@ -71,7 +71,10 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn status(&self) -> Option<u16> {
-        status_code(word(self.rest).0)
+        match self.rest {
+            [a, b, c, b' ', ..] | [a, b, c] => status_code(*a, *b, *c),
+            _ => None,
+        }
     }
 
     /// Bytes sent.
@@ -281,13 +284,11 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
     text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
 }
 
-fn status_code(text: &[u8]) -> Option<u16> {
-    match text {
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
-            Some(u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0'))
-        }
-        _ => None,
-    }
+/// A number of three digits that does not begin with a zero.
+#[inline]
+fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
+    let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
+    ((1..=9).contains(&a) & (b <= 9) & (c <= 9)).then_some(a * 100 + b * 10 + c)
 }
 
 fn number(text: &[u8]) -> Option<u64> {

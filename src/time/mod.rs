@@ -118,7 +118,8 @@ impl Bound {
     }
 }
 
-/// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ.
+/// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ. The
+/// offset is read anew: logs of several servers in one have another in each line.
 #[derive(Debug, Default, Clone)]
 pub struct ClfClock {
     /// `02/Nov/2026:08:0` and the last digit of the minute.
@@ -126,50 +127,90 @@ pub struct ClfClock {
     digit: u8,
     /// The beginning of that minute on the wall clock, in seconds.
     minute: Option<i64>,
-    zone: [u8; 6],
-    /// Minutes east of UTC.
-    offset: i16,
 }
 
 impl ClfClock {
     /// The same answer as [`LogTime::parse_clf`], sooner.
     #[must_use]
+    #[inline]
     pub fn parse(&mut self, text: &[u8]) -> Option<LogTime> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
-        let (start, zone) = (t.first_chunk::<16>()?, t.last_chunk::<6>()?);
+        let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
             && *start == self.start
             && [t[16], t[17]] == [self.digit, b':']
             && let [tens @ b'0'..=b'5', ones @ b'0'..=b'9'] = [t[18], t[19]]
         {
-            if *zone != self.zone {
-                self.offset = zone_offset(*zone)?;
-                self.zone = *zone;
-            }
+            let offset = zone_offset(*t.last_chunk()?)?;
             let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            return Some(LogTime { utc: local - i64::from(self.offset) * 60, offset: self.offset });
+            return Some(LogTime { utc: local - i64::from(offset) * 60, offset });
         }
+        self.parse_new(*t)
+    }
+
+    #[cold]
+    fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<LogTime> {
         // A copy that stays what it is: the bytes of a map may change between two looks at them.
-        let t = std::hint::black_box(*t);
-        let (start, zone) = (t.first_chunk::<16>()?, t.last_chunk::<6>()?);
+        let t = std::hint::black_box(t);
         let time = LogTime::parse_clf(&t)?;
-        (self.start, self.digit) = (*start, t[16]);
+        (self.start, self.digit) = (*t.first_chunk()?, t[16]);
         self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
-        (self.zone, self.offset) = (*zone, time.offset);
         Some(time)
     }
 }
 
+/// The earliest and the latest of some times. Without a branch: which of two times of one second is the later one, nobody
+/// could foretell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    first: i64,
+    last: i64,
+}
+
+impl Default for Span {
+    fn default() -> Self {
+        Self { first: i64::MAX, last: i64::MIN }
+    }
+}
+
+impl Span {
+    /// Adds a time.
+    #[inline]
+    pub fn add(&mut self, time: LogTime) {
+        let number = time.number();
+        self.first = self.first.min(number);
+        self.last = self.last.max(number);
+    }
+
+    /// The first and the last, where there is any.
+    #[must_use]
+    pub fn ends(self) -> Option<(LogTime, LogTime)> {
+        (self.first <= self.last).then(|| (LogTime::of_number(self.first), LogTime::of_number(self.last)))
+    }
+}
+
+impl LogTime {
+    /// A number in the order of times: a log's times have four digits for the year, so the seconds take 39 bits.
+    fn number(self) -> i64 {
+        (self.utc << 16) + i64::from(self.offset)
+    }
+
+    fn of_number(number: i64) -> Self {
+        let offset = number as i16;
+        Self { utc: (number - i64::from(offset)) >> 16, offset }
+    }
+}
+
 /// Minutes east of UTC in ` +0100`.
+#[inline]
 fn zone_offset(zone: [u8; 6]) -> Option<i16> {
-    let [b' ', sign, rest @ ..] = zone else { return None };
-    let sign = match sign {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    let (hours, minutes) = (digits(&rest[..2])?, digits(&rest[2..])?);
-    (hours <= 23 && minutes <= 59).then_some((sign * (hours * 60 + minutes)) as i16)
+    let [b' ', sign @ (b'+' | b'-'), rest @ ..] = zone else { return None };
+    let [a, b, c, d] = rest.map(|digit| i16::from(digit.wrapping_sub(b'0')));
+    let (hours, minutes) = (a * 10 + b, c * 10 + d);
+    let fits = [a, b, c, d].iter().all(|&digit| digit <= 9) & (hours <= 23) & (minutes <= 59);
+    // Without a branch on the sign.
+    let east = i16::from(sign == b'+') * 2 - 1;
+    fits.then_some(east * (hours * 60 + minutes))
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
@@ -275,6 +316,14 @@ mod tests {
             if let Some(text) = time.clf() {
                 prop_assert_eq!(LogTime::parse_clf(&text), Some(time));
             }
+        }
+
+        #[test]
+        fn a_span_goes_from_the_first_to_the_last(times in prop::collection::vec((-100_000_000_000_i64..300_000_000_000, any::<i16>()), 0..20)) {
+            let times: Vec<_> = times.into_iter().map(|(utc, offset)| LogTime { utc, offset }).collect();
+            let mut span = Span::default();
+            times.iter().for_each(|time| span.add(*time));
+            prop_assert_eq!(span.ends(), times.iter().min().copied().zip(times.iter().max().copied()));
         }
 
         #[test]
