@@ -13,7 +13,7 @@ function escaped(text) {
 { name[NR] = $1; speed[NR] = $6 }
 
 END {
-    left = 170; right = 690; width = 760; top = 84; step = 32; bar = 20
+    left = 185; right = 695; width = 760; top = 84; step = 32; bar = 20
     bottom = top + NR * step
     # Half of the slowest is where the axis begins: a bar of no length says nothing.
     low = log10(speed[NR] / 2)

@@ -43,11 +43,12 @@ trap 'rm -rf -- "$folder"' EXIT
 head -c "${PART:-100000000}" -- "$log" | sed '$d' > "$folder/part.log"
 
 # Name, command, what it does in that time. VERSION is asked of the tool, PART stands for the beginning of LOG.
-tools="probewatch VERSION|probewatch scan -q LOG|the whole report, with all rules
+tools="probewatch VERSION|probewatch scan -q LOG|the whole report, with all rules, on all cores
+probewatch VERSION -j1|probewatch scan -q -j1 LOG|the whole report, with all rules, in one thread
 newlines|newlines 2 LOG|counts newlines in two threads: the floor under every log tool
 wc VERSION|wc -l LOG|counts newlines
-ripgrep VERSION|rg -c -F -f WORDS LOG|looks for words anywhere in a line, decodes nothing
-ripgrep VERSION -i|rg -i -c -F -f WORDS LOG|the same, in any case
+ripgrep VERSION|rg -c -F -f WORDS LOG|looks for words
+ripgrep VERSION -i|rg -i -c -F -f WORDS LOG|looks for words in upper and lower case
 ugrep VERSION|ugrep -c -F -f WORDS LOG|looks for words
 GNU grep VERSION|grep -c -F -f WORDS LOG|looks for words
 angle-grinder VERSION|agrind -f LOG wp-login|looks for one word, prints its lines
@@ -166,7 +167,7 @@ done | sort -t $'\t' -k 6,6 -g -r > "$folder/results"
 cores=$(getconf _NPROCESSORS_ONLN)
 awk -F '\t' '
     function short(x) { return x < 0.0995 ? sprintf("%.2g", x) : x < 9.95 ? sprintf("%.2f", x) : x < 99.5 ? sprintf("%.1f", x) : sprintf("%.0f", x) }
-    NR == FNR { if ($1 ~ /^probewatch/) ours = $6; next }
+    NR == FNR { if ($2 == "probewatch scan -q LOG") ours = $6; next }
     FNR == 1 {
         print "| tool | command | what it does in that time | read | median | GB/s | times as long as probewatch | own memory | with mapped files |"
         print "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
