@@ -1,13 +1,11 @@
-# Builds the command and the program that measures `follow`, and says in $probewatch and $bench where they lie: the
-# second has a hash in its name. To be read by another script.
-cd -- "$(dirname -- "$0")/.."
+# shellcheck shell=bash
+# Goes to the root of the crate and knows how to build there. To be read by another script.
+cd -- "$(dirname -- "$0")/.." || exit
 
-# Builds something and says where the program lies.
+# Builds something and says where the program lies: that of a benchmark has a hash in its name. What is built last stays: a
+# build for benchmarks has what only tests need, so the command itself is to be built after them.
 built() {
     local messages
     messages=$(cargo "${@:2}" --quiet --message-format=json)
     printf '%s\n' "$messages" | grep -F "\"name\":\"$1\"" | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
 }
-bench=$(built follow bench --bench follow --no-run)
-# Last: a build for benchmarks has what only tests need.
-probewatch=$(built probewatch build --release)

@@ -12,17 +12,11 @@ fi
 # The log is meant from where the caller stands, the build from the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
-cd -- "$(dirname -- "$0")/.."
+. "$(dirname -- "$0")/built.sh"
 rounds=7
 
-# Builds something and says where the program lies: that of a benchmark has a hash in its name.
-built() {
-    local messages
-    messages=$(cargo "${@:2}" --quiet --message-format=json)
-    printf '%s\n' "$messages" | grep -F "\"name\":\"$1\"" | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4
-}
-probewatch=$(built probewatch build --release)
 newlines=$(built newlines bench --bench newlines --no-run)
+probewatch=$(built probewatch build --release)
 
 names=("probewatch scan -q" "newlines 2" "wc -l")
 if [ -n "$words" ] && command -v rg > /dev/null; then

@@ -4,4 +4,6 @@
 set -eu
 
 . "$(dirname -- "$0")/built.sh"
+bench=$(built follow bench --bench follow --no-run)
+probewatch=$(built probewatch build --release)
 exec "$bench" idle "$probewatch" "${SECONDS_EACH:-60}" "${RATE:-5000}"

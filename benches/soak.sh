@@ -4,4 +4,6 @@
 set -eu
 
 . "$(dirname -- "$0")/built.sh"
+bench=$(built follow bench --bench follow --no-run)
+probewatch=$(built probewatch build --release)
 exec "$bench" soak "$probewatch" "${MINUTES:-20}" "${RATE:-20000}"

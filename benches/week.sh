@@ -13,10 +13,7 @@ logs=()
 for log in "$@"; do
     logs+=("$(realpath -- "$log")")
 done
-cd -- "$(dirname -- "$0")/.."
-messages=$(cargo bench --bench week --no-run --quiet --message-format=json)
-week=$(printf '%s\n' "$messages" | grep -F '"name":"week"' | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4)
-# Last: a build for benchmarks has what only tests need.
-messages=$(cargo build --release --quiet --message-format=json)
-probewatch=$(printf '%s\n' "$messages" | grep -F '"name":"probewatch"' | grep -o '"executable":"[^"]*"' | tail -n 1 | cut -d '"' -f 4)
+. "$(dirname -- "$0")/built.sh"
+week=$(built week bench --bench week --no-run)
+probewatch=$(built probewatch build --release)
 exec "$week" replay "$probewatch" "${logs[@]}"
