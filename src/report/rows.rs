@@ -129,7 +129,7 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         let hits = item.view.cell.hits;
         row.outcomes[item.outcome as usize] += hits;
         row.catch_all += if item.catch_all { hits } else { 0 };
-        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
+        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let Key::Client(_) = key {
         row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
@@ -161,10 +161,10 @@ fn commonest_status(items: &[&Item<'_>]) -> Option<u16> {
 /// Of the most severe cells the one with the earliest line.
 pub(super) fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
     let best = items[1..].iter().fold(items[0], |best, item| {
-        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.cell.sample.order(&best.view.cell.sample));
+        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
         if order.is_lt() { item } else { best }
     });
-    &best.view.cell.sample
+    &best.view.sample()
 }
 
 pub(super) fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {

@@ -121,7 +121,7 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget) {
     let mut errors = BTreeMap::new();
     for view in tally.cells().filter(|view| !view.is_rest()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
-        assert!(errors.insert(key, view.cell.error).is_none_or(|error| error == view.cell.error), "a pair has one error");
+        assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
     let count = |client: &String| {
