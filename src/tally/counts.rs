@@ -3,7 +3,7 @@
 //!
 //! Of proofs it knows nothing.
 
-use super::cell::{Cell, CellKey, Sample};
+use super::cell::{Cell, CellKey, Sample, span};
 use crate::time::LogTime;
 
 /// A cell but for its proof.
@@ -13,7 +13,7 @@ pub struct Counts {
     pub(super) key: CellKey,
     /// How many hits.
     pub hits: u64,
-    span: Span,
+    pub(super) span: Span,
 }
 
 /// The part of a cell that few hits change.
@@ -25,7 +25,7 @@ pub(super) struct Rest {
 
 /// The earliest and the latest time.
 #[derive(Debug, Clone, Copy, Default)]
-struct Span {
+pub(super) struct Span {
     first: i64,
     last: i64,
     first_offset: i16,
@@ -56,13 +56,16 @@ impl Counts {
         }
     }
 
-    /// Adds other hits.
-    pub(super) fn add(&mut self, hits: u64, times: Option<(LogTime, LogTime)>) {
-        self.hits += hits;
-        if let Some((first, last)) = times {
-            self.span.add(first);
-            self.span.add(last);
-        }
+    /// Adds those of another part of the log.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.span = Span::of(span(self.times(), other.times()));
+    }
+
+    /// The two parts of a cell.
+    pub(super) fn of(key: CellKey, cell: Cell) -> (Self, Rest) {
+        let Cell { hits, error, times, sample } = cell;
+        (Self { key, hits, span: Span::of(times) }, Rest { error, sample })
     }
 
     /// The whole cell.
@@ -72,6 +75,17 @@ impl Counts {
 }
 
 impl Span {
+    fn of(times: Option<(LogTime, LogTime)>) -> Self {
+        let span = |(first, last): (LogTime, LogTime)| Self {
+            first: first.utc,
+            last: last.utc,
+            first_offset: first.offset,
+            last_offset: last.offset,
+            is_known: true,
+        };
+        times.map_or_else(Self::default, span)
+    }
+
     fn first(self) -> LogTime {
         LogTime { utc: self.first, offset: self.first_offset }
     }

@@ -73,8 +73,8 @@ impl Tally {
         }
         let host = |host: u32| new.hosts[host as usize];
         self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
-        self.cells.put_all(other.cells.into_cells().map(|(key, cell)| (renumbered(&key, &new), cell)));
-        self.by_path.put_all(other.by_path.into_cells().map(|(key, cell)| (renumbered(&key, &new), cell)));
+        self.cells.merge(other.cells, |key| renumbered(key, &new));
+        self.by_path.merge(other.by_path, |key| renumbered(key, &new));
         self.unlisted.merge(other.unlisted, &new);
         if let Some(errors) = errors {
             errors.merge_pairs(self);

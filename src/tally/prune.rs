@@ -312,5 +312,7 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
         ..Tally::default()
     };
     tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
-    tally.cells.put_all(cells.into_iter().flatten().map(|(key, cell)| (renumbered(&key, &new), cell)));
+    for (key, cell) in cells.into_iter().flatten() {
+        tally.cells.put(renumbered(&key, &new), cell);
+    }
 }

@@ -3,7 +3,6 @@
 //! Who looks up many keys asks for all [`leads`](Table::leads) first, and follows them then: the looks into memory wait
 //! together. Counts nothing by itself.
 
-use std::hash::BuildHasher;
 use std::hint::black_box;
 
 use foldhash::fast::RandomState;
@@ -11,6 +10,7 @@ use hashbrown::HashTable;
 
 use super::cell::{Cell, CellKey};
 use super::counts::{Counts, Rest};
+use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.
 pub(super) const BATCH: usize = 32;
@@ -24,13 +24,6 @@ pub(super) struct Table {
     state: RandomState,
 }
 
-/// A number, and a part of the key's hash: so a wrong number is not followed, and a table grows without a look at keys.
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    tag: u32,
-    number: u32,
-}
-
 /// Where a key may be.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lead {
@@ -40,11 +33,6 @@ pub(super) struct Lead {
 
 /// No cell has this number.
 const NOWHERE: u32 = u32::MAX;
-
-/// A hash made of a part of one. A hash table takes the place from the lower bits and a check from the uppermost.
-fn spread(tag: u32) -> u64 {
-    u64::from(tag) << 32 | u64::from(tag)
-}
 
 impl Table {
     /// How many cells there are.
@@ -82,19 +70,15 @@ impl Table {
     pub(super) fn leads(&self, keys: &[CellKey]) -> [Lead; BATCH] {
         let mut leads = [Lead::default(); BATCH];
         for (lead, key) in leads.iter_mut().zip(keys) {
-            lead.tag = self.tag(key);
+            lead.tag = tag(&self.state, key);
         }
         for lead in &mut leads[..keys.len()] {
-            lead.number = self.slots.find(spread(lead.tag), |slot| slot.tag == lead.tag).map_or(NOWHERE, |slot| slot.number);
+            lead.number = Slot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
         }
         // A first look, on which nothing waits, brings them near.
         let near = |lead: &Lead| self.counts.get(lead.number as usize).map_or(0, |counts| counts.hits);
         black_box(leads[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
         leads
-    }
-
-    fn tag(&self, key: &CellKey) -> u32 {
-        (self.state.hash_one(key) >> 32) as u32
     }
 
     /// The number of a key.
@@ -104,8 +88,7 @@ impl Table {
         if is_key(lead.number) {
             return Some(lead.number as usize);
         }
-        let slot = self.slots.find(spread(lead.tag), |slot| slot.tag == lead.tag && is_key(slot.number));
-        slot.map(|slot| slot.number as usize)
+        Slot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
     }
 
     /// The cell of a key; one that was not there has no hits yet, and `rest`.
@@ -119,52 +102,45 @@ impl Table {
         let number = self.counts.len();
         // Four thousand million cells do not fit into any memory.
         let slot = Slot { tag: lead.tag, number: number as u32 };
-        self.slots.insert_unique(spread(lead.tag), slot, |slot| spread(slot.tag));
+        self.slots.insert_unique(slot.place(), slot, |slot| slot.place());
         self.counts.push(counts);
         self.rests.push(rest);
         number
     }
 
-    /// Adds cells to those of the same keys.
-    pub(super) fn put_all(&mut self, cells: impl IntoIterator<Item = (CellKey, Cell)>) {
-        let mut cells = cells.into_iter();
-        let mut batch = Vec::with_capacity(BATCH);
-        loop {
-            batch.extend(cells.by_ref().take(BATCH));
-            if batch.is_empty() {
-                return;
-            }
+    /// Adds the cells of another table, by new keys.
+    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
+        let mut rests = other.rests.into_iter();
+        for counts in other.counts.chunks(BATCH) {
             let mut keys = [CellKey::default(); BATCH];
-            for (key, (of_cell, _)) in keys.iter_mut().zip(&batch) {
-                *key = *of_cell;
+            for (key, counts) in keys.iter_mut().zip(counts) {
+                *key = new(&counts.key);
             }
-            let leads = self.leads(&keys[..batch.len()]);
+            let leads = self.leads(&keys[..counts.len()]);
             let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.sample.place.line);
-            black_box(leads[..batch.len()].iter().map(near).fold(0, u64::wrapping_add));
-            for ((key, cell), lead) in batch.drain(..).zip(leads) {
-                self.add(key, lead, cell);
+            black_box(leads[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
+            for (((counts, key), lead), rest) in counts.iter().zip(keys).zip(leads).zip(&mut rests) {
+                self.add(Counts { key, ..*counts }, lead, rest);
             }
         }
     }
 
     /// Adds a cell to the one of the same key.
     pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
-        let lead = Lead { tag: self.tag(&key), number: NOWHERE };
-        self.add(key, lead, cell);
+        let lead = Lead { tag: tag(&self.state, &key), number: NOWHERE };
+        let (counts, rest) = Counts::of(key, cell);
+        self.add(counts, lead, rest);
     }
 
-    fn add(&mut self, key: CellKey, lead: Lead, cell: Cell) {
-        let Cell { hits, error, times, sample } = cell;
-        if let Some(number) = self.find(&key, lead) {
-            self.counts[number].add(hits, times);
-            let mine = &mut self.rests[number].sample;
-            if sample.order(mine).is_lt() {
-                *mine = sample;
-            }
-        } else {
-            let mut counts = Counts::new(key);
-            counts.add(hits, times);
-            self.push(counts, lead, Rest { error, sample });
+    fn add(&mut self, counts: Counts, lead: Lead, rest: Rest) {
+        let Some(number) = self.find(&counts.key, lead) else {
+            self.push(counts, lead, rest);
+            return;
+        };
+        self.counts[number].add(&counts);
+        let mine = &mut self.rests[number].sample;
+        if rest.sample.order(mine).is_lt() {
+            *mine = rest.sample;
         }
     }
 }
@@ -172,7 +148,7 @@ impl Table {
 impl FromIterator<(CellKey, Cell)> for Table {
     fn from_iter<I: IntoIterator<Item = (CellKey, Cell)>>(cells: I) -> Self {
         let mut table = Self::default();
-        table.put_all(cells);
+        cells.into_iter().for_each(|(key, cell)| table.put(key, cell));
         table
     }
 }
