@@ -136,5 +136,21 @@ mod tests {
                 prop_assert_eq!(interner.number(text.as_str(), Box::from), number);
             }
         }
+
+        #[test]
+        fn keys_that_are_taken_in_have_the_numbers_they_would_get_one_by_one(
+            mine in prop::collection::vec("[ab]{0,3}", 0..60), others in prop::collection::vec("[a-c]{0,3}", 0..90),
+        ) {
+            let numbered = |texts: &[String]| {
+                let mut interner: Interner<Box<str>> = Interner::default();
+                texts.iter().for_each(|text| { interner.number(text.as_str(), Box::from); });
+                interner
+            };
+            let (mut one, mut other) = (numbered(&mine), numbered(&mine));
+            let others = numbered(&others);
+            let numbers: Vec<u32> = others.keys().iter().map(|key| other.number(&**key, Box::from)).collect();
+            prop_assert_eq!(one.merge(&others), numbers);
+            prop_assert_eq!(one.keys(), other.keys());
+        }
     }
 }
