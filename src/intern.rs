@@ -143,7 +143,9 @@ mod tests {
         ) {
             let numbered = |texts: &[String]| {
                 let mut interner: Interner<Box<str>> = Interner::default();
-                texts.iter().for_each(|text| { interner.number(text.as_str(), Box::from); });
+                for text in texts {
+                    interner.number(text.as_str(), Box::from);
+                }
                 interner
             };
             let (mut one, mut other) = (numbered(&mine), numbered(&mine));

@@ -171,6 +171,9 @@ proptest! {
     }
 }
 
+/// A hit in the order of samples: without a time, when, and where.
+type Earliest = (bool, Option<i64>, u64, usize);
+
 /// A tally of hits by clients at times, each line with its number as text.
 fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
@@ -191,7 +194,7 @@ proptest! {
         mut parts in prop::collection::vec(prop::collection::vec((0_u8..50, prop::option::of(0_i64..6)), 0..90), 1..5),
         first in any::<prop::sample::Index>(),
     ) {
-        let mut expected: BTreeMap<String, Vec<(bool, Option<i64>, u64, usize)>> = BTreeMap::new();
+        let mut expected: BTreeMap<String, Vec<Earliest>> = BTreeMap::new();
         for (chunk, hits) in (0..).zip(&parts) {
             for (line, &(who, time)) in hits.iter().enumerate() {
                 expected.entry(client(who)).or_default().push((time.is_none(), time, chunk, line));
@@ -199,7 +202,9 @@ proptest! {
         }
         let mut tallies: Vec<Tally> = (0..).zip(parts.drain(..)).map(|(chunk, hits)| timed(&hits, chunk)).collect();
         let mut all = tallies.swap_remove(first.index(tallies.len()));
-        tallies.into_iter().for_each(|tally| all.merge(tally));
+        for tally in tallies {
+            all.merge(tally);
+        }
         prop_assert_eq!(all.len(), expected.len());
         for view in all.cells() {
             let hits = &expected[&all.client(view.client).to_string()];

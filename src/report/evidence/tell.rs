@@ -165,7 +165,7 @@ impl<'a> Teller<'a> {
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, &view.sample(), shown, view.site),
+                sample: samples.row(text, view.sample(), shown, view.site),
             }
         })
     }
