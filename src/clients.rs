@@ -122,7 +122,7 @@ impl Clients {
 
     /// Takes in other clients; the new number of each, by its old one.
     pub fn merge(&mut self, other: &Self) -> Vec<u32> {
-        other.keys.keys().iter().map(|key| self.number_of(key.client())).collect()
+        self.keys.merge(&other.keys)
     }
 }
 

@@ -11,13 +11,51 @@ use hashbrown::{Equivalent, HashTable};
 #[derive(Debug, Clone)]
 pub struct Interner<K> {
     keys: Vec<K>,
-    table: HashTable<u32>,
+    slots: HashTable<Slot>,
     state: RandomState,
 }
 
+/// A number in a hash table, and a part of its key's hash: no wrong number is followed, and a table grows without a look at
+/// the keys.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// The uppermost 32 bits of the hash.
+    pub tag: u32,
+    /// The key's number.
+    pub number: u32,
+}
+
+impl Slot {
+    /// Its place for a hash table, which looks at the lower bits and at the uppermost.
+    #[must_use]
+    #[inline]
+    pub fn place(self) -> u64 {
+        place(self.tag)
+    }
+
+    /// The number of the key with such a tag that `is_key` says it is.
+    #[inline]
+    pub fn find(slots: &HashTable<Self>, tag: u32, is_key: impl Fn(u32) -> bool) -> Option<u32> {
+        slots.find(place(tag), |slot| slot.tag == tag && is_key(slot.number)).map(|slot| slot.number)
+    }
+}
+
+fn place(tag: u32) -> u64 {
+    u64::from(tag) << 32 | u64::from(tag)
+}
+
+/// The tag of a key.
+#[inline]
+pub fn tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
+    (state.hash_one(key) >> 32) as u32
+}
+
+/// Keys of another interner that are looked for side by side.
+const BATCH: usize = 32;
+
 impl<K> Default for Interner<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), table: HashTable::new(), state: RandomState::default() }
+        Self { keys: Vec::new(), slots: HashTable::new(), state: RandomState::default() }
     }
 }
 
@@ -28,14 +66,14 @@ impl<K: Hash + Eq> Interner<K> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let hash = self.state.hash_one(key);
-        if let Some(&number) = self.table.find(hash, |&n| key.equivalent(&self.keys[n as usize])) {
+        let tag = tag(&self.state, key);
+        if let Some(number) = Slot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
             return number;
         }
         // Four thousand million keys do not fit into any memory.
         let number = self.keys.len() as u32;
         self.keys.push(own(key));
-        self.table.insert_unique(hash, number, |&n| self.state.hash_one(&self.keys[n as usize]));
+        self.slots.insert_unique(place(tag), Slot { tag, number }, |slot| slot.place());
         number
     }
 
@@ -45,7 +83,7 @@ impl<K: Hash + Eq> Interner<K> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        self.table.find(self.state.hash_one(key), |&n| key.equivalent(&self.keys[n as usize])).copied()
+        Slot::find(&self.slots, tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
     }
 
     /// The key with a number.
@@ -63,9 +101,23 @@ impl<K: Hash + Eq> Interner<K> {
     /// Takes in other keys; the new number of each, by its old one.
     pub fn merge(&mut self, other: &Self) -> Vec<u32>
     where
-        K: Clone,
+        K: Clone + Equivalent<K>,
     {
-        other.keys.iter().map(|key| self.number(key, K::clone)).collect()
+        let mut numbers = Vec::with_capacity(other.keys.len());
+        for keys in other.keys.chunks(BATCH) {
+            let mut likely = [0; BATCH];
+            for (likely, key) in likely.iter_mut().zip(keys) {
+                *likely = tag(&self.state, key);
+            }
+            for likely in &mut likely[..keys.len()] {
+                *likely = Slot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
+            }
+            for (key, likely) in keys.iter().zip(likely) {
+                let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);
+                numbers.push(if is_it { likely } else { self.number(key, K::clone) });
+            }
+        }
+        numbers
     }
 }
 
@@ -83,6 +135,24 @@ mod tests {
                 prop_assert_eq!(&**interner.key(number), text.as_str());
                 prop_assert_eq!(interner.number(text.as_str(), Box::from), number);
             }
+        }
+
+        #[test]
+        fn keys_that_are_taken_in_have_the_numbers_they_would_get_one_by_one(
+            mine in prop::collection::vec("[ab]{0,3}", 0..60), others in prop::collection::vec("[a-c]{0,3}", 0..90),
+        ) {
+            let numbered = |texts: &[String]| {
+                let mut interner: Interner<Box<str>> = Interner::default();
+                for text in texts {
+                    interner.number(text.as_str(), Box::from);
+                }
+                interner
+            };
+            let (mut one, mut other) = (numbered(&mine), numbered(&mine));
+            let others = numbered(&others);
+            let numbers: Vec<u32> = others.keys().iter().map(|key| other.number(&**key, Box::from)).collect();
+            prop_assert_eq!(one.merge(&others), numbers);
+            prop_assert_eq!(one.keys(), other.keys());
         }
     }
 }

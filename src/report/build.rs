@@ -12,7 +12,6 @@ use super::model::{Approximate, CatchAll, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};
 use crate::finding::{RuleId, Severity};
-use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::source::SourceText;
@@ -86,17 +85,18 @@ pub fn build<'a>(
     };
     // Only a whole report is asked for these.
     let whole = wanted.answered && wanted.pairs && wanted.clients && wanted.paths && wanted.rules;
+    let totals = || totals(&items, &of_paths, &inputs, without_time);
     let of_whole = || {
         let campaigns = || if whole { campaigns::of(material, &items) } else { Vec::new() };
         rayon::join(campaigns, || rows(whole, rows::by_answer, usize::MAX))
     };
     let by_path = || if wanted.paths { rows::by_path(material, &items, &of_paths, most) } else { Vec::new() };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
-    let ((pairs, mut clients), ((paths, (rules, answered)), (campaigns, answers))) = rayon::join(
+    let ((pairs, mut clients), ((paths, (rules, answered)), ((campaigns, answers), totals))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
         || {
             let last = || (by_rule(), rows(wanted.answered, rows::answered, usize::MAX));
-            rayon::join(|| rayon::join(by_path, last), of_whole)
+            rayon::join(|| rayon::join(by_path, last), || rayon::join(of_whole, totals))
         },
     );
     for row in &mut clients {
@@ -109,7 +109,7 @@ pub fn build<'a>(
         period: None,
         prefix: None,
         hidden: None,
-        totals: totals(&items, &of_paths, &inputs, without_time),
+        totals,
         approximate: approximate(material.tally, &items),
         answered,
         answers,
@@ -163,10 +163,9 @@ fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_t
         totals.catch_all += if item.catch_all { hits } else { 0 };
         totals.severity = totals.severity.max(Some(item.severity));
     }
-    totals.clients = rows::distinct(items.iter().map(|i| i.view.client).filter(|&client| client != Names::REST)).len() as u64;
-    totals.paths = rows::distinct(items.iter().chain(of_paths).map(|i| i.view.path).filter(|&path| path != Names::REST)).len() as u64;
-    let lists = rows::distinct(items.iter().map(|i| i.rules));
-    totals.rules = rows::distinct(lists.into_iter().flatten()).len() as u64;
+    totals.clients = rows::count_distinct(items.iter().map(|i| i.view.client));
+    totals.paths = rows::count_distinct(items.iter().chain(of_paths).map(|i| i.view.path));
+    totals.rules = rows::count_distinct(items.iter().flat_map(|i| i.rules).map(|rule| rule.0.into()));
     totals
 }
 

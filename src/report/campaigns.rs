@@ -76,7 +76,7 @@ impl<'c, 'a> Sum<'c, 'a> {
     /// `None` where there is no hit, which does not happen: a list is made of hits.
     fn row(self, material: &Material<'a>) -> Option<Campaign<'a>> {
         let sum = |count: fn(&Item<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
-        let times = self.items.iter().fold(None, |times, item| span(times, item.view.cell.times));
+        let times = self.items.iter().fold(None, |times, item| span(times, item.view.cell.times()));
         let (first_time, last_time) = times.unzip();
         Some(Campaign {
             key: key(material, &self.list.paths),

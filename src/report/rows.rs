@@ -1,10 +1,11 @@
 //! Groups cells into rows and puts rows in order.
 //!
-//! Cells are sorted by what a row is about and walked once; a row is a sum. The order of the cells does not matter.
+//! Cells are numbered by what a row is about, and weighed in passing; a row is a sum. The order of the cells does not matter.
 
 use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::hash::Hash;
 
 use super::build::Material;
 use super::context::Context;
@@ -12,6 +13,7 @@ use super::model::{Key, Row, Sample};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
+use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::source::SourceText;
@@ -31,13 +33,9 @@ pub(super) struct Item<'a> {
 }
 
 pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    grouped(
-        material,
-        items.iter().filter(|i| !i.view.is_rest()).collect(),
-        most,
-        |i| (i.view.client, i.view.path, i.outcome),
-        |i| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome),
-    )
+    let members = members(items, |i| (!i.view.is_rest()).then_some((i.view.client, i.view.path, i.outcome)));
+    let key = |i: &Item<'a>| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
+    grouped(material, &members, most, |(_, at)| items[at as usize], key)
 }
 
 /// The pairs that got an answer that means something, whole.
@@ -54,60 +52,116 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, items: &[Item<'a>], most: u
         Scope::Host(host) => Some(host),
         Scope::Input(_) => None,
     };
-    let answered = items.iter().filter(|i| i.answered && i.view.path != Names::REST).collect();
-    grouped(material, answered, most, |i| (host(i), i.view.path), |i| Key::Answer(host(i), material.tally.path(i.view.path)))
+    let members = members(items, |i| (i.answered && i.view.path != Names::REST).then(|| (host(i), i.view.path)));
+    let key = |i: &Item<'a>| Key::Answer(host(i), material.tally.path(i.view.path));
+    grouped(material, &members, most, |(_, at)| items[at as usize], key)
 }
 
 pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let items = items.iter().filter(|i| i.view.client != Names::REST).collect();
-    grouped(material, items, most, |i: &Item<'_>| i.view.client, |i| Key::Client(material.tally.client(i.view.client)))
+    let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
+    let key = |i: &Item<'a>| Key::Client(material.tally.client(i.view.client));
+    grouped(material, &members, most, |(_, at)| items[at as usize], key)
 }
 
 /// `folded` is what was let go of the pairs of each path.
 pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], folded: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let items = items.iter().chain(folded).filter(|i| i.view.path != Names::REST).collect();
-    grouped(material, items, most, |i: &Item<'_>| i.view.path, |i| Key::Path(material.tally.path(i.view.path)))
+    let members = members(items.iter().chain(folded), |i| Some(i.view.path).filter(|&path| path != Names::REST));
+    let item = |at: usize| *items.get(at).unwrap_or_else(|| &folded[at - items.len()]);
+    let key = |i: &Item<'a>| Key::Path(material.tally.path(i.view.path));
+    grouped(material, &members, most, |(_, at)| item(at as usize), key)
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
 pub(super) fn by_rule<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let of_rule = |item: &Item<'a>, rules: &'a [RuleId]| {
-        let answered = item.answered && material.rules.rule(rules[0]).exposes();
-        Item { rules, answered, severity: context.severity_of(rules[0], item.view.site, answered), ..*item }
+    let of_rule = |(rule, at): (RuleId, u32)| {
+        let item = &items[at as usize];
+        let rules = item.rules.chunks(1).find(|one| one[0] == rule).unwrap_or_default();
+        let answered = item.answered && material.rules.rule(rule).exposes();
+        Item { rules, answered, severity: context.severity_of(rule, item.view.site, answered), ..*item }
     };
-    let each: Vec<_> = items.iter().flat_map(|item| item.rules.chunks(1).map(move |rule| of_rule(item, rule))).collect();
-    grouped(material, each, most, |i| i.rules[0], |i| Key::Rule(i.rules[0]))
+    let members = (0..).zip(items).flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at))).collect::<Vec<_>>();
+    grouped(material, &members, most, of_rule, |i| Key::Rule(i.rules[0]))
 }
 
-/// The rows of the groups that come first; the others are not made.
-fn grouped<'a, I: Borrow<Item<'a>>, G: Ord>(
-    material: &Material<'a>,
-    mut items: Vec<I>,
-    most: usize,
-    group: impl Fn(&Item<'a>) -> G,
-    key: impl Fn(&Item<'a>) -> Key<'a>,
-) -> Vec<Row<'a>> {
-    items.sort_unstable_by_key(|i| group(i.borrow()));
-    let mut groups: Vec<_> = items
-        .chunk_by(|a, b| group(a.borrow()) == group(b.borrow()))
-        .map(|items| ((Reverse(rank(items)), key(items[0].borrow())), items))
-        .collect();
-    groups.sort_unstable_by_key(|(order, _)| *order);
-    groups.into_iter().take(most).map(|((_, key), items)| row(material, items, key)).collect()
+/// The group of each item that has one, and the item's place.
+fn members<'i, 'a: 'i, G>(items: impl IntoIterator<Item = &'i Item<'a>>, group: impl Fn(&Item<'a>) -> Option<G>) -> Vec<(G, u32)> {
+    (0..).zip(items).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
 /// What comes first: the worst, then what was answered most, then what was asked for most.
-fn rank<'a, I: Borrow<Item<'a>>>(items: &[I]) -> (Severity, u64, u64) {
-    items.iter().map(Borrow::borrow).fold((Severity::Info, 0, 0), |(worst, answered, hits), item| {
-        let n = item.view.cell.hits;
-        (worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
-    })
+type Rank = (Severity, u64, u64);
+
+/// What a group comes to, and how many items it has.
+struct Group<G> {
+    rank: Rank,
+    first: (G, u32),
+    len: usize,
+}
+
+/// All groups, and the number of the one of each member.
+fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> Item<'a>) -> (Vec<Group<G>>, Vec<u32>) {
+    let (mut numbers, mut groups) = (Interner::default(), Vec::new());
+    let weigh = |&member: &(G, u32)| {
+        let number = numbers.number(&member.0, |group| *group);
+        if number as usize == groups.len() {
+            groups.push(Group { rank: (Severity::Info, 0, 0), first: member, len: 0 });
+        }
+        let group = &mut groups[number as usize];
+        group.rank = plus(group.rank, &item(member));
+        group.len += 1;
+        number
+    };
+    let of_members = members.iter().map(weigh).collect();
+    (groups, of_members)
+}
+
+/// The rows of the groups that come first; the others are not made. Items are large, and most of them belong to groups that
+/// nobody asks for: they are weighed in passing and not sorted.
+fn grouped<'a, G: Hash + Eq + Copy>(
+    material: &Material<'a>,
+    members: &[(G, u32)],
+    most: usize,
+    item: impl Fn((G, u32)) -> Item<'a>,
+    key: impl Fn(&Item<'a>) -> Key<'a>,
+) -> Vec<Row<'a>> {
+    let Some(&any) = members.first() else { return Vec::new() };
+    let (groups, of_members) = weigh(members, &item);
+    let order = |(number, group): (usize, &Group<G>)| (Reverse(group.rank), key(&item(group.first)), number);
+    let mut chosen: Vec<_> = groups.iter().enumerate().map(order).collect();
+    if most < chosen.len() {
+        chosen.select_nth_unstable(most);
+        chosen.truncate(most);
+    }
+    chosen.sort_unstable();
+    let mut places = vec![None; groups.len()];
+    let mut count = 0;
+    for &(.., number) in &chosen {
+        places[number] = Some(count);
+        count += groups[number].len;
+    }
+    let mut of_chosen = vec![any; count];
+    for (&member, number) in members.iter().zip(of_members) {
+        if let Some(place) = &mut places[number as usize] {
+            of_chosen[*place] = member;
+            *place += 1;
+        }
+    }
+    let mut of_chosen = of_chosen.into_iter().map(item);
+    let mut row = |(_, key, number): (_, Key<'a>, usize)| {
+        let items: Vec<_> = of_chosen.by_ref().take(groups[number].len).collect();
+        row(material, &items, key)
+    };
+    chosen.into_iter().map(&mut row).collect()
+}
+
+fn plus((worst, answered, hits): Rank, item: &Item<'_>) -> Rank {
+    let n = item.view.cell.hits;
+    (worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
 }
 
 /// One row out of the cells that belong to it, of which there is at least one.
-fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'a>) -> Row<'a> {
-    let (severity, answered, hits) = rank(items);
-    let items: Vec<&Item<'a>> = items.iter().map(Borrow::borrow).collect();
+fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a> {
+    let (severity, answered, hits) = items.iter().fold((Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,
         severity,
@@ -120,16 +174,16 @@ fn row<'a, I: Borrow<Item<'a>>>(material: &Material<'a>, items: &[I], key: Key<'
         paths: how_many(items.iter().map(|i| i.view.path)),
         requests: 0,
         other_requests: 0,
-        status: commonest_status(&items),
+        status: commonest_status(items),
         first_time: None,
         last_time: None,
-        sample: sample(material, proof(&items)),
+        sample: sample(material, proof(items)),
     };
-    for item in &items {
+    for item in items {
         let hits = item.view.cell.hits;
         row.outcomes[item.outcome as usize] += hits;
         row.catch_all += if item.catch_all { hits } else { 0 };
-        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times).unzip();
+        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let Key::Client(_) = key {
         row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
@@ -142,6 +196,20 @@ fn how_many(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
 }
 
+/// How many distinct numbers these are, without [`Names::REST`].
+pub(super) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
+    let mut seen = Vec::new();
+    let mut count = 0;
+    for number in numbers.filter(|&number| number != Names::REST) {
+        let at = number as usize;
+        if at >= seen.len() {
+            seen.resize(at + 1, false);
+        }
+        count += u64::from(!std::mem::replace(&mut seen[at], true));
+    }
+    count
+}
+
 /// Distinct values, sorted.
 pub(super) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut values: Vec<T> = values.collect();
@@ -151,7 +219,7 @@ pub(super) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The commonest status, the lowest of equals; a line without one counts as none.
-fn commonest_status(items: &[&Item<'_>]) -> Option<u16> {
+fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
     let sums = statuses.chunk_by(|a, b| a.0 == b.0).map(|same| (same.iter().map(|s| s.1).sum::<u64>(), Reverse(same[0].0)));
@@ -159,12 +227,12 @@ fn commonest_status(items: &[&Item<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-pub(super) fn proof<'a>(items: &[&Item<'a>]) -> &'a tally::Sample {
-    let best = items[1..].iter().fold(items[0], |best, item| {
-        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.cell.sample.order(&best.view.cell.sample));
+pub(super) fn proof<'a, I: Borrow<Item<'a>>>(items: &[I]) -> &'a tally::Sample {
+    let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
+        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(best.view.sample()));
         if order.is_lt() { item } else { best }
     });
-    &best.view.cell.sample
+    best.view.sample()
 }
 
 pub(super) fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {

@@ -1,29 +1,66 @@
-//! One cell of a tally: how often, from when to when, and the earliest line as proof.
+//! One cell of a tally: how often, from when to when, and the earliest line as proof. A tally keeps them in [`table`](super::table)
+//! in another shape.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::finding::{Findings, Hit};
+use super::ToldKey;
 use crate::names::Names;
 use crate::time::LogTime;
 
-/// What tells cells apart. Numbers are those of the tally.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What tells cells apart, in half a cache line. Numbers are those of the tally.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CellKey {
     pub(super) client: u32,
     pub(super) path: u32,
     pub(super) rules: u32,
-    pub(super) status: Option<u16>,
     pub(super) input: u32,
     pub(super) host: u32,
-    /// It was answered, and that exposes something.
-    pub(super) answered: bool,
-    /// The size of such an answer.
-    pub(super) bytes: Option<u64>,
+    /// 0 where there is none.
+    pub(super) status: u16,
+    /// Which of the others there are, and whether it was answered.
+    pub(super) has: u8,
+    /// 0 where there are none.
+    pub(super) bytes: u64,
+}
+
+/// There is a status.
+const STATUS: u8 = 1;
+/// It was answered, and that exposes something.
+const ANSWERED: u8 = 2;
+/// There is the size of such an answer.
+const BYTES: u8 = 4;
+
+impl From<ToldKey> for CellKey {
+    fn from(told: ToldKey) -> Self {
+        let ToldKey { client, path, rules, status, input, host, answered, bytes } = told;
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES);
+        Self { client, path, rules, input, host, status: status.unwrap_or(0), has, bytes: bytes.unwrap_or(0) }
+    }
 }
 
 impl CellKey {
+    pub(super) fn status(&self) -> Option<u16> {
+        (self.has & STATUS != 0).then_some(self.status)
+    }
+
+    /// It was answered, and that exposes something.
+    pub(super) fn answered(&self) -> bool {
+        self.has & ANSWERED != 0
+    }
+
+    /// The size of such an answer.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        (self.has & BYTES != 0).then_some(self.bytes)
+    }
+
+    /// The same without host and size.
+    pub(super) fn bare(&self) -> Self {
+        Self { host: Names::NO_HOST, has: self.has & !BYTES, bytes: 0, ..*self }
+    }
+
     /// Whether it names a client and a path.
     pub(super) fn is_pair(&self) -> bool {
         self.client != Names::REST && self.path != Names::REST
@@ -35,14 +72,27 @@ impl CellKey {
     }
 }
 
+impl Ord for CellKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = |key: &Self| (key.client, key.path, key.rules, key.status(), key.input, key.host, key.answered(), key.bytes());
+        order(self).cmp(&order(other))
+    }
+}
+
+impl PartialOrd for CellKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Hash for CellKey {
     /// In two or three words; every hit is hashed. Inputs and hosts are few: their bits find room beside the status.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(u64::from(self.client) << 32 | u64::from(self.path));
+        state.write_u64(self.pair());
         let site = u64::from(self.input) << 10 ^ u64::from(self.host) << 26;
-        state.write_u64(u64::from(self.rules) << 32 ^ site ^ u64::from(self.status.unwrap_or(0)));
-        if self.answered {
-            state.write_u64(self.bytes.unwrap_or(0));
+        state.write_u64(u64::from(self.rules) << 32 ^ site ^ u64::from(self.status));
+        if self.answered() {
+            state.write_u64(self.bytes);
         }
     }
 }
@@ -156,29 +206,6 @@ impl Sample {
 fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
     let key = |(time, place): (Option<LogTime>, Place)| (time.is_none(), time, place);
     key(a).cmp(&key(b))
-}
-
-impl Cell {
-    pub(super) fn new(findings: &Findings, hit: &Hit, place: Place) -> Self {
-        let sample = Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
-        Self { hits: 0, error: 0, times: None, sample }
-    }
-
-    pub(super) fn count(&mut self, findings: &Findings, hit: &Hit, place: Place) {
-        self.hits += 1;
-        self.times = span(self.times, hit.time.map(|t| (t, t)));
-        if order((hit.time, place), (self.sample.time, self.sample.place)) == Ordering::Less {
-            self.sample = Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: Self) {
-        self.hits += other.hits;
-        self.times = span(self.times, other.times);
-        if other.sample.order(&self.sample) == Ordering::Less {
-            self.sample = other.sample;
-        }
-    }
 }
 
 /// The span of two spans.

@@ -4,7 +4,7 @@
 
 use foldhash::HashMap;
 
-use super::cell::{Cell, CellKey};
+use super::cell::CellKey;
 use super::{ClientCount, Floor, Tally, prune};
 use crate::names::Renumbering;
 
@@ -37,21 +37,22 @@ impl Tally {
     }
 
     fn is_untouched(&self) -> bool {
-        let Self { names, clients, cells, allowed, signs, unlisted, floor, by_path, .. } = self;
+        let Self { names, clients, asked, cells, allowed, signs, unlisted, floor, by_path, .. } = self;
         names.is_empty()
             && clients.is_empty()
+            && asked.is_empty()
             && cells.is_empty()
             && allowed.is_empty()
             && signs.is_empty()
             && unlisted.is_empty()
             && floor.is_zero()
-            && by_path.cells.is_empty()
+            && by_path.is_empty()
     }
 
     /// Whether nothing was let go.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.floor.is_zero() && self.by_path.cells.is_empty() && self.keys.keys().iter().all(CellKey::is_pair)
+        self.floor.is_zero() && self.by_path.is_empty() && self.cells.keys().all(CellKey::is_pair)
     }
 
     fn merge_all(&mut self, other: Self) {
@@ -72,23 +73,12 @@ impl Tally {
         }
         let host = |host: u32| new.hosts[host as usize];
         self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
-        for (key, cell) in other.keys.keys().iter().zip(other.cells) {
-            self.put(renumbered(key, &new), cell);
-        }
-        for (key, cell) in other.by_path.keys.keys().iter().zip(other.by_path.cells) {
-            self.by_path.put(renumbered(key, &new), cell);
-        }
+        self.cells.merge(other.cells, |key| renumbered(key, &new));
+        self.by_path.merge(other.by_path, |key| renumbered(key, &new));
         self.unlisted.merge(other.unlisted, &new);
         if let Some(errors) = errors {
             errors.merge_pairs(self);
             self.floor = errors.floors[0].plus(errors.floors[1]);
-        }
-    }
-
-    pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
-        match self.cells.get_mut(self.keys.number(&key, |key| *key) as usize) {
-            Some(mine) => mine.merge(cell),
-            None => self.cells.push(cell),
         }
     }
 }
@@ -109,7 +99,7 @@ impl Errors {
             if tally.is_exact() {
                 return HashMap::default();
             }
-            tally.keys.keys().iter().zip(&tally.cells).map(|(own, cell)| (key(own).pair(), cell.error)).collect()
+            tally.cells.iter().map(|(counts, rest)| (key(&counts.key).pair(), rest.error)).collect()
         };
         let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| renumbered(key, new))];
         Self { floors: [mine.floor, other.floor], known, pairs }
@@ -151,8 +141,8 @@ impl Errors {
     /// The same of a pair. The cells are merged already.
     fn merge_pairs(&self, merged: &mut Tally) {
         let error = |of: usize, pair: u64| self.pairs[of].get(&pair).copied().unwrap_or(self.floors[of].pairs);
-        for (key, cell) in merged.keys.keys().iter().zip(&mut merged.cells).filter(|(key, _)| key.is_pair()) {
-            cell.error = error(0, key.pair()) + error(1, key.pair());
+        for (key, sum) in merged.cells.errors_mut().filter(|(key, _)| key.is_pair()) {
+            *sum = error(0, key.pair()) + error(1, key.pair());
         }
     }
 }

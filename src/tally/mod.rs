@@ -8,6 +8,7 @@
 
 mod budget;
 mod cell;
+mod counts;
 mod merge;
 mod prune;
 mod table;
@@ -18,25 +19,26 @@ mod unlisted;
 
 pub use budget::{Bound, Budget, Floor};
 pub use cell::{Cell, Place, Proof, Sample, Scope, Told, span};
+pub use counts::Counts;
 pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
-use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::Outcome;
 use cell::CellKey;
-use table::Table;
+use counts::Rest;
+use table::{BATCH, Table};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     names: Names,
     clients: Vec<ClientCount>,
-    keys: Interner<CellKey>,
-    /// By the number of their key.
-    cells: Vec<Cell>,
+    /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
+    asked: Vec<u64>,
+    cells: Table,
     /// Requests that are allowed, by the number of the entry that says so.
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
@@ -84,30 +86,47 @@ pub struct CellView<'t> {
     /// The size of such an answer.
     pub bytes: Option<u64>,
     /// The counts.
-    pub cell: &'t Cell,
+    pub cell: &'t Counts,
+    rest: &'t Rest,
 }
 
-impl CellView<'_> {
+impl<'t> CellView<'t> {
     /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
     #[must_use]
     pub fn is_rest(&self) -> bool {
         self.client == Names::REST || self.path == Names::REST
+    }
+
+    /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
+    /// of a client and a path have the same.
+    #[must_use]
+    pub fn error(&self) -> u64 {
+        self.rest.error
+    }
+
+    /// The earliest hit.
+    #[must_use]
+    pub fn sample(&self) -> &'t Sample {
+        &self.rest.sample
     }
 }
 
 impl Tally {
     /// Adds what was found in a run of lines by the worker whose tally this is.
     pub fn absorb(&mut self, findings: &Findings, place: Place) {
+        if let Some(&most) = findings.askers.iter().max() {
+            self.asked.resize(self.asked.len().max(most as usize + 1), 0);
+        }
         for &client in &findings.askers {
-            self.count_mut(client).requests += 1;
+            self.asked[client as usize] += 1;
         }
         for &(entry, client) in &findings.allowed {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);
         }
         self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
-        for hit in &findings.hits {
-            self.add(findings, hit, place);
+        for hits in findings.hits.chunks(BATCH) {
+            self.add(findings, hits, place);
         }
         self.unlisted.absorb(findings, place);
     }
@@ -118,17 +137,20 @@ impl Tally {
         self.allowed[at] += requests;
     }
 
-    fn add(&mut self, findings: &Findings, hit: &Hit, place: Place) {
-        let answered = hit.exposes && Outcome::of(hit.status) == Outcome::Answered;
-        let bytes = hit.bytes.filter(|_| answered);
-        let Hit { client, path, rules, status, host, .. } = *hit;
-        let key = CellKey { client, path, rules, status, input: place.input, host, answered, bytes };
-        let place = Place { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
-        let number = self.keys.number(&key, |key| *key) as usize;
-        if number == self.cells.len() {
-            self.cells.push(Cell::new(findings, hit, place));
+    fn add(&mut self, findings: &Findings, hits: &[Hit], place: Place) {
+        let mut keys = [CellKey::default(); BATCH];
+        for (key, hit) in keys.iter_mut().zip(hits) {
+            *key = key_of(hit, place.input);
         }
-        self.cells[number].count(findings, hit, place);
+        let leads = self.cells.leads(&keys[..hits.len()]);
+        for ((hit, key), lead) in hits.iter().zip(&keys).zip(leads) {
+            let place = Place { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
+            let sample = || Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
+            let (counts, rest) = self.cells.get_or_add(key, lead, || Rest { error: 0, sample: sample() });
+            if counts.count(hit.time) && rest.sample.is_later(hit.time, place) {
+                rest.sample = sample();
+            }
+        }
     }
 
     #[inline]
@@ -142,7 +164,10 @@ impl Tally {
 
     /// The same, with the names that its numbers stand for.
     #[must_use]
-    pub fn named(self, names: Names) -> Self {
+    pub fn named(mut self, names: Names) -> Self {
+        for (client, requests) in (0..).zip(std::mem::take(&mut self.asked)) {
+            self.count_mut(client).requests += requests;
+        }
         Self { names, ..self }
     }
 
@@ -161,26 +186,27 @@ impl Tally {
     /// All cells, in no order. Each hit is in one of them: what was let go of a pair is in a cell of its client without a
     /// path, and what was let go of a client in one of nobody.
     pub fn cells(&self) -> impl Iterator<Item = CellView<'_>> {
-        self.views(&self.keys, &self.cells)
+        self.views(&self.cells)
     }
 
     /// What was let go of the pairs of each path, in no order, in cells without a client. Their hits are in other
     /// [`cells`](Self::cells) as well.
     pub fn path_cells(&self) -> impl Iterator<Item = CellView<'_>> {
-        self.views(&self.by_path.keys, &self.by_path.cells)
+        self.views(&self.by_path)
     }
 
-    fn views<'t>(&'t self, keys: &'t Interner<CellKey>, cells: &'t [Cell]) -> impl Iterator<Item = CellView<'t>> {
-        keys.keys().iter().zip(cells).map(|(key, cell)| CellView {
-            client: key.client,
-            path: key.path,
-            rules: key.rules,
-            status: key.status,
-            input: key.input,
-            site: self.site(key.input, key.host),
-            answered: key.answered,
-            bytes: key.bytes,
+    fn views<'t>(&'t self, cells: &'t Table) -> impl Iterator<Item = CellView<'t>> {
+        cells.iter().map(|(cell, rest)| CellView {
+            client: cell.key.client,
+            path: cell.key.path,
+            rules: cell.key.rules,
+            status: cell.key.status(),
+            input: cell.key.input,
+            site: self.site(cell.key.input, cell.key.host),
+            answered: cell.key.answered(),
+            bytes: cell.key.bytes(),
             cell,
+            rest,
         })
     }
 
@@ -240,4 +266,12 @@ impl Tally {
     pub fn rules(&self, number: u32) -> &[RuleId] {
         self.names.rules.key(number)
     }
+}
+
+/// The cell that a hit belongs to.
+fn key_of(hit: &Hit, input: u32) -> CellKey {
+    let answered = hit.exposes && Outcome::of(hit.status) == Outcome::Answered;
+    let bytes = hit.bytes.filter(|_| answered);
+    let Hit { client, path, rules, status, host, .. } = *hit;
+    ToldKey { client, path, rules, status, input, host, answered, bytes }.into()
 }

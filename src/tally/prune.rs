@@ -12,7 +12,7 @@ use super::budget::KINDS;
 use super::cell::{Cell, CellKey};
 use super::merge::renumbered;
 use super::table::Table;
-use super::{Budget, ClientCount, Tally};
+use super::{Budget, ClientCount, Counts, Tally};
 use crate::client::Client;
 use crate::names::{Names, Renumbering};
 
@@ -57,8 +57,7 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 /// The pairs that stay, and the cells of those that go.
 fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, Cells) {
     let is_over = tally.cells.len() > budget.most_cells(tally);
-    let table = Table { keys: std::mem::take(&mut tally.keys), cells: std::mem::take(&mut tally.cells) };
-    let mut pairs = table.into_cells();
+    let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
     let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
     if !is_over {
         return (pairs, folded);
@@ -96,7 +95,7 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
         }
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
-    let chosen = choose(table.into_cells(), |key| key.path.into(), weigh, budget.folded(), 0);
+    let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), 0);
     for (key, cell) in chosen.loose {
         tally.path_errors[key.path as usize] += cell.hits;
     }
@@ -120,7 +119,7 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
         nobodys.put(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
-    let chosen = choose(table.into_cells(), |key| key.client.into(), weigh, budget.folded(), 0);
+    let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), 0);
     for (key, cell) in &chosen.loose {
         tally.clients[key.client as usize].error += cell.hits;
     }
@@ -132,15 +131,15 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
 
 /// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
 fn of_nobody(table: Table, budget: Budget) -> Cells {
-    let mut cells = table.into_cells();
+    let mut cells: Cells = table.into_cells().collect();
     if cells.len() <= budget.nobodys() {
         return cells;
     }
     cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
     let few = cells.split_off(budget.nobodys());
-    let bare: Table = few.into_iter().map(|(key, cell)| (CellKey { host: Names::NO_HOST, bytes: None, ..key }, cell)).collect();
+    let bare: Table = few.into_iter().map(|(key, cell)| (key.bare(), cell)).collect();
     // Some may have been known by neither before.
-    cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells()
+    cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells().collect()
 }
 
 /// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room
@@ -152,7 +151,7 @@ fn choose(
     mut room: usize,
     mut room_for_answered: usize,
 ) -> Choice {
-    cells.sort_unstable_by_key(|(key, cell)| (owner(key), Reverse((key.answered, cell.hits)), *key));
+    cells.sort_unstable_by_key(|(key, cell)| (owner(key), Reverse((key.answered(), cell.hits)), *key));
     // Of many answers of a hit each none is worth the cell that makes up the weight.
     for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
         if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
@@ -163,7 +162,7 @@ fn choose(
     let group = |cells: &[(CellKey, Cell)]| {
         let (weight, tie) = weigh(cells);
         start += cells.len();
-        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells.iter().any(|(key, _)| key.answered) }
+        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells.iter().any(|(key, _)| key.answered()) }
     };
     let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
@@ -193,11 +192,10 @@ impl Scales {
         let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
-        let of_paths = tally.by_path.keys.keys().iter().zip(&tally.by_path.cells);
-        for (key, cell) in tally.keys.keys().iter().zip(&tally.cells).chain(of_paths) {
+        for (Counts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()) {
             for (weights, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some((weight, _)) = weights.get_mut(number as usize) {
-                    *weight += cell.hits;
+                    *weight += hits;
                 }
             }
         }
@@ -315,6 +313,6 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
     };
     tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
     for (key, cell) in cells.into_iter().flatten() {
-        tally.put(renumbered(&key, &new), cell);
+        tally.cells.put(renumbered(&key, &new), cell);
     }
 }

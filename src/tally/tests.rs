@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Budget, Place, Tally};
+use super::{Budget, Place, Proof, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
+use crate::time::LogTime;
 
 /// What is asked: who, for what, the status, and whether a rule names it.
 type Request = (u8, u8, u16, bool);
@@ -121,7 +122,7 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget) {
     let mut errors = BTreeMap::new();
     for view in tally.cells().filter(|view| !view.is_rest()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
-        assert!(errors.insert(key, view.cell.error).is_none_or(|error| error == view.cell.error), "a pair has one error");
+        assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
     let count = |client: &String| {
@@ -167,6 +168,54 @@ proptest! {
         let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
         prop_assert_eq!(tally.bound(), None);
         prop_assert_eq!(counted(&tally), truth(&parts.concat()));
+    }
+}
+
+/// A hit in the order of samples: without a time, when, and where.
+type Earliest = (bool, Option<i64>, u64, usize);
+
+/// A tally of hits by clients at times, each line with its number as text.
+fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
+    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
+    for (line, &(who, time)) in (0..).zip(hits) {
+        let mut hit = Hit::at(line, line.into());
+        hit.client = names.clients.number(client(who).as_bytes());
+        hit.path = names.paths.number(&b"/"[..], Box::from);
+        hit.time = time.map(|utc| LogTime { utc, offset: 0 });
+        findings.push(hit, format!("{chunk} {line}").as_bytes());
+    }
+    tally.absorb(&findings, Place { input: 0, chunk, offset: 0, line: 0 });
+    tally.named(names)
+}
+
+proptest! {
+    #[test]
+    fn the_earliest_line_proves_a_cell(
+        mut parts in prop::collection::vec(prop::collection::vec((0_u8..50, prop::option::of(0_i64..6)), 0..90), 1..5),
+        first in any::<prop::sample::Index>(),
+    ) {
+        let mut expected: BTreeMap<String, Vec<Earliest>> = BTreeMap::new();
+        for (chunk, hits) in (0..).zip(&parts) {
+            for (line, &(who, time)) in hits.iter().enumerate() {
+                expected.entry(client(who)).or_default().push((time.is_none(), time, chunk, line));
+            }
+        }
+        let mut tallies: Vec<Tally> = (0..).zip(parts.drain(..)).map(|(chunk, hits)| timed(&hits, chunk)).collect();
+        let mut all = tallies.swap_remove(first.index(tallies.len()));
+        for tally in tallies {
+            all.merge(tally);
+        }
+        prop_assert_eq!(all.len(), expected.len());
+        for view in all.cells() {
+            let hits = &expected[&all.client(view.client).to_string()];
+            let times = || hits.iter().filter_map(|hit| hit.1);
+            let (_, time, chunk, line) = *hits.iter().min().unwrap();
+            prop_assert_eq!(view.cell.hits, hits.len() as u64);
+            prop_assert_eq!(view.cell.times().map(|(first, last)| (first.utc, last.utc)), times().min().zip(times().max()));
+            prop_assert_eq!(view.sample().time.map(|time| time.utc), time);
+            let Proof::Line { text, .. } = &view.sample().proof else { panic!("{:?}", view.sample()) };
+            prop_assert_eq!(String::from_utf8_lossy(text), format!("{chunk} {line}"));
+        }
     }
 }
 

@@ -88,8 +88,7 @@ impl Tally {
     /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
     /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are.
     pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
-        let ToldKey { client, path, rules, status, input, host, answered, bytes } = key;
-        self.put_told(CellKey { client, path, rules, status, input, host, answered, bytes }, cell);
+        self.put_told(key.into(), cell);
     }
 
     /// What shows an app, of an input and a virtual host.
@@ -108,11 +107,10 @@ impl Tally {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
-        let (keys, by_path) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.by_path));
-        let cells = keys.keys().iter().zip(std::mem::take(&mut self.cells));
-        for (key, mut cell) in cells.chain(by_path.keys.keys().iter().zip(by_path.cells)) {
+        let (cells, by_path) = (std::mem::take(&mut self.cells), std::mem::take(&mut self.by_path));
+        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()) {
             cell.sample.place.input = input(cell.sample.place.input);
-            self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..*key }, cell);
+            self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..key }, cell);
         }
         let signs = std::mem::take(&mut self.signs);
         for (app, (its_input, host), few) in signs.iter() {
@@ -141,7 +139,7 @@ impl Tally {
         if key.client == Names::REST && key.path != Names::REST {
             self.by_path.put(key, cell);
         } else {
-            self.put(key, cell);
+            self.cells.put(key, cell);
         }
     }
 }

@@ -120,7 +120,7 @@ fn check_bounds(truth: &Tally, tally: &Tally) {
     let mut errors = BTreeMap::new();
     for view in tally.cells().filter(|view| !view.is_rest()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
-        assert!(errors.insert(key, view.cell.error).is_none_or(|error| error == view.cell.error), "a pair has one error");
+        assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
     check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
     let count = |client: &String| tally.client_counts().get(tally.number_of(Client::parse(client.as_bytes()))? as usize);
@@ -287,5 +287,5 @@ fn what_was_let_go_is_renumbered_too() {
     assert_eq!(lines_of(&both, 1).0, lines_of(&bounded, 0).0);
     assert_eq!(lines_of(&both, 2).0, lines_of(&bounded, 1).0);
     assert!(lines_of(&bounded, 1).1 > 0 && lines_of(&both, 2).1 > 0);
-    assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.cell.sample.place.input));
+    assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.sample().place.input));
 }

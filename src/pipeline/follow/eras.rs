@@ -50,7 +50,7 @@ impl Eras {
         if !self.forgot {
             return Since::Start;
         }
-        let first = |tally: &Tally| tally.cells().filter_map(|view| Some(view.cell.times?.0)).min();
+        let first = |tally: &Tally| tally.cells().filter_map(|view| Some(view.cell.times()?.0)).min();
         Since::Time([first(&self.before), first(&self.now)].into_iter().flatten().min())
     }
 }

@@ -66,7 +66,7 @@ type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
 fn cells(tally: &Tally) -> Cells {
     let cell = |view: crate::tally::CellView<'_>| {
         let rules = tally.rules(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-        let place = view.cell.sample.place;
+        let place = view.sample().place;
         let path = String::from_utf8_lossy(tally.path(view.path)).into_owned();
         (format!("{:?}", tally.client(view.client)), path, rules, view.status, view.cell.hits, place.chunk + place.offset, place.line)
     };
@@ -256,7 +256,7 @@ proptest! {
             prop_assert!(longest > 1000 || bytes == text.len() as u64);
             for part in &found.parts {
                 for view in part.tally.cells() {
-                    let at = (view.cell.sample.place.chunk + view.cell.sample.place.offset) as usize;
+                    let at = (view.sample().place.chunk + view.sample().place.offset) as usize;
                     prop_assert!(at == 0 || whole.as_bytes()[at - 1] == b'\n', "no line begins at {}", at);
                     prop_assert!(at >= offset);
                 }
@@ -378,7 +378,7 @@ fn lines_are_counted_from_the_start_of_their_log() {
         rig.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
         rig.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
         let increment = rig.run(&["access.log"], None, 4096, 8192);
-        let place = increment.parts[0].tally.cells().next().unwrap().cell.sample.place;
+        let place = increment.parts[0].tally.cells().next().unwrap().sample().place;
         let text = &increment.texts[place.input as usize];
         assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
         assert!(increment.texts[0].path.ends_with(b"access.log"));

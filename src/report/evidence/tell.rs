@@ -163,9 +163,9 @@ impl<'a> Teller<'a> {
                 answered: view.answered,
                 bytes: view.bytes,
                 hits: view.cell.hits,
-                error: view.cell.error,
-                times: view.cell.times.map(|(first, last)| (first.into(), last.into())),
-                sample: samples.row(text, &view.cell.sample, shown, view.site),
+                error: view.error(),
+                times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
+                sample: samples.row(text, view.sample(), shown, view.site),
             }
         })
     }

@@ -79,7 +79,7 @@ fn what_was_told_is_known_again() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::Proof::Told(told) = &cell.sample.proof else { panic!("{cell:?}") };
+    let crate::tally::Proof::Told(told) = &view.sample().proof else { panic!("{cell:?}") };
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
     assert_eq!(evidence.allowed, [AllowedBy { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
@@ -88,7 +88,7 @@ fn what_was_told_is_known_again() {
 #[test]
 fn bounds_are_known_again() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
-    let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.cell.error)).collect();
+    let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.error())).collect();
     assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
     let count = tally.client_counts()[0];
@@ -221,7 +221,7 @@ proptest! {
             prop_assert!(small.bound().is_some() || small.len() <= 1);
             merged.merge(evidence.tally);
             for view in merged.cells() {
-                prop_assert!(view.cell.times.is_none_or(|(first, last)| !first.rfc3339().is_empty() && !last.rfc3339().is_empty()));
+                prop_assert!(view.cell.times().is_none_or(|(first, last)| !first.rfc3339().is_empty() && !last.rfc3339().is_empty()));
             }
         }
     }
