@@ -130,6 +130,11 @@ pub struct RuleArgs {
     /// Levels are info, low, medium, high, critical.
     #[arg(long, value_name = "ID=LEVEL", value_delimiter = ',')]
     pub severity: Vec<SeverityOverride>,
+
+    /// Find the literals of rules without the prefilter; the report is the same
+    // For tests, and for whoever doubts that it is.
+    #[arg(long, hide = true, action = ArgAction::SetTrue)]
+    pub no_prefilter: Option<bool>,
 }
 
 /// What to report.
@@ -291,7 +296,9 @@ impl ScanArgs {
     /// say no; the environment and the file can.
     #[must_use]
     pub fn as_given(mut self) -> Self {
-        for switch in [&mut self.rules.no_builtin, &mut self.output.no_progress, &mut self.output.quiet, &mut self.output.stats] {
+        let rules = [&mut self.rules.no_builtin, &mut self.rules.no_prefilter];
+        let output = [&mut self.output.no_progress, &mut self.output.quiet, &mut self.output.stats];
+        for switch in rules.into_iter().chain(output) {
             switch.take_if(|on| !*on);
         }
         self.client.forget_off();
@@ -333,6 +340,7 @@ impl RuleArgs {
             disable: first(self.disable, below.disable),
             only: first(self.only, below.only),
             severity: first(self.severity, below.severity),
+            no_prefilter: self.no_prefilter.or(below.no_prefilter),
         }
     }
 }

@@ -50,8 +50,12 @@ pub(super) fn parse_own(text: &str) -> Result<OwnArgs, toml::de::Error> {
 
 /// The keys a file may have: what they can be told, but not where the file is.
 pub(super) fn keys() -> Vec<String> {
+    keys_of(|_| true)
+}
+
+fn keys_of(flags: impl Fn(&Arg) -> bool) -> Vec<String> {
     let name = |arg: &Arg| arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
-    environment::all_flags().get_arguments().map(name).filter(|n| n != "config").collect()
+    environment::all_flags().get_arguments().filter(|arg| flags(arg)).map(name).filter(|n| n != "config").collect()
 }
 
 fn below(folder: &Path, mut args: ScanArgs, mut own: OwnArgs) -> (ScanArgs, OwnArgs) {
@@ -80,6 +84,7 @@ impl<'de> Deserialize<'de> for Key {
         if keys.contains(&key) {
             return Ok(Self(key));
         }
+        let keys = keys_of(|arg| !arg.is_hide_set());
         let nearest = environment::nearest(&key).filter(|n| keys.contains(n));
         let advice = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
         Err(D::Error::custom(format!("no setting is called '{}'{advice}\nthe settings are {}", shown(&key), keys.join(", "))))

@@ -319,6 +319,7 @@ pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
         disable: asked.disable,
         only: asked.only,
         severity: asked.severity.into_iter().map(|o| (o.id, o.level)).collect(),
+        no_prefilter: asked.no_prefilter.unwrap_or(false),
     }
 }
 

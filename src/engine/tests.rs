@@ -175,3 +175,18 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn a_verdict_is_the_same_without_the_prefilter((request, referer, agent, status) in any_probe()) {
+        static WITHOUT: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { no_prefilter: true, ..RuleChoice::default() }).unwrap());
+        let [referer, user_agent] = [&referer, &agent].map(|header| header.as_deref().map(str::as_bytes));
+        let record = Record { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
+        let [with, without] = [builtin(), &WITHOUT].map(|rules| {
+            let mut scratch = Scratch::default();
+            let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
+            scratch.rules(verdict).to_vec()
+        });
+        prop_assert_eq!(with, without);
+    }
+}

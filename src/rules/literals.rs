@@ -1,7 +1,8 @@
-//! One automaton over all literals of all rules that look at the same bytes, and what each literal means to which rule.
+//! All literals of all rules that look at the same bytes, and what each literal means to which rule.
 //!
 //! A pass over the bytes leaves a mark for each kind of literal a rule has seen; whether the rule matches is then a
-//! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are.
+//! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are: literals that the
+//! prefilter is no good for are looked for by an automaton.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,6 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 
 use super::check::View;
 use super::definition::Field;
+use super::prefilter::Prefilter;
 
 /// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
 pub mod bit {
@@ -182,10 +184,26 @@ impl Marks {
     }
 }
 
+/// What literals are found by. Either finds the same.
+#[derive(Debug)]
+enum Finder {
+    Prefilter(Prefilter),
+    Automaton(AhoCorasick),
+}
+
+impl Finder {
+    fn automaton(texts: &[Vec<u8>]) -> Result<Self, BuildError> {
+        // A full DFA is a third faster, and takes four times as long to build.
+        let mut builder = AhoCorasick::builder();
+        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).prefilter(false);
+        Ok(Self::Automaton(builder.build(texts)?))
+    }
+}
+
 /// All literals that are searched together.
 #[derive(Debug)]
 pub struct Literals {
-    automaton: AhoCorasick,
+    finder: Finder,
     /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
     uses: Vec<Use>,
@@ -206,28 +224,28 @@ impl Literals {
     /// Searches `bytes`, which are in lower case, and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
     pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut Marks) -> bool {
         let mut any = false;
-        for found in self.automaton.find_overlapping_iter(bytes) {
+        self.find(bytes, |literal, range| {
             any = true;
-            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
-                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
+            for &Use { rule, kind } in self.uses_of(literal) {
+                let bits = self.bits(kind, bytes, range.start, range.end, regions);
                 if bits != 0 {
                     marks.add(rule, bits);
                 }
             }
-        }
+        });
         any
     }
 
     /// Searches like [`mark`](Self::mark) and hands out every literal that speaks for its rule, be it where the rule wants it
-    /// or not. What excuses is found by its pattern.
+    /// or not, by where it ends and then by where it begins. What excuses is found by its pattern.
     pub fn sight(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(Sighting)) {
-        for found in self.automaton.find_overlapping_iter(bytes) {
-            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
-                if kind == Kind::Excuse {
-                    continue;
-                }
-                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
-                each(Sighting { rule, wanted: kind.wanted(), bits, range: found.range() });
+        let mut all = Vec::new();
+        self.find(bytes, |literal, range| all.push((range.end, range.start, literal)));
+        all.sort_unstable();
+        for (end, start, literal) in all {
+            for &Use { rule, kind } in self.uses_of(literal).iter().filter(|used| used.kind != Kind::Excuse) {
+                let bits = self.bits(kind, bytes, start, end, regions);
+                each(Sighting { rule, wanted: kind.wanted(), bits, range: start..end });
             }
         }
     }
@@ -236,6 +254,20 @@ impl Literals {
     pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
         self.texts.iter().enumerate().map(move |(i, text)| (text.as_slice(), wanted(i))).filter(|(_, wanted)| *wanted != 0)
+    }
+
+    /// Looks for literals by the automaton from now on.
+    pub(super) fn use_automaton(&mut self) -> Result<(), BuildError> {
+        self.finder = Finder::automaton(&self.texts)?;
+        Ok(())
+    }
+
+    /// Finds every literal in these bytes, in no order.
+    fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
+        match &self.finder {
+            Finder::Prefilter(prefilter) => prefilter.find(bytes, &self.texts, found),
+            Finder::Automaton(automaton) => automaton.find_overlapping_iter(bytes).for_each(|m| found(m.pattern().as_usize(), m.range())),
+        }
     }
 
     fn uses_of(&self, pattern: usize) -> &[Use] {
@@ -297,12 +329,6 @@ impl Collector {
     pub(super) fn build(self) -> Result<Literals, BuildError> {
         let mut patterns: Vec<_> = self.patterns.into_iter().collect();
         patterns.sort_by(|a, b| a.0.cmp(&b.0));
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .prefilter(false)
-            .build(patterns.iter().map(|(text, _)| text))?;
         let mut starts = vec![0];
         let (mut uses, mut texts) = (Vec::new(), Vec::with_capacity(patterns.len()));
         for (text, of_pattern) in patterns {
@@ -310,6 +336,80 @@ impl Collector {
             uses.extend(of_pattern);
             starts.push(uses.len() as u32);
         }
-        Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails, texts })
+        let finder = Prefilter::new(&texts).map_or_else(|| Finder::automaton(&texts), |prefilter| Ok(Finder::Prefilter(prefilter)))?;
+        Ok(Literals { finder, starts, uses, fields: self.fields, tails: self.tails, texts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rules::{RuleChoice, RuleSet, load};
+
+    /// The built-in rules, with the prefilter and without.
+    static RULES: LazyLock<[RuleSet; 2]> =
+        LazyLock::new(|| [false, true].map(|no_prefilter| load(&RuleChoice { no_prefilter, ..RuleChoice::default() }).unwrap()));
+
+    fn of(set: &RuleSet, headers: bool) -> &Literals {
+        if headers { &set.headers } else { &set.request }
+    }
+
+    #[test]
+    fn the_built_in_rules_are_prefiltered_unless_told_otherwise() {
+        for headers in [false, true] {
+            let [with, without] = RULES.each_ref().map(|set| &of(set, headers).finder);
+            assert!(matches!((with, without), (Finder::Prefilter(_), Finder::Automaton(_))), "headers: {headers}");
+        }
+    }
+
+    #[test]
+    fn literals_that_are_all_alike_are_found_by_the_automaton() {
+        let mut collector = Collector::default();
+        (4..100).for_each(|length| collector.add(&vec![b'a'; length], length as u16, Kind::Word(bit::of_field(Field::Path))));
+        let literals = collector.build().unwrap();
+        assert!(matches!(literals.finder, Finder::Automaton(_)));
+        let mut marks = Marks::default();
+        marks.clear(100);
+        assert!(literals.mark(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut marks));
+        assert_eq!(marks.touched().len(), 4);
+    }
+
+    /// Texts out of literals, whole and cut short, one behind the other or over the other, and of what stands between.
+    fn any_text(headers: bool) -> impl Strategy<Value = Vec<u8>> {
+        let texts = prop::sample::select(of(&RULES[0], headers).texts.clone());
+        let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(|(text, at, is_head)| {
+            let (head, tail) = text.split_at(at.index(text.len()));
+            if is_head { head } else { tail }.to_vec()
+        });
+        let noise = prop_oneof![prop::collection::vec(any::<u8>(), 0..9), "[ -~]{0,80}".prop_map(|text| text.to_lowercase().into_bytes())];
+        prop::collection::vec(prop_oneof![3 => texts, 3 => cut, 1 => noise], 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn the_prefilter_changes_no_mark_and_no_sighting(
+            (headers, text) in any::<bool>().prop_flat_map(|headers| (Just(headers), any_text(headers))),
+            ends in [any::<prop::sample::Index>(), any::<prop::sample::Index>()],
+        ) {
+            let mut ends = ends.map(|end| end.index(text.len() + 1));
+            ends.sort_unstable();
+            let mut regions = Regions::each(&Field::ALL, text.len());
+            regions.fields[Field::Path as usize] = Some(ends[0]..ends[1]);
+            regions.resolved = Some(ends[0]..ends[1]);
+            let [with, without] = RULES.each_ref().map(|set| {
+                let (mut marks, mut sightings) = (Marks::default(), Vec::new());
+                marks.clear(set.rules().len());
+                let any = of(set, headers).mark(&text, &regions, &mut marks);
+                of(set, headers).sight(&text, &regions, |sighting| sightings.push(sighting));
+                let mut marked: Vec<_> = marks.touched().iter().map(|&rule| (rule, marks.of(rule))).collect();
+                marked.sort_unstable();
+                (any, marked, sightings)
+            });
+            prop_assert_eq!(with, without);
+        }
     }
 }

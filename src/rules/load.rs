@@ -34,6 +34,8 @@ pub struct RuleChoice {
     pub only: Vec<String>,
     /// Severities that replace those the rules give.
     pub severity: Vec<(String, Severity)>,
+    /// Find literals without the prefilter, which changes no verdict: for whoever doubts it.
+    pub no_prefilter: bool,
 }
 
 /// A definition and where it stands.
@@ -73,6 +75,10 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     let Chosen { rules, warnings } = chosen(choice)?;
     let mut set = compile(rules)?;
     set.warnings.extend(warnings);
+    if choice.no_prefilter {
+        set.request.use_automaton()?;
+        set.headers.use_automaton()?;
+    }
     Ok(set)
 }
 

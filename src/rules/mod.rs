@@ -1,7 +1,7 @@
 //! Rule files, and the set they compile to.
 //!
 //! Rules are data (`rules/README.md` is their format): this room reads them, says what is wrong with them, and turns
-//! them into two automata and a list of conditions. It never looks at a log; that is `engine`'s part.
+//! them into two searches for literals and a list of conditions. It never looks at a log; that is `engine`'s part.
 
 mod allow;
 mod case;
@@ -20,6 +20,7 @@ mod load;
 pub mod network;
 mod pattern;
 pub mod plain;
+mod prefilter;
 mod set;
 mod told;
 mod window;

@@ -1,4 +1,5 @@
-//! A report says the same however its log is read: in any number of threads, mapped or not, plain, packed or piped.
+//! A report says the same however its log is read: in any number of threads, mapped or not, plain, packed or piped, and
+//! whatever finds the literals of rules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +11,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::rig::{Rig, log, skip};
+use crate::rig::{Rig, line, log, skip};
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -59,6 +60,22 @@ fn assert_same_however_it_comes(text: &[u8]) {
 #[test]
 fn plain_packed_and_piped_logs_tell_the_same() {
     assert_same_however_it_comes(log(20_000).as_bytes());
+}
+
+/// Checks that a report of these logs is the same when literals are found without the prefilter.
+fn assert_same_without_the_prefilter(rig: &Rig, logs: &[&str]) {
+    for format in ["json", "ndjson", "csv"] {
+        let of = |more: &[&str]| rig.run(["scan", "-f", format, "--min-severity", "info"].iter().chain(more).chain(logs));
+        let (with, without) = (of(&[]), of(&["--no-prefilter"]));
+        assert_eq!((with.code, with.stderr), (without.code, without.stderr), "{logs:?}");
+        assert!(with.stdout == without.stdout, "{format} of {logs:?}");
+        assert!(format == "ndjson" || !with.stdout.is_empty(), "{format} of {logs:?}: nothing");
+    }
+}
+
+#[test]
+fn samples_tell_the_same_without_the_prefilter() {
+    assert_same_without_the_prefilter(&Rig::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
 }
 
 /// The sums of a report that depend on each line alone: of all lines, and of each pair the hits and each outcome.
@@ -203,6 +220,14 @@ proptest! {
     }
 
     #[test]
+    fn any_log_tells_the_same_without_the_prefilter(text in any_log()) {
+        let rig = Rig::new();
+        // There is a hit for certain, so there is something to compare.
+        rig.file("access.log", [line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes(), &text].concat());
+        assert_same_without_the_prefilter(&rig, &["access.log"]);
+    }
+
+    #[test]
     fn any_log_split_in_two_tells_the_same_sums(text in any_log()) {
         assert_sums_of_a_split(&text);
     }
@@ -211,6 +236,22 @@ proptest! {
 #[test]
 fn a_long_log_split_in_two_tells_the_same_sums() {
     assert_sums_of_a_split(log(30_000).as_bytes());
+}
+
+/// All logs in the folder that `PROBEWATCH_CORPORA` names, and those of its sites.
+#[test]
+fn corpora_tell_the_same_without_the_prefilter() {
+    let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
+        return skip("corpora without the prefilter", "PROBEWATCH_CORPORA names no folder");
+    };
+    let folders = [Path::new(&folder).to_owned(), Path::new(&folder).join("sites")];
+    let mut logs: Vec<_> = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()).map(|entry| entry.unwrap().path()).collect();
+    logs.retain(|path| path.extension().is_some_and(|e| e == "gz"));
+    logs.sort();
+    assert!(!logs.is_empty());
+    for log in logs {
+        assert_same_without_the_prefilter(&Rig::new(), &[log.to_str().unwrap()]);
+    }
 }
 
 /// The same laws on logs of real sites, in the folder that `PROBEWATCH_CORPORA` names.

@@ -1,0 +1,231 @@
+//! Finds literals without walking an automaton: a text of a log holds none as a rule, or one or two, and tables that stay
+//! in the nearest caches say so of nearly all its places.
+//!
+//! A literal is known by one window: four bytes of it that few other literals hold. Rules look for what paths and agents
+//! are made of, so what few literals hold is rare in ordinary texts as well, and no log has to be asked. A literal of less
+//! than four bytes is known by two. Each place of a text is looked up for both; where a window stands, the literals that
+//! are known by it are compared, byte for byte. What a literal means is not known here.
+
+use std::ops::Range;
+
+/// Slots that windows fall into; each of two bytes has its own.
+const SLOTS: usize = 1 << 16;
+
+/// Slots whose windows lie together, and share a word of bits.
+const GROUP: usize = u32::BITS as usize;
+
+/// Windows of one group that are looked through. Ours have a dozen: there are more when the literals are very many, or all
+/// alike, and the automaton serves those better.
+const MOST_OF_GROUP: usize = 64;
+
+/// Places that are looked up before a literal is compared, a bit each: no processor foretells which ones are to be compared.
+const PLACES: usize = u64::BITS as usize;
+
+/// Bytes of the longest window.
+const WIDEST: usize = 4;
+
+/// The windows of all literals.
+#[derive(Debug)]
+pub(super) struct Prefilter {
+    fours: Windows<WIDEST>,
+    pairs: Windows<2>,
+}
+
+impl Prefilter {
+    /// Made for these literals, of which none is empty. `None` where too many would have to be compared.
+    pub(super) fn new(literals: &[Vec<u8>]) -> Option<Self> {
+        Some(Self { fours: Windows::new(literals, WIDEST..usize::MAX)?, pairs: Windows::new(literals, 1..WIDEST)? })
+    }
+
+    /// Tells of every literal that stands in a text: its number and where, in no order. `literals` are those this was made for.
+    #[inline]
+    pub(super) fn find(&self, text: &[u8], literals: &[Vec<u8>], mut found: impl FnMut(usize, Range<usize>)) {
+        let mut last = [0; PLACES + WIDEST - 1];
+        for start in (0..text.len()).step_by(PLACES) {
+            // Behind the end stand zeros: a literal that begins with the last byte is known by a window like all others.
+            let rest = &text[start..];
+            let piece = rest.get(..last.len()).unwrap_or_else(|| {
+                last[..rest.len()].copy_from_slice(rest);
+                last[rest.len()..].fill(0);
+                &last[..rest.len().min(PLACES) + WIDEST - 1]
+            });
+            let [fours, pairs] = self.places(piece);
+            let mut compare = |place: usize, known: &Known| {
+                let literal = &literals[known.literal as usize];
+                let begin = (start + place).checked_sub(known.before as usize);
+                if let Some(begin) = begin.filter(|&begin| text[begin..].starts_with(literal)) {
+                    found(known.literal as usize, begin..begin + literal.len());
+                }
+            };
+            self.fours.each(fours, piece, &mut compare);
+            self.pairs.each(pairs, piece, &mut compare);
+        }
+    }
+
+    /// The places of a piece where a window may stand, a bit each: of those of four bytes, and of two.
+    #[inline]
+    fn places(&self, piece: &[u8]) -> [u64; 2] {
+        let (mut fours, mut pairs) = (0, 0);
+        for (place, bytes) in piece.windows(WIDEST).enumerate() {
+            fours |= self.fours.bit(word(bytes)) << place;
+            pairs |= self.pairs.bit(word(bytes)) << place;
+        }
+        [fours, pairs]
+    }
+}
+
+/// Four bytes as a number, the first one lowest.
+#[inline]
+fn word(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes))
+}
+
+/// The windows of some literals, each of so many bytes: two or four.
+#[derive(Debug)]
+struct Windows<const WIDTH: usize> {
+    /// A bit for each slot: whether a window falls into it.
+    bits: Box<[u32; SLOTS / GROUP]>,
+    /// The windows of group `i` are `listed[starts[i]..starts[i + 1]]`.
+    starts: Vec<u32>,
+    listed: Vec<u32>,
+    /// The literal of each window.
+    known: Vec<Known>,
+}
+
+/// A literal that is known by some window.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    literal: u32,
+    /// Bytes of the literal before the window.
+    before: u32,
+}
+
+impl<const WIDTH: usize> Windows<WIDTH> {
+    /// The windows of those literals that have so many bytes. `None` where one group has too many.
+    fn new(literals: &[Vec<u8>], lengths: Range<usize>) -> Option<Self> {
+        let mut held = vec![0_u16; SLOTS];
+        for window in literals.iter().flat_map(|literal| literal.windows(WIDTH)) {
+            let count = &mut held[Self::slot(Self::window(window))];
+            *count = count.saturating_add(1);
+        }
+        let mut entries = Vec::with_capacity(literals.len());
+        for (number, literal) in literals.iter().enumerate().filter(|(_, literal)| lengths.contains(&literal.len())) {
+            let entry = |(before, window): (usize, u32)| (window, Known { literal: number as u32, before: before as u32 });
+            let windows = literal.windows(WIDTH).map(Self::window).enumerate();
+            match windows.min_by_key(|&(_, window)| held[Self::slot(window)]) {
+                Some(rarest) => entries.push(entry(rarest)),
+                // One byte alone, whatever stands behind it.
+                None => entries.extend((0..=u8::MAX).map(|next| entry((0, Self::window(&[literal[0], next]))))),
+            }
+        }
+        Self::of(entries)
+    }
+
+    fn of(mut entries: Vec<(u32, Known)>) -> Option<Self> {
+        entries.sort_unstable_by_key(|&(window, _)| Self::slot(window));
+        let (mut bits, mut starts) = (Box::new([0; SLOTS / GROUP]), vec![0_u32; SLOTS / GROUP + 1]);
+        for &(window, _) in &entries {
+            let slot = Self::slot(window);
+            bits[slot / GROUP] |= 1 << (slot % GROUP);
+            starts[slot / GROUP + 1] += 1;
+        }
+        if starts.iter().any(|&windows| windows as usize > MOST_OF_GROUP) {
+            return None;
+        }
+        for group in 1..starts.len() {
+            starts[group] += starts[group - 1];
+        }
+        let (listed, known) = entries.into_iter().unzip();
+        Some(Self { bits, starts, listed, known })
+    }
+
+    /// The number of a window; bytes beyond its width do not count.
+    #[inline]
+    fn window(bytes: &[u8]) -> u32 {
+        if WIDTH == WIDEST { word(bytes) } else { bytes.first_chunk().map_or(0, |&bytes| u16::from_le_bytes(bytes).into()) }
+    }
+
+    /// The slot of a window. Multiplied by a large odd number (that of the golden ratio), bytes mix upwards.
+    #[inline]
+    fn slot(window: u32) -> usize {
+        let slot = if WIDTH == WIDEST { window.wrapping_mul(0x9e37_79b1) >> 16 } else { window };
+        slot as usize % SLOTS
+    }
+
+    /// 1 where the window that these bytes begin with may be one of ours.
+    #[inline]
+    fn bit(&self, bytes: u32) -> u64 {
+        let slot = Self::slot(bytes);
+        u64::from(self.bits[slot / GROUP] >> (slot % GROUP) & 1)
+    }
+
+    /// Hands out the entries whose windows stand at these places of a piece, a bit each.
+    fn each(&self, mut places: u64, piece: &[u8], mut then: impl FnMut(usize, &Known)) {
+        while places != 0 {
+            let place = places.trailing_zeros() as usize;
+            places &= places - 1;
+            let window = Self::window(&piece[place..]);
+            let group = Self::slot(window) / GROUP;
+            for at in self.starts[group] as usize..self.starts[group + 1] as usize {
+                if self.listed[at] == window {
+                    then(place, &self.known[at]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes that make literals and texts overlap, stand in each other, and end in what stands behind the end.
+    fn any_bytes(lengths: Range<usize>) -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(prop::sample::select(b"ab/.\0\xff".to_vec()), lengths)
+    }
+
+    fn found(prefilter: &Prefilter, text: &[u8], literals: &[Vec<u8>]) -> Vec<(usize, Range<usize>)> {
+        let mut all = Vec::new();
+        prefilter.find(text, literals, |literal, range| all.push((literal, range)));
+        all.sort_by_key(|(literal, range)| (*literal, range.start));
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn every_literal_is_found_wherever_it_stands(
+            literals in prop::collection::btree_set(any_bytes(1..9), 0..40),
+            text in any_bytes(0..300),
+        ) {
+            let literals: Vec<_> = literals.into_iter().collect();
+            let places = |literal: &Vec<u8>| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
+            let expected: Vec<_> =
+                literals.iter().map(places).enumerate().flat_map(|(n, places): (_, Vec<_>)| places.into_iter().map(move |place| (n, place))).collect();
+            prop_assert_eq!(found(&Prefilter::new(&literals).expect("few literals"), &text, &literals), expected);
+        }
+    }
+
+    #[test]
+    fn a_literal_is_found_at_either_end_of_any_text() {
+        for literal in [&b"#"[..], b"#!", b"#!x", b"#!xy", b"#!xyz01"] {
+            let literals = [literal.to_vec()];
+            let prefilter = Prefilter::new(&literals).unwrap();
+            for rest in 0..200 {
+                let rest = vec![b'-'; rest];
+                let (length, end) = (literal.len(), rest.len() + literal.len());
+                assert_eq!(found(&prefilter, &[literal, &rest].concat(), &literals), [(0, 0..length)]);
+                assert_eq!(found(&prefilter, &[&rest, literal].concat(), &literals), [(0, rest.len()..end)]);
+                assert_eq!(found(&prefilter, &[&rest, &literal[..length - 1]].concat(), &literals), []);
+            }
+        }
+    }
+
+    #[test]
+    fn literals_that_are_all_alike_are_refused() {
+        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<Vec<_>>();
+        assert!(Prefilter::new(&alike(MOST_OF_GROUP)).is_some());
+        assert!(Prefilter::new(&alike(MOST_OF_GROUP + 1)).is_none());
+    }
+}
