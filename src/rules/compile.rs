@@ -4,11 +4,12 @@ use super::Field;
 use super::condition::{Condition, Text};
 use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
-use super::glob;
+use super::glob::{self, Globs};
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
+use super::words::Words;
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 pub const MOST_RULES: usize = u16::MAX as usize;
@@ -89,18 +90,17 @@ impl Compiler {
         let pattern = d.regex.clone().map(Pattern::later);
         let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
         let unless = d.unless.clone().unwrap_or_default();
-        let globs: Vec<_> = d.path_glob.0.iter().map(|g| glob::to_regex(g, d.at == Some(At::Root))).collect();
-        let globs = (!globs.is_empty()).then(|| Pattern::later(globs.join("|")));
         Condition {
             needs,
             text,
-            globs,
+            globs: Globs::any_of(&d.path_glob.0, d.at == Some(At::Root)),
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
             unless_fields: fields,
-            unless_text: Pattern::any_of(&unless.words).into_iter().chain(unless.regex.map(Pattern::later)).collect(),
-            unless_agent: Pattern::any_of(&unless.agents),
+            unless_words: Words::any_of(&unless.words),
+            unless_regex: unless.regex.map(Pattern::later),
+            unless_agent: Words::any_of(&unless.agents),
         }
     }
 
@@ -187,6 +187,9 @@ fn check(d: &Definition) -> Result<(), String> {
     }
     if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
         return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
+    }
+    if let Some(glob) = d.path_glob.0.iter().find(|g| g.len() > glob::LONGEST) {
+        return Err(format!("path_glob: a pattern of {} bytes is too long; {} is the most", glob.len(), glob::LONGEST));
     }
     if let Some(with) = &d.with_client {
         if with.distinct_paths == 0 {

@@ -23,6 +23,7 @@ pub mod plain;
 mod set;
 mod told;
 mod window;
+mod words;
 mod written;
 
 pub use allow::{AllowEntry, AllowList};
