@@ -1,5 +1,8 @@
 //! One automaton over all literals of all rules that look at the same bytes, and what each literal means to which rule.
 //!
+//! The automaton knows of each literal only as much as it takes to tell it from all others, and a little more: most of it is
+//! then never built. What follows is compared where that much was found.
+//!
 //! A pass over the bytes leaves a mark for each kind of literal a rule has seen; whether the rule matches is then a
 //! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are.
 
@@ -185,14 +188,15 @@ impl Marks {
 /// All literals that are searched together.
 #[derive(Debug)]
 pub struct Literals {
+    /// Finds how literals begin.
     automaton: AhoCorasick,
-    /// The uses of pattern `i` are `uses[starts[i]..starts[i + 1]]`.
+    /// The uses of literal `i` are `uses[starts[i]..starts[i + 1]]`.
     starts: Vec<u32>,
     uses: Vec<Use>,
     fields: u16,
     /// What the matches of globs end in.
     tails: Vec<Vec<u8>>,
-    /// The patterns as text, for whoever explains.
+    /// The literals, sorted.
     texts: Vec<Vec<u8>>,
 }
 
@@ -206,10 +210,10 @@ impl Literals {
     /// Searches `bytes`, which are in lower case, and leaves marks; `regions` says what is what. Whether any literal was found, marked or not.
     pub fn mark(&self, bytes: &[u8], regions: &Regions, marks: &mut Marks) -> bool {
         let mut any = false;
-        for found in self.automaton.find_overlapping_iter(bytes) {
+        for (literal, range) in self.find(bytes) {
             any = true;
-            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
-                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
+            for &Use { rule, kind } in self.uses_of(literal) {
+                let bits = self.bits(kind, bytes, range.start, range.end, regions);
                 if bits != 0 {
                     marks.add(rule, bits);
                 }
@@ -221,13 +225,13 @@ impl Literals {
     /// Searches like [`mark`](Self::mark) and hands out every literal that speaks for its rule, be it where the rule wants it
     /// or not. What excuses is found by its pattern.
     pub fn sight(&self, bytes: &[u8], regions: &Regions, mut each: impl FnMut(Sighting)) {
-        for found in self.automaton.find_overlapping_iter(bytes) {
-            for &Use { rule, kind } in self.uses_of(found.pattern().as_usize()) {
+        for (literal, range) in self.find(bytes) {
+            for &Use { rule, kind } in self.uses_of(literal) {
                 if kind == Kind::Excuse {
                     continue;
                 }
-                let bits = self.bits(kind, bytes, found.start(), found.end(), regions);
-                each(Sighting { rule, wanted: kind.wanted(), bits, range: found.range() });
+                let bits = self.bits(kind, bytes, range.start, range.end, regions);
+                each(Sighting { rule, wanted: kind.wanted(), bits, range: range.clone() });
             }
         }
     }
@@ -236,6 +240,16 @@ impl Literals {
     pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
         self.texts.iter().enumerate().map(move |(i, text)| (text.as_slice(), wanted(i))).filter(|(_, wanted)| *wanted != 0)
+    }
+
+    /// Where which literal stands, in the order in which they can be told apart.
+    #[inline]
+    fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
+        self.automaton.find_overlapping_iter(bytes).filter_map(|opening| {
+            let (literal, start) = (opening.pattern().as_usize(), opening.start());
+            let text = self.texts[literal].as_slice();
+            bytes[start..].starts_with(text).then(|| (literal, start..start + text.len()))
+        })
     }
 
     fn uses_of(&self, pattern: usize) -> &[Use] {
@@ -297,19 +311,59 @@ impl Collector {
     pub(super) fn build(self) -> Result<Literals, BuildError> {
         let mut patterns: Vec<_> = self.patterns.into_iter().collect();
         patterns.sort_by(|a, b| a.0.cmp(&b.0));
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .prefilter(false)
-            .build(patterns.iter().map(|(text, _)| text))?;
-        let mut starts = vec![0];
-        let (mut uses, mut texts) = (Vec::new(), Vec::with_capacity(patterns.len()));
+        let (mut starts, mut uses, mut texts) = (vec![0], Vec::new(), Vec::with_capacity(patterns.len()));
         for (text, of_pattern) in patterns {
             texts.push(text);
             uses.extend(of_pattern);
             starts.push(uses.len() as u32);
         }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .prefilter(false)
+            .build(openings(&texts))?;
         Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails, texts })
+    }
+}
+
+/// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
+fn openings(texts: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
+    let alike = |at: usize, other: Option<&Vec<u8>>| {
+        let same = |other: &Vec<u8>| texts[at].iter().zip(other).take_while(|(a, b)| a == b).count();
+        other.map_or(0, same)
+    };
+    texts.iter().enumerate().map(move |(at, text)| {
+        let before = at.checked_sub(1).and_then(|before| texts.get(before));
+        let alike = alike(at, before).max(alike(at, texts.get(at + 1)));
+        &text[..text.len().min(alike + 1 + MORE)]
+    })
+}
+
+/// Bytes that the automaton knows of a literal beyond those that tell it from all others: fewer, and more is compared in
+/// vain; more, and it takes longer to build.
+const MORE: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
+            let mut collector = Collector::default();
+            for text in &texts {
+                collector.add(text.as_bytes(), 0, Kind::Word(0));
+            }
+            let literals = collector.build().unwrap();
+            let mut found: Vec<_> = literals.find(line.as_bytes()).collect();
+            found.sort_by_key(|(literal, range)| (*literal, range.start));
+            let stand = |(at, text): (usize, &Vec<u8>)| {
+                let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
+                starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(found, literals.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
+        }
     }
 }
