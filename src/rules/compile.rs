@@ -108,7 +108,7 @@ impl Compiler {
     fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
         condition.patterns().try_for_each(Pattern::check)?;
         if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
-            let id = d.id.get_ref();
+            let id = &d.id;
             self.warnings.push(format!("rule '{id}': its regex matches the empty text, so it says nothing; drop it or tighten it"));
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Compiler {
 impl From<&Definition> for Rule {
     fn from(d: &Definition) -> Self {
         Self {
-            id: d.id.get_ref().clone(),
+            id: d.id.clone(),
             title: d.title.clone(),
             class: d.class.clone(),
             severity: d.severity,
@@ -227,7 +227,7 @@ fn check_window(d: &Definition) -> Result<(), String> {
 
 /// Ids, classes and empty texts.
 fn check_words_of(d: &Definition) -> Result<(), String> {
-    let id = d.id.get_ref();
+    let id = &d.id;
     let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
         return Err("an id is family/name, of lower-case letters, digits and '-'".into());

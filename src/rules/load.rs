@@ -7,16 +7,46 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
+use serde::Deserialize;
 
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
+use super::lines::Lines;
 use super::plain;
 use super::set::RuleSet;
 use crate::finding::Severity;
 
-/// The rule files that were in `rules/` when this was built: name and text.
-pub(super) const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+/// The rule files that were in `rules/` when this was built.
+pub(super) const BUILTIN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
+
+/// A rule file that comes with the binary.
+#[derive(Debug)]
+pub(super) struct BuiltIn {
+    name: &'static str,
+    /// The file as written.
+    pub(super) text: &'static str,
+    /// The same as JSON, a [`Short`]; empty where it is no TOML.
+    short: &'static str,
+}
+
+/// A rule file that was taken apart when this was built.
+#[derive(Deserialize)]
+struct Short {
+    lines: Lines,
+    file: RuleFile,
+}
+
+impl BuiltIn {
+    /// Its rules. What cannot be had from the short form is wrong with the file, which then says where.
+    fn rules(&self) -> Result<Vec<Located>, RuleError> {
+        let file = format!("built-in {}", self.name);
+        match serde_json::from_str(self.short) {
+            Ok(Short { lines, file: rules }) => Ok(located(&file, rules, lines, true)),
+            Err(_) => parse(&file, self.text, true),
+        }
+    }
+}
 
 /// Bytes a rule file may have; ours have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
@@ -54,7 +84,7 @@ impl Located {
     }
 
     pub(super) fn id(&self) -> &str {
-        self.definition.id.get_ref()
+        &self.definition.id
     }
 }
 
@@ -100,7 +130,7 @@ pub fn family(text: &str) -> Option<String> {
 pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(|(name, text)| parse(&format!("built-in {name}"), text, true)).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().map(BuiltIn::rules).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
@@ -125,7 +155,7 @@ pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
 /// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
 fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
     let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_sign);
-    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.get_ref().split_once('/')?.1)).collect();
+    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.split_once('/')?.1)).collect();
     let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
     named
         .filter(|(_, app)| !apps.contains(&app.as_str()))
@@ -236,33 +266,20 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
 fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let family: RuleFile = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
-    let mut lines = LineNumbers::default();
-    let mut definitions: Vec<Definition> = family.rule.into_iter().chain(family.app.into_iter().map(Definition::from)).collect();
-    definitions.sort_by_key(|definition| definition.id.span().start);
-    Ok(definitions
-        .into_iter()
-        .map(|definition| Located {
-            file: file.to_owned(),
-            line: lines.of(text, definition.id.span().start),
-            is_builtin,
-            family: family.family.clone(),
-            definition,
-        })
-        .collect())
+    let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    let rules = toml::from_str(text).map_err(wrong)?;
+    Ok(located(file, rules, Lines::of(text).map_err(wrong)?, is_builtin))
 }
 
-/// Counts lines up to offsets that grow.
-#[derive(Default)]
-struct LineNumbers {
-    offset: usize,
-    line: usize,
-}
-
-impl LineNumbers {
-    fn of(&mut self, text: &str, offset: usize) -> usize {
-        self.line += memchr::memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
-        self.offset = offset;
-        self.line + 1
-    }
+/// The rules of a file, in its order.
+fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
+    let RuleFile { family, rule, app, .. } = rules;
+    let of_rules = rule.into_iter().zip(lines.rule);
+    let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
+    let mut all: Vec<_> = of_rules
+        .chain(of_apps)
+        .map(|(definition, line)| Located { file: file.to_owned(), line, is_builtin, family: family.clone(), definition })
+        .collect();
+    all.sort_by_key(|located| located.line);
+    all
 }

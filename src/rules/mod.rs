@@ -14,6 +14,7 @@ mod error;
 mod fold;
 mod glob;
 pub mod import;
+mod lines;
 pub mod lint;
 mod literals;
 mod load;

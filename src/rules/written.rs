@@ -10,7 +10,7 @@ use super::plain;
 pub fn written(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
     let own = own.filter(|file| !plain::is_list(file)).filter_map(|file| read(&file).ok());
-    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|(_, text)| (*text).to_owned());
+    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|file| file.text.to_owned());
     own.chain(builtin).find_map(|text| table(&text, id))
 }
 
