@@ -22,8 +22,7 @@ pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
     let mut compiler = Compiler::default();
     let mut errors = Vec::new();
     for located in definitions {
-        let result = compiler.add(&located);
-        errors.extend(result.err().map(|message| located.error(message)));
+        errors.extend(compiler.add(located).err());
     }
     match errors.len() {
         0 => compiler.finish(),
@@ -48,10 +47,21 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn add(&mut self, located: &Located) -> Result<(), String> {
+    fn add(&mut self, located: Located) -> Result<(), RuleError> {
+        let rule = self.rules.len() as u16;
+        match self.condition_of(&located, rule) {
+            Ok(condition) => {
+                self.conditions.push(condition);
+                self.rules.push(Rule::from(*located.definition));
+                Ok(())
+            }
+            Err(message) => Err(located.error(message)),
+        }
+    }
+
+    fn condition_of(&mut self, located: &Located, rule: u16) -> Result<Condition, String> {
         let definition = &located.definition;
         check(definition)?;
-        let rule = self.rules.len() as u16;
         let condition = Self::condition(definition);
         if !located.is_builtin {
             self.check_patterns(definition, &condition)?;
@@ -60,9 +70,7 @@ impl Compiler {
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
-        self.conditions.push(condition);
-        self.rules.push(Rule::from(definition));
-        Ok(())
+        Ok(condition)
     }
 
     fn finish(self) -> Result<RuleSet, RuleError> {
@@ -117,29 +125,29 @@ impl Compiler {
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
         let root = d.at == Some(At::Root);
         for path in &d.paths {
-            self.request.add(path.as_bytes(), rule, Kind::Path { root });
+            self.request.add(path.as_str(), rule, Kind::Path { root });
         }
         for suffix in &d.suffixes {
-            self.request.add(suffix.as_bytes(), rule, Kind::Suffix { root });
+            self.request.add(suffix.as_str(), rule, Kind::Suffix { root });
         }
         for pattern in &d.path_glob.0 {
             self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
         }
         for agent in &d.agents {
-            self.headers.add(agent.as_bytes(), rule, Kind::Agent);
+            self.headers.add(agent.as_str(), rule, Kind::Agent);
         }
         for agent in d.unless.iter().flat_map(|unless| &unless.agents) {
-            self.headers.add(agent.as_bytes(), rule, Kind::Excuse);
+            self.headers.add(agent.as_str(), rule, Kind::Excuse);
         }
         for prefix in &d.raw_prefixes {
-            self.request.add(&bytes_of(prefix)?, rule, Kind::Prefix);
+            self.request.add(bytes_of(prefix)?, rule, Kind::Prefix);
         }
         let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
         for word in &d.words {
             for (collector, fields) in [(&mut self.request, fields & !in_headers), (&mut self.headers, fields & in_headers)] {
                 if fields != 0 {
-                    collector.add(word.as_bytes(), rule, Kind::Word(fields));
+                    collector.add(word.as_str(), rule, Kind::Word(fields));
                 }
             }
         }
@@ -147,25 +155,26 @@ impl Compiler {
     }
 }
 
-impl From<&Definition> for Rule {
-    fn from(d: &Definition) -> Self {
+impl From<Definition> for Rule {
+    fn from(d: Definition) -> Self {
+        let answer = d.answer();
         Self {
-            id: d.id.clone(),
-            title: d.title.clone(),
-            class: d.class.clone(),
+            id: d.id,
+            title: d.title,
+            class: d.class,
             severity: d.severity,
-            answer: d.answer(),
-            with_client: d.with_client.clone(),
+            answer,
+            with_client: d.with_client,
             window: d.window,
-            unless_app: d.unless_app.0.clone(),
+            unless_app: d.unless_app.0,
             is_sign: d.is_sign,
-            cve: d.cve.clone(),
-            attack: d.attack.clone(),
-            cwe: d.cwe.clone(),
-            references: d.references.clone(),
-            false_positives: d.false_positives.clone(),
-            hits: d.hits.clone(),
-            misses: d.misses.clone(),
+            cve: d.cve,
+            attack: d.attack,
+            cwe: d.cwe,
+            references: d.references,
+            false_positives: d.false_positives,
+            hits: d.hits,
+            misses: d.misses,
         }
     }
 }

@@ -6,7 +6,6 @@
 //! A pass over the bytes leaves a mark for each kind of literal a rule has seen; whether the rule matches is then a
 //! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
@@ -246,7 +245,7 @@ impl Literals {
     #[inline]
     fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (usize, Range<usize>)> + 'a {
         self.automaton.find_overlapping_iter(bytes).filter_map(|opening| {
-            let (literal, start) = (opening.pattern().as_usize(), opening.start());
+            let (literal, start) = (self.texts.len() - 1 - opening.pattern().as_usize(), opening.start());
             let text = self.texts[literal].as_slice();
             bytes[start..].starts_with(text).then(|| (literal, start..start + text.len()))
         })
@@ -279,23 +278,25 @@ impl Literals {
     }
 }
 
-/// Collects literals; the same text of several rules is one pattern.
+/// Collects literals; the same text of several rules is one literal.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    patterns: HashMap<Vec<u8>, Vec<Use>>,
+    found: Vec<(Vec<u8>, Use)>,
     fields: u16,
     tails: Vec<Vec<u8>>,
 }
 
 impl Collector {
-    pub(super) fn add(&mut self, text: &[u8], rule: u16, kind: Kind) {
+    pub(super) fn add(&mut self, text: impl Into<Vec<u8>>, rule: u16, kind: Kind) {
         self.fields |= match kind {
             Kind::Word(fields) => fields,
             Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
             Kind::Agent | Kind::Excuse => bit::of_field(Field::UserAgent),
             Kind::Prefix => bit::of_field(Field::Raw),
         };
-        self.patterns.entry(text.to_ascii_lowercase()).or_default().push(Use { rule, kind });
+        let mut text = text.into();
+        text.make_ascii_lowercase();
+        self.found.push((text, Use { rule, kind }));
     }
 
     /// The fixed part of a glob, and what its matches end in.
@@ -305,30 +306,34 @@ impl Collector {
             self.tails.push(tail);
             self.tails.len() - 1
         });
-        self.add(anchor.as_bytes(), rule, Kind::Glob { tail: number as u16 });
+        self.add(anchor, rule, Kind::Glob { tail: number as u16 });
     }
 
     pub(super) fn build(self) -> Result<Literals, BuildError> {
-        let mut patterns: Vec<_> = self.patterns.into_iter().collect();
-        patterns.sort_by(|a, b| a.0.cmp(&b.0));
-        let (mut starts, mut uses, mut texts) = (vec![0], Vec::new(), Vec::with_capacity(patterns.len()));
-        for (text, of_pattern) in patterns {
-            texts.push(text);
-            uses.extend(of_pattern);
-            starts.push(uses.len() as u32);
+        let Self { mut found, fields, tails } = self;
+        found.sort_by(|(text, _), (other, _)| text.cmp(other));
+        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), Vec::new());
+        for (text, of_rule) in found {
+            if texts.last() != Some(&text) {
+                starts.push(uses.len() as u32);
+                texts.push(text);
+            }
+            uses.push(of_rule);
         }
+        starts.push(uses.len() as u32);
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .prefilter(false)
-            .build(openings(&texts))?;
-        Ok(Literals { automaton, starts, uses, fields: self.fields, tails: self.tails, texts })
+            // The last first: what a literal shares with the one before is then found without a search.
+            .build(openings(&texts).rev())?;
+        Ok(Literals { automaton, starts, uses, fields, tails, texts })
     }
 }
 
 /// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
-fn openings(texts: &[Vec<u8>]) -> impl Iterator<Item = &[u8]> {
+fn openings(texts: &[Vec<u8>]) -> impl DoubleEndedIterator<Item = &[u8]> {
     let alike = |at: usize, other: Option<&Vec<u8>>| {
         let same = |other: &Vec<u8>| texts[at].iter().zip(other).take_while(|(a, b)| a == b).count();
         other.map_or(0, same)
@@ -354,7 +359,7 @@ mod tests {
         fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
             let mut collector = Collector::default();
             for text in &texts {
-                collector.add(text.as_bytes(), 0, Kind::Word(0));
+                collector.add(text.as_str(), 0, Kind::Word(0));
             }
             let literals = collector.build().unwrap();
             let mut found: Vec<_> = literals.find(line.as_bytes()).collect();

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde::Deserialize;
 
+use super::builtin::{BUILTIN, BuiltIn};
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
@@ -16,37 +16,6 @@ use super::lines::Lines;
 use super::plain;
 use super::set::RuleSet;
 use crate::finding::Severity;
-
-/// The rule files that were in `rules/` when this was built.
-pub(super) const BUILTIN: &[BuiltIn] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
-
-/// A rule file that comes with the binary.
-#[derive(Debug)]
-pub(super) struct BuiltIn {
-    name: &'static str,
-    /// The file as written.
-    pub(super) text: &'static str,
-    /// The same as JSON, a [`Short`]; empty where it is no TOML.
-    short: &'static str,
-}
-
-/// A rule file that was taken apart when this was built.
-#[derive(Deserialize)]
-struct Short {
-    lines: Lines,
-    file: RuleFile,
-}
-
-impl BuiltIn {
-    /// Its rules. What cannot be had from the short form is wrong with the file, which then says where.
-    fn rules(&self) -> Result<Vec<Located>, RuleError> {
-        let file = format!("built-in {}", self.name);
-        match serde_json::from_str(self.short) {
-            Ok(Short { lines, file: rules }) => Ok(located(&file, rules, lines, true)),
-            Err(_) => parse(&file, self.text, true),
-        }
-    }
-}
 
 /// Bytes a rule file may have; ours have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
@@ -75,7 +44,7 @@ pub(super) struct Located {
     pub(super) is_builtin: bool,
     /// What the file says its family is; empty where it says nothing.
     pub(super) family: String,
-    pub(super) definition: Definition,
+    pub(super) definition: Box<Definition>,
 }
 
 impl Located {
@@ -264,7 +233,7 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
 }
 
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
-fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
+pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
     let rules = toml::from_str(text).map_err(wrong)?;
@@ -272,13 +241,19 @@ fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleE
 }
 
 /// The rules of a file, in its order.
-fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
+pub(super) fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
     let RuleFile { family, rule, app, .. } = rules;
     let of_rules = rule.into_iter().zip(lines.rule);
     let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
     let mut all: Vec<_> = of_rules
         .chain(of_apps)
-        .map(|(definition, line)| Located { file: file.to_owned(), line, is_builtin, family: family.clone(), definition })
+        .map(|(definition, line)| Located {
+            file: file.to_owned(),
+            line,
+            is_builtin,
+            family: family.clone(),
+            definition: Box::new(definition),
+        })
         .collect();
     all.sort_by_key(|located| located.line);
     all

@@ -4,6 +4,7 @@
 //! them into two automata and a list of conditions. It never looks at a log; that is `engine`'s part.
 
 mod allow;
+mod builtin;
 mod case;
 mod check;
 mod compile;

@@ -1,7 +1,8 @@
 //! A rule as it stands in its file, to be read and copied by a person.
 
 use super::RuleChoice;
-use super::load::{BUILTIN, files, read};
+use super::builtin::BUILTIN;
+use super::load::{files, read};
 use super::plain;
 
 /// The table of the rule with this id, as written, where it is in a rule file of the choice. Own files come first, as they
