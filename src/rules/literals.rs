@@ -325,6 +325,8 @@ impl Collector {
             .match_kind(MatchKind::Standard)
             // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
+            // As deep as the search needs it: a table of a state costs more to build than the few questions of the build save.
+            .dense_depth(2)
             .prefilter(false)
             // The last first: what a literal shares with the one before is then found without a search.
             .build(openings(&texts).rev())?;
@@ -347,7 +349,7 @@ fn openings(texts: &[Vec<u8>]) -> impl DoubleEndedIterator<Item = &[u8]> {
 
 /// Bytes that the automaton knows of a literal beyond those that tell it from all others: fewer, and more is compared in
 /// vain; more, and it takes longer to build.
-const MORE: usize = 2;
+const MORE: usize = 1;
 
 #[cfg(test)]
 mod tests {
