@@ -236,8 +236,10 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
 pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    // First, because it takes much room for a moment; what is wrong is told by the rules.
+    let lines = Lines::of(text);
     let rules = toml::from_str(text).map_err(wrong)?;
-    Ok(located(file, rules, Lines::of(text).map_err(wrong)?, is_builtin))
+    Ok(located(file, rules, lines.map_err(wrong)?, is_builtin))
 }
 
 /// The rules of a file, in its order.
