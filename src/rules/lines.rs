@@ -38,7 +38,7 @@ impl Lines {
             let starts = tables.into_iter().map(|table| table.id.span().start);
             starts
                 .map(|start| {
-                    line += text.as_bytes()[offset..start].iter().filter(|byte| **byte == b'\n').count();
+                    line += text[offset..start].matches('\n').count();
                     offset = start;
                     line
                 })
