@@ -9,6 +9,7 @@ use super::condition::{Condition, Request, Shape};
 use super::definition::Field;
 use super::literals::bit;
 use super::pattern::Pattern;
+use super::words::Words;
 
 /// A text of a request that rules look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +40,13 @@ pub enum Asks<'r> {
     Status(&'r [u16]),
     /// This shape.
     Shape(Shape),
-    /// One of its globs, as a regex, in the resolved path.
+    /// One of its globs, in the resolved path.
     Glob(&'r str),
     /// One of its words in one of these fields, a mask of their bits.
     Word(u16),
     /// Its regex, in one of these fields: those in which a word stands, where it asks for words and some stand.
     Regex(&'r str, u16),
-    /// None of this, a regex, in any of these fields.
+    /// None of this, words or a regex, in any of these fields.
     Not(&'r str, u16),
 }
 
@@ -80,8 +81,9 @@ impl Condition {
             checks.push(Check::plain(Asks::Shape(shape), shape.includes(request.shape)));
         }
         if let Some(globs) = &self.globs {
-            let found = globs.find(request.resolved).map(|range| Span { view: View::Resolved, range });
-            checks.push(Check { asks: Asks::Glob(globs.source()), holds: found.is_some(), found });
+            let path = request.resolved;
+            let found = globs.find(path).map(|start| Span { view: View::Resolved, range: start..path.len() });
+            checks.push(Check { asks: Asks::Glob(globs.text()), holds: found.is_some(), found });
         }
         checks.extend(self.text_checks(marks, &field));
         checks.extend(self.excuses(&field));
@@ -96,20 +98,21 @@ impl Condition {
             // Where no word stands, the rest of the rule is explained all the same.
             let tried = if text.has_words && seen != 0 { seen } else { text.fields };
             regex = text.regex.as_ref().map(|pattern| {
-                let found = find(pattern, tried, field);
+                let found = find(|text| pattern.find(text), tried, field);
                 Check { asks: Asks::Regex(pattern.source(), tried), holds: found.is_some(), found }
             });
         }
         words.into_iter().chain(regex)
     }
 
-    fn excuses<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = Check<'_>> {
-        let agent = bit::of_field(Field::UserAgent);
-        let patterns = self.unless_text.iter().map(|p| (p, self.unless_fields)).chain(self.unless_agent.iter().map(move |p| (p, agent)));
-        patterns.map(move |(pattern, fields)| {
-            let found = find(pattern, fields, field);
-            Check { asks: Asks::Not(pattern.source(), fields), holds: found.is_none(), found }
-        })
+    fn excuses<'r, 'a>(&'r self, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = Check<'r>> {
+        let not = |source, fields, found: Option<Span>| Check { asks: Asks::Not(source, fields), holds: found.is_none(), found };
+        let of_words = |words: &'r Words, fields| not(words.text(), fields, find(|text| words.find(text), fields, field));
+        let of_regex = |regex: &'r Pattern, fields| not(regex.source(), fields, find(|text| regex.find(text), fields, field));
+        let words = self.unless_words.as_ref().map(|words| of_words(words, self.unless_fields));
+        let regex = self.unless_regex.as_ref().map(|regex| of_regex(regex, self.unless_fields));
+        let agent = self.unless_agent.as_ref().map(|agents| of_words(agents, bit::of_field(Field::UserAgent)));
+        words.into_iter().chain(regex).chain(agent)
     }
 }
 
@@ -122,7 +125,7 @@ impl<'r> Check<'r> {
     }
 }
 
-fn find<'a>(pattern: &Pattern, mask: u16, field: &impl Fn(Field) -> &'a [u8]) -> Option<Span> {
+fn find<'a>(in_text: impl Fn(&[u8]) -> Option<Range<usize>>, mask: u16, field: &impl Fn(Field) -> &'a [u8]) -> Option<Span> {
     let fields = Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0);
-    fields.map(|f| (f, pattern.find(field(f)))).find_map(|(f, range)| Some(Span { view: View::Field(f), range: range? }))
+    fields.map(|f| (f, in_text(field(f)))).find_map(|(f, range)| Some(Span { view: View::Field(f), range: range? }))
 }

@@ -4,11 +4,12 @@ use super::Field;
 use super::condition::{Condition, Text};
 use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
-use super::glob;
+use super::glob::{self, Globs};
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
+use super::words::Words;
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 pub const MOST_RULES: usize = u16::MAX as usize;
@@ -21,8 +22,7 @@ pub(super) fn compile(definitions: Vec<Located>) -> Result<RuleSet, RuleError> {
     let mut compiler = Compiler::default();
     let mut errors = Vec::new();
     for located in definitions {
-        let result = compiler.add(&located);
-        errors.extend(result.err().map(|message| located.error(message)));
+        errors.extend(compiler.add(located).err());
     }
     match errors.len() {
         0 => compiler.finish(),
@@ -47,10 +47,21 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn add(&mut self, located: &Located) -> Result<(), String> {
+    fn add(&mut self, located: Located) -> Result<(), RuleError> {
+        let rule = self.rules.len() as u16;
+        match self.condition_of(&located, rule) {
+            Ok(condition) => {
+                self.conditions.push(condition);
+                self.rules.push(Rule::from(*located.definition));
+                Ok(())
+            }
+            Err(message) => Err(located.error(message)),
+        }
+    }
+
+    fn condition_of(&mut self, located: &Located, rule: u16) -> Result<Condition, String> {
         let definition = &located.definition;
         check(definition)?;
-        let rule = self.rules.len() as u16;
         let condition = Self::condition(definition);
         if !located.is_builtin {
             self.check_patterns(definition, &condition)?;
@@ -59,13 +70,12 @@ impl Compiler {
         if condition.needs == 0 && !condition.text.as_ref().is_some_and(|t| t.has_words) {
             self.unanchored.push(rule);
         }
-        self.conditions.push(condition);
-        self.rules.push(Rule::from(definition));
-        Ok(())
+        Ok(condition)
     }
 
     fn finish(self) -> Result<RuleSet, RuleError> {
-        let (request, headers) = rayon::join(|| self.request.build(), || self.headers.build());
+        // Headers are few, and remembered: their literals need not be found as fast as those of requests.
+        let (request, headers) = rayon::join(|| self.request.prefiltered(), || self.headers.automaton());
         let signs_of = |rule: &Rule| rule.unless_app.iter().filter_map(|app| sign_of(&self.rules, app)).collect();
         Ok(RuleSet {
             silenced_by: self.rules.iter().map(signs_of).collect(),
@@ -89,18 +99,17 @@ impl Compiler {
         let pattern = d.regex.clone().map(Pattern::later);
         let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
         let unless = d.unless.clone().unwrap_or_default();
-        let globs: Vec<_> = d.path_glob.0.iter().map(|g| glob::to_regex(g, d.at == Some(At::Root))).collect();
-        let globs = (!globs.is_empty()).then(|| Pattern::later(globs.join("|")));
         Condition {
             needs,
             text,
-            globs,
+            globs: Globs::any_of(&d.path_glob.0, d.at == Some(At::Root)),
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
             unless_fields: fields,
-            unless_text: Pattern::any_of(&unless.words).into_iter().chain(unless.regex.map(Pattern::later)).collect(),
-            unless_agent: Pattern::any_of(&unless.agents),
+            unless_words: Words::any_of(&unless.words),
+            unless_regex: unless.regex.map(Pattern::later),
+            unless_agent: Words::any_of(&unless.agents),
         }
     }
 
@@ -108,7 +117,7 @@ impl Compiler {
     fn check_patterns(&mut self, d: &Definition, condition: &Condition) -> Result<(), String> {
         condition.patterns().try_for_each(Pattern::check)?;
         if condition.text.as_ref().and_then(|t| t.regex.as_ref()).is_some_and(|r| r.is_match(b"")) {
-            let id = d.id.get_ref();
+            let id = &d.id;
             self.warnings.push(format!("rule '{id}': its regex matches the empty text, so it says nothing; drop it or tighten it"));
         }
         Ok(())
@@ -117,29 +126,29 @@ impl Compiler {
     fn literals(&mut self, d: &Definition, rule: u16) -> Result<(), String> {
         let root = d.at == Some(At::Root);
         for path in &d.paths {
-            self.request.add(path.as_bytes(), rule, Kind::Path { root });
+            self.request.add(path.as_str(), rule, Kind::Path { root });
         }
         for suffix in &d.suffixes {
-            self.request.add(suffix.as_bytes(), rule, Kind::Suffix { root });
+            self.request.add(suffix.as_str(), rule, Kind::Suffix { root });
         }
         for pattern in &d.path_glob.0 {
             self.request.add_glob(glob::anchor(pattern), glob::tail(pattern), rule);
         }
         for agent in &d.agents {
-            self.headers.add(agent.as_bytes(), rule, Kind::Agent);
+            self.headers.add(agent.as_str(), rule, Kind::Agent);
         }
         for agent in d.unless.iter().flat_map(|unless| &unless.agents) {
-            self.headers.add(agent.as_bytes(), rule, Kind::Excuse);
+            self.headers.add(agent.as_str(), rule, Kind::Excuse);
         }
         for prefix in &d.raw_prefixes {
-            self.request.add(&bytes_of(prefix)?, rule, Kind::Prefix);
+            self.request.add(bytes_of(prefix)?, rule, Kind::Prefix);
         }
         let in_headers = bit::of_field(Field::Referer) | bit::of_field(Field::UserAgent);
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
         for word in &d.words {
             for (collector, fields) in [(&mut self.request, fields & !in_headers), (&mut self.headers, fields & in_headers)] {
                 if fields != 0 {
-                    collector.add(word.as_bytes(), rule, Kind::Word(fields));
+                    collector.add(word.as_str(), rule, Kind::Word(fields));
                 }
             }
         }
@@ -147,25 +156,26 @@ impl Compiler {
     }
 }
 
-impl From<&Definition> for Rule {
-    fn from(d: &Definition) -> Self {
+impl From<Definition> for Rule {
+    fn from(d: Definition) -> Self {
+        let answer = d.answer();
         Self {
-            id: d.id.get_ref().clone(),
-            title: d.title.clone(),
-            class: d.class.clone(),
+            id: d.id,
+            title: d.title,
+            class: d.class,
             severity: d.severity,
-            answer: d.answer(),
-            with_client: d.with_client.clone(),
+            answer,
+            with_client: d.with_client,
             window: d.window,
-            unless_app: d.unless_app.0.clone(),
+            unless_app: d.unless_app.0,
             is_sign: d.is_sign,
-            cve: d.cve.clone(),
-            attack: d.attack.clone(),
-            cwe: d.cwe.clone(),
-            references: d.references.clone(),
-            false_positives: d.false_positives.clone(),
-            hits: d.hits.clone(),
-            misses: d.misses.clone(),
+            cve: d.cve,
+            attack: d.attack,
+            cwe: d.cwe,
+            references: d.references,
+            false_positives: d.false_positives,
+            hits: d.hits,
+            misses: d.misses,
         }
     }
 }
@@ -187,6 +197,9 @@ fn check(d: &Definition) -> Result<(), String> {
     }
     if let Some(glob) = d.path_glob.0.iter().find(|g| glob::anchor(g).len() < 3) {
         return Err(format!("path_glob: '{glob}' needs three characters in a row that are no wildcard"));
+    }
+    if let Some(glob) = d.path_glob.0.iter().find(|g| g.len() > glob::LONGEST) {
+        return Err(format!("path_glob: a pattern of {} bytes is too long; {} is the most", glob.len(), glob::LONGEST));
     }
     if let Some(with) = &d.with_client {
         if with.distinct_paths == 0 {
@@ -224,7 +237,7 @@ fn check_window(d: &Definition) -> Result<(), String> {
 
 /// Ids, classes and empty texts.
 fn check_words_of(d: &Definition) -> Result<(), String> {
-    let id = d.id.get_ref();
+    let id = &d.id;
     let part = |p: &str| !p.is_empty() && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if !id.split_once('/').is_some_and(|(family, name)| part(family) && part(name)) {
         return Err("an id is family/name, of lower-case letters, digits and '-'".into());

@@ -7,8 +7,10 @@ use std::cell::Cell;
 use serde::Deserialize;
 
 use super::definition::Field;
+use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::Pattern;
+use super::words::Words;
 
 /// Everything a rule asks for beyond its literals.
 #[derive(Debug, Default)]
@@ -17,16 +19,16 @@ pub struct Condition {
     pub(super) needs: u16,
     /// Words and regex, where the rule has them.
     pub(super) text: Option<Text>,
-    /// All its globs in one.
-    pub(super) globs: Option<Pattern>,
+    pub(super) globs: Option<Globs>,
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
     pub(super) shape: Option<Shape>,
     /// None of these may match one of the fields ...
     pub(super) unless_fields: u16,
-    pub(super) unless_text: Vec<Pattern>,
+    pub(super) unless_words: Option<Words>,
+    pub(super) unless_regex: Option<Pattern>,
     /// ... nor this the user agent. A scan goes by the mark [`bit::EXCUSED`], this says where.
-    pub(super) unless_agent: Option<Pattern>,
+    pub(super) unless_agent: Option<Words>,
 }
 
 /// The `words`, `regex` and `fields` of a rule.
@@ -96,16 +98,17 @@ impl Condition {
         self.shape.is_none() && (self.methods.is_empty() || self.methods.iter().any(common))
     }
 
-    /// All its patterns.
+    /// All its regexes.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         let regex = self.text.as_ref().and_then(|text| text.regex.as_ref());
-        regex.into_iter().chain(&self.globs).chain(&self.unless_text).chain(&self.unless_agent)
+        regex.into_iter().chain(&self.unless_regex)
     }
 
     /// Whether a text in one of its fields excuses the request.
     fn is_excused<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        let in_fields = |regex: &Pattern| fields(self.unless_fields).any(|f| regex.is_match(field(f)));
-        self.unless_text.iter().any(in_fields)
+        let texts = || fields(self.unless_fields).map(field);
+        self.unless_words.as_ref().is_some_and(|words| texts().any(|text| words.is_match(text)))
+            || self.unless_regex.as_ref().is_some_and(|regex| texts().any(|text| regex.is_match(text)))
     }
 }
 

@@ -3,7 +3,6 @@
 //! Only the shape is checked here; whether a rule makes sense is `compile`'s question.
 
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::case::Case;
 use super::window::Window;
@@ -69,7 +68,7 @@ pub(super) struct RuleFile {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Definition {
-    pub(super) id: Spanned<String>,
+    pub(super) id: String,
     pub(super) title: String,
     pub(super) class: String,
     pub(super) severity: Severity,
@@ -122,7 +121,7 @@ pub(super) struct Definition {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AppDefinition {
-    id: Spanned<String>,
+    id: String,
     title: String,
     #[serde(default)]
     references: Vec<String>,
@@ -151,9 +150,8 @@ pub(super) const APP_FAMILY: &str = "apps";
 impl From<AppDefinition> for Definition {
     /// A sign is looked for like a rule; it is `apps/wordpress` where rules say `wordpress`.
     fn from(app: AppDefinition) -> Self {
-        let id = Spanned::new(app.id.span(), format!("{APP_FAMILY}/{}", app.id.get_ref()));
         Self {
-            id,
+            id: format!("{APP_FAMILY}/{}", app.id),
             title: app.title,
             class: APP_CLASS.to_owned(),
             severity: Severity::Info,

@@ -1,26 +1,205 @@
 //! Path globs: `*` any characters but `/`, `**` any number of segments, `?` one character but `/`.
+//!
+//! A glob reaches to the end of a path, so it is matched from there. A set of places in the glob moves along, byte by byte:
+//! each byte is looked at once, whatever the path and the glob are, and nothing is put aside to be tried again. It knows
+//! texts, no files, and allocates nothing to match.
 
-/// The regex a glob stands for: under any prefix, or with `root` only at the start, and to the end of the path.
-pub(super) fn to_regex(glob: &str, root: bool) -> String {
-    let mut regex = String::from(if root { "^" } else { "" });
-    let mut rest = glob;
-    while let Some(c) = rest.chars().next() {
-        let (piece, length) = if rest.starts_with("**/") {
-            ("(?:[^/]+/)*".to_owned(), 3)
-        } else if rest.starts_with("**") {
-            (".*".to_owned(), 2)
-        } else if c == '*' {
-            ("[^/]*".to_owned(), 1)
-        } else if c == '?' {
-            ("[^/]".to_owned(), 1)
-        } else {
-            (regex::escape(c.to_ascii_lowercase().encode_utf8(&mut [0; 4])), c.len_utf8())
-        };
-        regex.push_str(&piece);
-        rest = &rest[length..];
+use memchr::memmem;
+
+/// Bytes a glob may have: more than any server takes for a path.
+pub(super) const LONGEST: usize = MANY * 64 - 1;
+
+/// Words of bits for the places of the longest glob.
+const MANY: usize = 64;
+
+/// The globs of a rule, of which one has to match.
+#[derive(Debug)]
+pub(super) struct Globs {
+    globs: Vec<Glob>,
+    /// All of them, for whoever explains.
+    text: String,
+}
+
+impl Globs {
+    /// Globs of up to [`LONGEST`] bytes: under any prefix, or with `root` only at the start. `None` where there are none.
+    pub(super) fn any_of(globs: &[String], root: bool) -> Option<Self> {
+        let compiled = globs.iter().map(|glob| Glob::new(glob, root)).collect();
+        (!globs.is_empty()).then(|| Self { globs: compiled, text: globs.join(", ") })
     }
-    regex.push('$');
-    regex
+
+    /// Whether one of them matches a path in lower case.
+    pub(super) fn is_match(&self, path: &[u8]) -> bool {
+        self.globs.iter().any(|glob| glob.is_match(path))
+    }
+
+    /// Where the leftmost match begins; every match reaches to the end of the path.
+    pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
+        self.globs.iter().filter_map(|glob| glob.start(path, true)).min()
+    }
+
+    /// The globs as written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// One glob.
+#[derive(Debug)]
+struct Glob {
+    /// In lower case.
+    text: String,
+    /// It matches whole paths, not only the ends of some.
+    root: bool,
+    /// Bytes before the first wildcard, if there is one.
+    head: usize,
+    /// Where the bytes behind the last wildcard begin.
+    tail: usize,
+    /// What stands before them, from right to left.
+    steps: Vec<Step>,
+}
+
+/// What one byte of a path has to be, read from right to left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// This byte.
+    Byte(u8),
+    /// Any but `/`: `?`.
+    One,
+    /// Any number of bytes but `/`: `*`.
+    Some,
+    /// Any number of bytes: `**`.
+    All,
+    /// The `/` that ends whole segments, or nothing, which skips them: the first of three steps of `**/`.
+    End,
+    /// The last byte of a segment.
+    Last,
+    /// The others, and the `/` of one more segment.
+    Others,
+}
+
+impl Glob {
+    fn new(glob: &str, root: bool) -> Self {
+        let text = glob.to_ascii_lowercase();
+        let mut steps = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let [first, behind @ ..] = rest {
+            rest = match rest {
+                [b'*', b'*', b'/', behind @ ..] => {
+                    steps.extend([Step::Others, Step::Last, Step::End]);
+                    behind
+                }
+                [b'*', b'*', behind @ ..] => {
+                    steps.push(Step::All);
+                    behind
+                }
+                _ => {
+                    steps.push(match first {
+                        b'*' => Step::Some,
+                        b'?' => Step::One,
+                        byte => Step::Byte(*byte),
+                    });
+                    behind
+                }
+            };
+        }
+        let fixed = |step: &&Step| matches!(step, Step::Byte(_));
+        let tail = text.len() - steps.iter().rev().take_while(fixed).count();
+        steps.truncate(steps.len() - (text.len() - tail));
+        let head = steps.iter().take_while(fixed).count();
+        steps.reverse();
+        Self { text, root, head, tail, steps }
+    }
+
+    fn is_match(&self, path: &[u8]) -> bool {
+        self.start(path, false).is_some()
+    }
+
+    /// Where a match begins: the leftmost one, or the first that comes along.
+    fn start(&self, path: &[u8], leftmost: bool) -> Option<usize> {
+        let (head, tail) = (&self.text.as_bytes()[..self.head], &self.text.as_bytes()[self.tail..]);
+        let front = path.strip_suffix(tail)?;
+        let begins = if self.root { front.starts_with(head) } else { memmem::find(front, head).is_some() };
+        match self.steps.len() {
+            _ if !begins => None,
+            0..64 => self.walk::<1>(front, leftmost),
+            _ => self.walk::<MANY>(front, leftmost),
+        }
+    }
+
+    /// Goes from the end of `front` to its start, or to where a match begins.
+    fn walk<const WORDS: usize>(&self, front: &[u8], leftmost: bool) -> Option<usize> {
+        let mut places = Places::<WORDS>::default();
+        places.enter(0, &self.steps);
+        let mut found = None;
+        let mut at = front.len();
+        loop {
+            if places.hold(self.steps.len()) && (!self.root || at == 0) {
+                found = Some(at);
+                if !leftmost {
+                    return found;
+                }
+            }
+            if at == 0 || places.are_none() {
+                return found;
+            }
+            at -= 1;
+            places = places.after(front[at], &self.steps);
+        }
+    }
+}
+
+/// The steps that may come next, a bit each.
+struct Places<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Default for Places<WORDS> {
+    fn default() -> Self {
+        Self([0; WORDS])
+    }
+}
+
+impl<const WORDS: usize> Places<WORDS> {
+    fn hold(&self, place: usize) -> bool {
+        self.0[place / 64] & 1 << (place % 64) != 0
+    }
+
+    fn are_none(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// Adds a place, and those that are reached from it by no byte at all.
+    fn enter(&mut self, mut place: usize, steps: &[Step]) {
+        loop {
+            self.0[place / 64] |= 1 << (place % 64);
+            place += match steps.get(place) {
+                Some(Step::Some | Step::All | Step::Others) => 1,
+                Some(Step::End) => 3,
+                _ => return,
+            };
+        }
+    }
+
+    /// The places behind this byte.
+    fn after(&self, byte: u8, steps: &[Step]) -> Self {
+        let mut next = Self::default();
+        for (word, bits) in self.0.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                let place = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let is_slash = byte == b'/';
+                match steps.get(place) {
+                    Some(Step::Byte(wanted)) if *wanted == byte => next.enter(place + 1, steps),
+                    Some(Step::One | Step::Last) if !is_slash => next.enter(place + 1, steps),
+                    Some(Step::Some | Step::Others) if !is_slash => next.enter(place, steps),
+                    Some(Step::All) => next.enter(place, steps),
+                    Some(Step::End) if is_slash => next.enter(place + 1, steps),
+                    Some(Step::Others) => next.enter(place - 1, steps),
+                    _ => {}
+                }
+            }
+        }
+        next
+    }
 }
 
 /// The longest piece of a glob without a wildcard: every match holds it.
@@ -37,6 +216,30 @@ pub(super) fn tail(glob: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use regex::bytes::RegexBuilder;
+
+    /// The regex that a glob stands for.
+    fn to_regex(glob: &str, root: bool) -> String {
+        let mut regex = String::from(if root { "^" } else { "" });
+        let mut rest = glob;
+        while let Some(c) = rest.chars().next() {
+            let (piece, length) = if rest.starts_with("**/") {
+                ("(?:[^/]+/)*".to_owned(), 3)
+            } else if rest.starts_with("**") {
+                (".*".to_owned(), 2)
+            } else if c == '*' {
+                ("[^/]*".to_owned(), 1)
+            } else if c == '?' {
+                ("[^/]".to_owned(), 1)
+            } else {
+                (regex::escape(c.to_ascii_lowercase().encode_utf8(&mut [0; 4])), c.len_utf8())
+            };
+            regex.push_str(&piece);
+            rest = &rest[length..];
+        }
+        regex + "$"
+    }
 
     #[test]
     fn matches_paths() {
@@ -46,16 +249,47 @@ mod tests {
             ("/wp-includes/**/*.php", false, "/wp-includes/a.php/b", false),
             ("/wp-includes/**/*.php", false, "/my-wp-includes/a.php", false),
             ("/wp-includes/**/*.php", true, "/blog/wp-includes/a.php", false),
+            ("/Wp-*.php", false, "/a/wp-login.php", true),
             ("/a?.php", true, "/ab.php", true),
             ("/a?.php", true, "/a/.php", false),
             ("/x/**", true, "/x/y/z", true),
+            ("/x/y", true, "/x/y", true),
+            ("/x/y", true, "/x/x/y", false),
         ] {
-            let regex = regex::Regex::new(&to_regex(glob, root)).unwrap();
-            assert_eq!(regex.is_match(path), expected, "{glob} {path}");
+            assert_eq!(Glob::new(glob, root).is_match(path.as_bytes()), expected, "{glob} {path}");
         }
         assert_eq!(anchor("/wp-includes/**/*.php"), "/wp-includes/");
         assert_eq!(anchor("/**/x.php"), "x.php");
         assert_eq!(anchor("**"), "");
         assert_eq!(["/a/**/*.php", "/a/**", "/a/?b/c", "/a"].map(tail), [".php", "", "b/c", "/a"]);
+    }
+
+    #[test]
+    fn the_longest_globs_take_long_paths_in_their_stride() {
+        let glob = Glob::new(&"/**/a*".repeat(LONGEST / 6), false);
+        assert!(glob.is_match("/a".repeat(20_000).as_bytes()));
+        assert!(!glob.is_match(&[b"/a".repeat(20_000), b"/".to_vec()].concat()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+        #[test]
+        fn a_glob_is_its_regex(
+            glob in "[a.*?/]{0,9}|/(a|A|\\*\\*/|\\*|/|é){0,6}",
+            root: bool,
+            is_long: bool,
+            paths in prop::collection::vec(prop::collection::vec(prop::sample::select(b"aaa//.\n\xc3\xa9".as_slice()), 0..12), 12),
+        ) {
+            let before = if is_long { "/a".repeat(40) } else { String::new() };
+            let (glob, ours) = (format!("{before}{glob}"), Glob::new(&format!("{before}{glob}"), root));
+            let regex = RegexBuilder::new(&to_regex(&glob, root)).unicode(false).dot_matches_new_line(true).build().unwrap();
+            for path in paths {
+                let path = [before.as_bytes(), &path].concat();
+                let found = regex.find(&path);
+                prop_assert!(found.is_none_or(|found| found.end() == path.len()));
+                prop_assert_eq!(ours.start(&path, true), found.map(|found| found.start()), "{} in {:?}", &glob, &path);
+                prop_assert_eq!(ours.is_match(&path), found.is_some(), "{} in {:?}", &glob, &path);
+            }
+        }
     }
 }

@@ -4,7 +4,6 @@
 //! question of its `Condition`. Time is linear in the bytes and in the matches, whatever the rules are: literals that the
 //! prefilter is no good for are looked for by an automaton.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
@@ -188,15 +187,26 @@ impl Marks {
 #[derive(Debug)]
 enum Finder {
     Prefilter(Prefilter),
+    /// It knows how each literal begins, the last one first; the rest is compared.
     Automaton(AhoCorasick),
 }
 
 impl Finder {
+    fn prefilter(texts: &[Vec<u8>]) -> Result<Self, BuildError> {
+        Prefilter::new(texts).map_or_else(|| Self::automaton(texts), |prefilter| Ok(Self::Prefilter(prefilter)))
+    }
+
     fn automaton(texts: &[Vec<u8>]) -> Result<Self, BuildError> {
-        // A full DFA is a third faster, and takes four times as long to build.
-        let mut builder = AhoCorasick::builder();
-        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::ContiguousNFA)).prefilter(false);
-        Ok(Self::Automaton(builder.build(texts)?))
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            // As deep as the search needs it: a table of a state costs more to build than the few questions of the build save.
+            .dense_depth(2)
+            .prefilter(false)
+            // The last first: what a literal shares with the one before is then found without a search.
+            .build(openings(texts).rev())?;
+        Ok(Self::Automaton(automaton))
     }
 }
 
@@ -210,7 +220,7 @@ pub struct Literals {
     fields: u16,
     /// What the matches of globs end in.
     tails: Vec<Vec<u8>>,
-    /// The patterns as text, for whoever explains.
+    /// The literals, sorted.
     texts: Vec<Vec<u8>>,
 }
 
@@ -266,7 +276,15 @@ impl Literals {
     fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, Range<usize>)) {
         match &self.finder {
             Finder::Prefilter(prefilter) => prefilter.find(bytes, &self.texts, found),
-            Finder::Automaton(automaton) => automaton.find_overlapping_iter(bytes).for_each(|m| found(m.pattern().as_usize(), m.range())),
+            Finder::Automaton(automaton) => {
+                for opening in automaton.find_overlapping_iter(bytes) {
+                    let (literal, start) = (self.texts.len() - 1 - opening.pattern().as_usize(), opening.start());
+                    let text = self.texts[literal].as_slice();
+                    if bytes[start..].starts_with(text) {
+                        found(literal, start..start + text.len());
+                    }
+                }
+            }
         }
     }
 
@@ -297,23 +315,25 @@ impl Literals {
     }
 }
 
-/// Collects literals; the same text of several rules is one pattern.
+/// Collects literals; the same text of several rules is one literal.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    patterns: HashMap<Vec<u8>, Vec<Use>>,
+    found: Vec<(Vec<u8>, Use)>,
     fields: u16,
     tails: Vec<Vec<u8>>,
 }
 
 impl Collector {
-    pub(super) fn add(&mut self, text: &[u8], rule: u16, kind: Kind) {
+    pub(super) fn add(&mut self, text: impl Into<Vec<u8>>, rule: u16, kind: Kind) {
         self.fields |= match kind {
             Kind::Word(fields) => fields,
             Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
             Kind::Agent | Kind::Excuse => bit::of_field(Field::UserAgent),
             Kind::Prefix => bit::of_field(Field::Raw),
         };
-        self.patterns.entry(text.to_ascii_lowercase()).or_default().push(Use { rule, kind });
+        let mut text = text.into();
+        text.make_ascii_lowercase();
+        self.found.push((text, Use { rule, kind }));
     }
 
     /// The fixed part of a glob, and what its matches end in.
@@ -323,23 +343,52 @@ impl Collector {
             self.tails.push(tail);
             self.tails.len() - 1
         });
-        self.add(anchor.as_bytes(), rule, Kind::Glob { tail: number as u16 });
+        self.add(anchor, rule, Kind::Glob { tail: number as u16 });
     }
 
-    pub(super) fn build(self) -> Result<Literals, BuildError> {
-        let mut patterns: Vec<_> = self.patterns.into_iter().collect();
-        patterns.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut starts = vec![0];
-        let (mut uses, mut texts) = (Vec::new(), Vec::with_capacity(patterns.len()));
-        for (text, of_pattern) in patterns {
-            texts.push(text);
-            uses.extend(of_pattern);
-            starts.push(uses.len() as u32);
+    /// Literals that stay in the nearest caches: for what is searched a lot.
+    pub(super) fn prefiltered(self) -> Result<Literals, BuildError> {
+        self.build(Finder::prefilter)
+    }
+
+    /// Literals found by the automaton.
+    pub(super) fn automaton(self) -> Result<Literals, BuildError> {
+        self.build(Finder::automaton)
+    }
+
+    fn build(self, finder: impl FnOnce(&[Vec<u8>]) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
+        let Self { mut found, fields, tails } = self;
+        found.sort_by(|(text, _), (other, _)| text.cmp(other));
+        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), Vec::new());
+        for (text, of_rule) in found {
+            if texts.last() != Some(&text) {
+                starts.push(uses.len() as u32);
+                texts.push(text);
+            }
+            uses.push(of_rule);
         }
-        let finder = Prefilter::new(&texts).map_or_else(|| Finder::automaton(&texts), |prefilter| Ok(Finder::Prefilter(prefilter)))?;
-        Ok(Literals { finder, starts, uses, fields: self.fields, tails: self.tails, texts })
+        starts.push(uses.len() as u32);
+        let finder = finder(&texts)?;
+        Ok(Literals { finder, starts, uses, fields, tails, texts })
     }
 }
+
+/// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
+fn openings(texts: &[Vec<u8>]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    let alike = |at: usize, other: Option<&Vec<u8>>| {
+        let same = |other: &Vec<u8>| texts[at].iter().zip(other).take_while(|(a, b)| a == b).count();
+        other.map_or(0, same)
+    };
+    texts.iter().enumerate().map(move |(at, text)| {
+        let before = at.checked_sub(1).and_then(|before| texts.get(before));
+        let alike = alike(at, before).max(alike(at, texts.get(at + 1)));
+        &text[..text.len().min(alike + 1 + MORE)]
+    })
+}
+
+/// Bytes that the automaton knows of a literal beyond those that tell it from all others: fewer, and more is compared in
+/// vain; more, and it takes longer to build.
+const MORE: usize = 1;
 
 #[cfg(test)]
 mod tests {
@@ -361,16 +410,16 @@ mod tests {
     #[test]
     fn the_built_in_rules_are_prefiltered_unless_told_otherwise() {
         for headers in [false, true] {
-            let [with, without] = RULES.each_ref().map(|set| &of(set, headers).finder);
-            assert!(matches!((with, without), (Finder::Prefilter(_), Finder::Automaton(_))), "headers: {headers}");
+            let is_prefiltered = RULES.each_ref().map(|set| matches!(of(set, headers).finder, Finder::Prefilter(_)));
+            assert_eq!(is_prefiltered, [!headers, false], "headers: {headers}");
         }
     }
 
     #[test]
     fn literals_that_are_all_alike_are_found_by_the_automaton() {
         let mut collector = Collector::default();
-        (4..100).for_each(|length| collector.add(&vec![b'a'; length], length as u16, Kind::Word(bit::of_field(Field::Path))));
-        let literals = collector.build().unwrap();
+        (4..100).for_each(|length| collector.add(vec![b'a'; length], length as u16, Kind::Word(bit::of_field(Field::Path))));
+        let literals = collector.prefiltered().unwrap();
         assert!(matches!(literals.finder, Finder::Automaton(_)));
         let mut marks = Marks::default();
         marks.clear(100);
@@ -410,6 +459,25 @@ mod tests {
                 (any, marked, sightings)
             });
             prop_assert_eq!(with, without);
+        }
+
+        #[test]
+        fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
+            let collector = || {
+                let mut collector = Collector::default();
+                texts.iter().for_each(|text| collector.add(text.as_str(), 0, Kind::Word(0)));
+                collector
+            };
+            let stand = |(at, text): (usize, &Vec<u8>)| {
+                let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
+                starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
+            };
+            for literals in [collector().prefiltered().unwrap(), collector().automaton().unwrap()] {
+                let mut found = Vec::new();
+                literals.find(line.as_bytes(), |literal, range| found.push((literal, range)));
+                found.sort_by_key(|(literal, range)| (*literal, range.start));
+                prop_assert_eq!(found, literals.texts.iter().enumerate().flat_map(stand).collect::<Vec<_>>());
+            }
         }
     }
 }

@@ -8,15 +8,14 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::builtin::{BUILTIN, BuiltIn};
 use super::compile::compile;
 use super::definition::{APP_CLASS, CLASSES, Definition, RuleFile};
 use super::error::{RuleError, nearest};
+use super::lines::Lines;
 use super::plain;
 use super::set::RuleSet;
 use crate::finding::Severity;
-
-/// The rule files that were in `rules/` when this was built: name and text.
-pub(super) const BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtin_rules.rs"));
 
 /// Bytes a rule file may have; ours have a hundredth of it.
 const MOST_BYTES: u64 = 16 << 20;
@@ -47,7 +46,7 @@ pub(super) struct Located {
     pub(super) is_builtin: bool,
     /// What the file says its family is; empty where it says nothing.
     pub(super) family: String,
-    pub(super) definition: Definition,
+    pub(super) definition: Box<Definition>,
 }
 
 impl Located {
@@ -56,7 +55,7 @@ impl Located {
     }
 
     pub(super) fn id(&self) -> &str {
-        self.definition.id.get_ref()
+        &self.definition.id
     }
 }
 
@@ -77,7 +76,6 @@ pub fn load(choice: &RuleChoice) -> Result<RuleSet, RuleError> {
     set.warnings.extend(warnings);
     if choice.no_prefilter {
         set.request.use_automaton()?;
-        set.headers.use_automaton()?;
     }
     Ok(set)
 }
@@ -106,7 +104,7 @@ pub fn family(text: &str) -> Option<String> {
 pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
     let mut rules = BTreeMap::new();
     if !choice.no_builtin {
-        let parsed: Vec<_> = BUILTIN.par_iter().map(|(name, text)| parse(&format!("built-in {name}"), text, true)).collect();
+        let parsed: Vec<_> = BUILTIN.par_iter().map(BuiltIn::rules).collect();
         for found in parsed {
             insert(&mut rules, found?)?;
         }
@@ -131,7 +129,7 @@ pub(super) fn chosen(choice: &RuleChoice) -> Result<Chosen, RuleError> {
 /// Apps that rules name and nothing describes. Such a rule works, so it is no error: the app may come with other files.
 fn unknown_apps(rules: &BTreeMap<String, Located>) -> Vec<String> {
     let signs = || rules.values().map(|located| &located.definition).filter(|d| d.is_sign);
-    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.get_ref().split_once('/')?.1)).collect();
+    let apps: Vec<&str> = signs().filter_map(|sign| Some(sign.id.split_once('/')?.1)).collect();
     let named = rules.values().flat_map(|located| located.definition.unless_app.0.iter().map(move |app| (located, app)));
     named
         .filter(|(_, app)| !apps.contains(&app.as_str()))
@@ -240,35 +238,30 @@ fn of_file(path: &Path, text: &str) -> Result<Vec<Located>, RuleError> {
 }
 
 /// The rules of one file. Windows line ends and a byte order mark do no harm.
-fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
+pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Located>, RuleError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let family: RuleFile = toml::from_str(text).map_err(|error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() })?;
-    let mut lines = LineNumbers::default();
-    let mut definitions: Vec<Definition> = family.rule.into_iter().chain(family.app.into_iter().map(Definition::from)).collect();
-    definitions.sort_by_key(|definition| definition.id.span().start);
-    Ok(definitions
-        .into_iter()
-        .map(|definition| Located {
+    let wrong = |error: toml::de::Error| RuleError::Syntax { file: file.to_owned(), message: error.to_string() };
+    // First, because it takes much room for a moment; what is wrong is told by the rules.
+    let lines = Lines::of(text);
+    let rules = toml::from_str(text).map_err(wrong)?;
+    Ok(located(file, rules, lines.map_err(wrong)?, is_builtin))
+}
+
+/// The rules of a file, in its order.
+pub(super) fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
+    let RuleFile { family, rule, app, .. } = rules;
+    let of_rules = rule.into_iter().zip(lines.rule);
+    let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
+    let mut all: Vec<_> = of_rules
+        .chain(of_apps)
+        .map(|(definition, line)| Located {
             file: file.to_owned(),
-            line: lines.of(text, definition.id.span().start),
+            line,
             is_builtin,
-            family: family.family.clone(),
-            definition,
+            family: family.clone(),
+            definition: Box::new(definition),
         })
-        .collect())
-}
-
-/// Counts lines up to offsets that grow.
-#[derive(Default)]
-struct LineNumbers {
-    offset: usize,
-    line: usize,
-}
-
-impl LineNumbers {
-    fn of(&mut self, text: &str, offset: usize) -> usize {
-        self.line += memchr::memchr_iter(b'\n', &text.as_bytes()[self.offset..offset]).count();
-        self.offset = offset;
-        self.line + 1
-    }
+        .collect();
+    all.sort_by_key(|located| located.line);
+    all
 }

@@ -4,6 +4,7 @@
 //! them into two searches for literals and a list of conditions. It never looks at a log; that is `engine`'s part.
 
 mod allow;
+mod builtin;
 mod case;
 mod check;
 mod compile;
@@ -14,6 +15,7 @@ mod error;
 mod fold;
 mod glob;
 pub mod import;
+mod lines;
 pub mod lint;
 mod literals;
 mod load;
@@ -24,6 +26,7 @@ mod prefilter;
 mod set;
 mod told;
 mod window;
+mod words;
 mod written;
 
 pub use allow::{AllowEntry, AllowList};

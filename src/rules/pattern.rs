@@ -35,12 +35,6 @@ impl Pattern {
         Self { source, regex: OnceLock::new() }
     }
 
-    /// Any of these texts.
-    pub(super) fn any_of(texts: &[String]) -> Option<Self> {
-        let alternatives: Vec<_> = texts.iter().map(|t| regex::escape(&t.to_ascii_lowercase())).collect();
-        (!texts.is_empty()).then(|| Self::later(alternatives.join("|")))
-    }
-
     /// Compiles it now.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! A rule as it stands in its file, to be read and copied by a person.
 
 use super::RuleChoice;
-use super::load::{BUILTIN, files, read};
+use super::builtin::BUILTIN;
+use super::load::{files, read};
 use super::plain;
 
 /// The table of the rule with this id, as written, where it is in a rule file of the choice. Own files come first, as they
@@ -10,7 +11,7 @@ use super::plain;
 pub fn written(choice: &RuleChoice, id: &str) -> Option<String> {
     let own = choice.paths.iter().filter_map(|path| files(path).ok()).flatten();
     let own = own.filter(|file| !plain::is_list(file)).filter_map(|file| read(&file).ok());
-    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|(_, text)| (*text).to_owned());
+    let builtin = BUILTIN.iter().filter(|_| !choice.no_builtin).map(|file| file.text.to_owned());
     own.chain(builtin).find_map(|text| table(&text, id))
 }
 

@@ -133,7 +133,7 @@ fn sees(rule: &Definition, other: &Definition) -> bool {
 }
 
 fn id(rules: &[Located], number: usize) -> &str {
-    rules[number].definition.id.get_ref()
+    &rules[number].definition.id
 }
 
 /// A literal that may stand in others.

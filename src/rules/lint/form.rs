@@ -37,7 +37,7 @@ fn title(rule: &Located, found: &mut Vec<Complaint>) {
 }
 
 fn family(rule: &Located, found: &mut Vec<Complaint>) {
-    let family = rule.definition.id.get_ref().split('/').next().unwrap_or_default();
+    let family = rule.definition.id.split('/').next().unwrap_or_default();
     if !rule.family.is_empty() && rule.family != family {
         let what = format!("the file's family is '{}'", rule.family);
         say(rule, Level::Error, what, "put the rule into the file of its family, or give it an id of this one", found);

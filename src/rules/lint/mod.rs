@@ -94,7 +94,7 @@ impl Lint {
 
 /// Collects complaints about one rule.
 fn say(rule: &Located, level: Level, what: String, advice: &str, found: &mut Vec<Complaint>) {
-    let id = rule.definition.id.get_ref().clone();
+    let id = rule.definition.id.clone();
     found.push(Complaint { file: rule.file.clone(), line: rule.line, id, level, what, advice: advice.to_owned() });
 }
 
