@@ -52,6 +52,7 @@ const MAY_HOLD_A_HOLE: usize = 512;
 const BATCH: usize = 32;
 
 /// A line, not looked at yet.
+#[derive(Clone, Copy)]
 struct Line<'t, 'i> {
     text: &'t [u8],
     /// Where it begins in its run.

@@ -21,7 +21,7 @@ pub(super) const TARGET: [Field; 2] = [Field::Query, Field::Target];
 #[derive(Debug, Clone, Copy)]
 pub struct Matcher<'r> {
     rules: &'r RuleSet,
-    /// Some rule asks for GET, POST or HEAD and for nothing else that the automata find.
+    /// Some rule asks for GET, POST or HEAD and for nothing else that literals find.
     unanchored_ordinary: bool,
 }
 
@@ -221,6 +221,8 @@ pub(super) fn search_request<'a>(
         return (views, raw);
     }
     let views = normalizer.folded_views(line.target);
+    // As a rule there is no `..` to resolve.
+    let is_resolved = views.resolved == views.path;
     for (field, text) in [
         (Field::Path, views.path),
         (Field::Query, views.query),
@@ -229,10 +231,13 @@ pub(super) fn search_request<'a>(
         (Field::Raw, raw),
     ] {
         if literals.look_at(field) && !text.is_empty() {
-            search(text, &Regions::only(field, text.len()));
+            let resolved = (is_resolved && field == Field::Path).then_some(0..text.len());
+            search(text, &Regions { resolved, ..Regions::only(field, text.len()) });
         }
     }
-    search(views.resolved, &Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() });
+    if !is_resolved || !literals.look_at(Field::Path) {
+        search(views.resolved, &Regions { resolved: Some(0..views.resolved.len()), ..Regions::default() });
+    }
     (views, raw)
 }
 

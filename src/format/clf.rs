@@ -145,12 +145,21 @@ const BEHIND_TIME: [u8; 3] = *b"] \"";
 /// The first space in sixteen bytes: an IPv4 address takes up to fifteen.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
-    const ONES: u128 = u128::MAX / 255;
-    const SPACES: u128 = ONES * b' ' as u128;
+    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    match (spaces_in(*first), spaces_in(*second)) {
+        (0, 0) => None,
+        (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
+        (marks, _) => Some(marks.trailing_zeros() as usize / 8),
+    }
+}
+
+/// The highest bit of each byte that is a space; the lowest of them is right, those above it may not be.
+#[inline]
+fn spaces_in(bytes: [u8; 8]) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
     // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
-    let zero_where_space = u128::from_le_bytes(*bytes) ^ SPACES;
-    let marks = zero_where_space.wrapping_sub(ONES) & !zero_where_space & (ONES << 7);
-    (marks != 0).then(|| marks.trailing_zeros() as usize / 8)
+    let zero_where_space = u64::from_le_bytes(bytes) ^ (ONES * b' ' as u64);
+    zero_where_space.wrapping_sub(ONES) & !zero_where_space & (ONES << 7)
 }
 
 /// The start of any line.
@@ -288,7 +297,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 #[inline]
 fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
     let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
-    ((1..=9).contains(&a) & (b <= 9) & (c <= 9)).then_some(a * 100 + b * 10 + c)
+    ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
 }
 
 fn number(text: &[u8]) -> Option<u64> {

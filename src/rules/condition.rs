@@ -1,4 +1,4 @@
-//! What must hold for a rule to match, once the automata have said which of its literals occurred.
+//! What must hold for a rule to match, once it is known which of its literals occurred.
 //!
 //! The cheap questions come first; a regex is tried last and only on a field where a word of the rule stands.
 

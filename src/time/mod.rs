@@ -207,7 +207,7 @@ fn zone_offset(zone: [u8; 6]) -> Option<i16> {
     let [b' ', sign @ (b'+' | b'-'), rest @ ..] = zone else { return None };
     let [a, b, c, d] = rest.map(|digit| i32::from(digit.wrapping_sub(b'0')));
     let (hours, minutes) = (a * 10 + b, c * 10 + d);
-    let fits = [a, b, c, d].iter().all(|&digit| digit <= 9) & (hours <= 23) & (minutes <= 59);
+    let fits = [a, b, c, d].iter().all(|&digit| digit <= 9) && hours <= 23 && minutes <= 59;
     // Without a branch on the sign.
     let east = i32::from(sign == b'+') * 2 - 1;
     fits.then_some((east * (hours * 60 + minutes)) as i16)

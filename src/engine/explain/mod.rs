@@ -1,6 +1,6 @@
 //! Explains one request: what the rules see of it, which match and where, and which nearly do.
 //!
-//! The twin of [`Matcher`], for a person: it searches with the same automata over the same views and asks the same
+//! The twin of [`Matcher`], for a person: it searches for the same literals in the same views and asks the same
 //! conditions, but remembers nothing, stops at no first no, and keeps every place. Tests hold the two together. It is
 //! never part of the line loop.
 
