@@ -193,16 +193,16 @@ impl<'a> Judge<'a> {
             (*key, *client) = (scratch.memory.key(frame.request, headers), scratch.names.clients.fingerprint(frame.client));
         }
         let mut clients = [0; BATCH];
-        for ((request, (_, fingerprint)), client) in batch.iter().zip(keys).zip(&mut clients) {
-            *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
+        for ((request, (_, fingerprint)), client) in batch.iter().zip(&keys).zip(&mut clients) {
+            *client = scratch.names.clients.number_by(*fingerprint, request.frame.client);
         }
         let mut looks = [Look::default(); BATCH];
-        for ((request, (key, _)), look) in batch.iter().zip(keys).zip(&mut looks) {
-            *look = scratch.memory.look(key, request.status);
+        for ((request, (key, _)), look) in batch.iter().zip(&keys).zip(&mut looks) {
+            *look = scratch.memory.look(*key, request.status);
         }
         findings.askers.extend_from_slice(&clients[..batch.len()]);
         // In place: taken out one by one, they would all be copied.
-        for ((request, client), ((key, _), look)) in batch.iter().zip(clients).zip(keys.into_iter().zip(looks)) {
+        for ((request, &client), (&(key, _), &look)) in batch.iter().zip(&clients).zip(keys.iter().zip(&looks)) {
             let verdict = scratch.memory.finish(look, key).unwrap_or_else(|| self.verdict(request, scratch));
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);
