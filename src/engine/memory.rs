@@ -80,7 +80,8 @@ impl Memory {
     }
 
     /// The first look: nearly all requests are known by themselves. Has what comes next brought near.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "an answer too large for registers, in the line loop")]
+    #[inline(always)]
     pub(super) fn look(&self, key: Key, status: Option<u16>) -> Look {
         let Some(class) = self.headers.get(key.headers) else { return Look::Unknown };
         let text = self.keys.first(key, class);

@@ -47,18 +47,12 @@ impl<'a> Frame<'a> {
         let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
         let first = first_quote(open)?;
         let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
-        let frame = Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest: &line[close + 2..] };
-        match only {
-            None => Some(frame),
-            Some(format) => frame.only(format),
+        let rest = &line[close + 2..];
+        // Asked of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
+        if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
+            return None;
         }
-    }
-
-    /// The same frame, where the line may be read as `format`. By value: the fields of nearly all frames stay in registers.
-    #[cold]
-    #[inline(never)]
-    fn only(self, format: LogFormat) -> Option<Self> {
-        self.is(format).then_some(self)
+        Some(Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest })
     }
 
     /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
@@ -66,12 +60,7 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn headers(&self) -> &'a [u8] {
-        let headers = behind_size(self.rest);
-        match headers {
-            [b'"', .., b'"'] => headers,
-            [b'"', ..] => without_numbers(headers),
-            _ => &[],
-        }
+        headers(self.rest)
     }
 
     /// The status code, where it has three digits.
@@ -122,14 +111,16 @@ impl<'a> Frame<'a> {
             (None, true) => LogFormat::Common,
         }
     }
+}
 
-    /// Whether the line may be read as `format`; a combined line is a common one with something behind.
-    fn is(&self, format: LogFormat) -> bool {
-        match format {
-            LogFormat::VhostCombined => self.host.is_some(),
-            LogFormat::Combined => self.host.is_none() && !self.headers().is_empty(),
-            LogFormat::Common => self.host.is_none(),
-        }
+/// Whether a line may be read as `format`; a combined line is a common one with something behind.
+#[cold]
+#[inline(never)]
+fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
+    match format {
+        LogFormat::VhostCombined => has_host,
+        LogFormat::Combined => !has_host && !headers(rest).is_empty(),
+        LogFormat::Common => !has_host,
     }
 }
 
@@ -268,6 +259,17 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
     }
     let client = &rest[..memchr(b' ', rest)?];
     (!client.is_empty()).then_some((&first[..colon], client))
+}
+
+/// The headers in what follows a request.
+#[inline]
+fn headers(rest: &[u8]) -> &[u8] {
+    let headers = behind_size(rest);
+    match headers {
+        [b'"', .., b'"'] => headers,
+        [b'"', ..] => without_numbers(headers),
+        _ => &[],
+    }
 }
 
 /// What follows a status and a size.
