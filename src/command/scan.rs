@@ -3,6 +3,7 @@
 //! Everything that can be wrong with the command is found before the first line is read: rules, globs, the output.
 //! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
 
+use std::mem::ManuallyDrop;
 use std::time::Instant;
 
 use super::run::{
@@ -28,7 +29,7 @@ pub fn run(settings: &Settings) -> Exit {
 fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let started = Instant::now();
     let pool = pool(settings)?;
-    let rules = pool.install(|| load(&settings.rules))?;
+    let rules = ManuallyDrop::new(pool.install(|| load(&settings.rules))?);
     let apps = apps(&settings.apps, &rules)?;
     let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
     let found = inputs(settings)?;
@@ -47,7 +48,9 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     };
     warn_of_small(settings, &scope.allow);
     let ready = started.elapsed();
-    let scan = read(settings, &rules, &scope, &found.sources, &pool)?;
+    // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
+    let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
+    let spool = scan.spool.take();
     let read = started.elapsed();
     let material = Material {
         rules: &rules,
@@ -73,7 +76,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let severity = report.totals.severity;
     let times = statistics::Times { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
-    write(settings, &privacy, &material, &context, &report, scan.spool, sink)?;
+    write(settings, &privacy, &material, &context, &report, spool, sink)?;
     if let Some(text) = statistics {
         message::plain(&text);
     }
