@@ -155,8 +155,9 @@ fn space_in(bytes: &[u8; 16]) -> Option<usize> {
 #[inline]
 fn spaces_in(bytes: [u8; 8]) -> u64 {
     const ONES: u64 = u64::MAX / 255;
+    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
     // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
-    let zero_where_space = u64::from_le_bytes(bytes) ^ (ONES * 0x20);
+    let zero_where_space = u64::from_le_bytes(bytes) ^ SPACES;
     zero_where_space.wrapping_sub(ONES) & !zero_where_space & (ONES << 7)
 }
 
