@@ -1,5 +1,5 @@
-//! What a worker remembers of the requests it has judged, and by what: by the request alone where nothing else was asked
-//! for, else with the status, else with the headers as well.
+//! What a worker remembers of the requests it has judged, and what it learns from others: a verdict, found by the request
+//! alone where nothing else was asked for, and else by that as well.
 //!
 //! It may be asked about any text, but told only of a copy: the bytes of a map may change while they are read. What is
 //! found in such a run of lines is thrown away, but what is remembered outlives it, and must be true of the text it is

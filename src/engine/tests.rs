@@ -95,6 +95,32 @@ proptest! {
     }
 }
 
+#[test]
+fn lines_of_any_length_are_found_wherever_blocks_end() {
+    let (rules, scope) = (builtin(), Scope::default());
+    let judge = Judge::new(rules, &scope);
+    let probe = |length: usize| {
+        let path = "a".repeat(length);
+        format!(r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /{path}/.env HTTP/1.1" 404 1 "-" "-""#)
+    };
+    for length in [0, 63, 64, 1_000, 65_300, 65_440, 65_460, 65_470, 70_000, 140_000] {
+        for behind in ["", "\n", "\n\n", "\nx", "\0\0"] {
+            let text = format!("{}\nx\n{}\n\r\n{}{behind}", probe(3), probe(length), probe(length / 2)).into_bytes();
+            let mut scratch = Scratch::default();
+            let whole = judge.judge(&text, &mut scratch);
+            assert_eq!(whole.hits.len(), 3, "{length} {behind:?}");
+            let (mut sum, mut told_each, mut at) = (crate::finding::LineCounts::default(), Vec::new(), 0);
+            for line in text.split_inclusive(|&b| b == b'\n') {
+                let found = judge.judge(line, &mut scratch);
+                told_each.extend(told(&found, &scratch, at, sum.lines));
+                sum.add(&found.lines);
+                at += line.len() as u64;
+            }
+            assert_eq!((told(&whole, &scratch, 0, 0), &whole.lines), (told_each, &sum), "{length} {behind:?}");
+        }
+    }
+}
+
 /// The ids of the rules that an explanation says match.
 fn explained(explainer: &Explainer<'_>, probe: &Probe<'_>) -> Vec<crate::finding::RuleId> {
     explainer.explain(probe, None).matches.iter().map(|account| account.rule).collect()
@@ -188,5 +214,34 @@ proptest! {
             scratch.rules(verdict).to_vec()
         });
         prop_assert_eq!(with, without);
+    }
+
+    #[test]
+    fn what_is_remembered_and_shared_is_what_the_rules_say(
+        probes in prop::collection::vec(any_probe(), 1..4),
+        steps in prop::collection::vec((0..4_usize, 0..4_usize, 0..4_usize, 0..2_usize), 1..40),
+    ) {
+        let matcher = Matcher::new(builtin());
+        let shared = std::sync::Arc::new(Shared::default());
+        let mut workers = [(); 2].map(|()| Scratch::sharing(std::sync::Arc::clone(&shared)));
+        let mut alone = Scratch::default();
+        for (request, headers, status, worker) in steps {
+            let of = |number: usize| &probes[number % probes.len()];
+            let (_, referer, agent, _) = of(headers);
+            let text = format!("{referer:?} {agent:?}");
+            let record = Record {
+                request: of(request).0.as_bytes(),
+                referer: referer.as_deref().map(str::as_bytes),
+                user_agent: agent.as_deref().map(str::as_bytes),
+                status: of(status).3,
+                ..Default::default()
+            };
+            let scratch = &mut workers[worker];
+            let known = scratch.recall(record.request, text.as_bytes(), record.status);
+            let verdict = known.unwrap_or_else(|| matcher.verdict(&record, text.as_bytes(), scratch));
+            let expected = matcher.lone_verdict(&record, &mut alone);
+            prop_assert_eq!(scratch.rules(verdict), alone.rules(expected), "{:?}", record);
+            prop_assert_eq!(scratch.names.paths.key(verdict.path), alone.names.paths.key(expected.path));
+        }
     }
 }
