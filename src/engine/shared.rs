@@ -14,7 +14,7 @@ use crate::fingerprint::Fingerprint;
 /// Parts, each with a lock of its own.
 const PARTS: usize = 16;
 /// Requests and headers that a part holds at most.
-const MOST: usize = 1 << 12;
+const MOST: usize = 1 << 11;
 
 /// What workers share; they make their keys alike.
 #[derive(Debug, Default)]
