@@ -25,9 +25,10 @@ impl Index {
     /// Finds the newlines and the quotes of a block.
     pub(super) fn read(&mut self, block: &[u8]) {
         let words = block.len().div_ceil(64);
-        // A place more than there can be newlines in full words, for a store that counts for nothing.
+        // A place more than there can be newlines in full words, for a store that counts for nothing. Fresh from the system
+        // they are zero already, and what no block needs takes no memory.
         if self.newlines.len() <= words * 64 {
-            self.newlines.resize(words * 64 + 1, 0);
+            self.newlines = vec![0; words * 64 + 1];
         }
         self.quotes.resize(words + 1, 0);
         self.quotes[words] = 0;
