@@ -465,7 +465,9 @@ mod tests {
         fn every_literal_is_found_wherever_it_stands(texts in prop::collection::hash_set("[a-c]{1,9}", 1..30), line in "[a-d]{0,60}") {
             let collector = || {
                 let mut collector = Collector::default();
-                texts.iter().for_each(|text| collector.add(text.as_str(), 0, Kind::Word(0)));
+                for text in &texts {
+                    collector.add(text.as_str(), 0, Kind::Word(0));
+                }
                 collector
             };
             let stand = |(at, text): (usize, &Vec<u8>)| {

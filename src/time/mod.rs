@@ -322,7 +322,9 @@ mod tests {
         fn a_span_goes_from_the_first_to_the_last(times in prop::collection::vec((-100_000_000_000_i64..300_000_000_000, any::<i16>()), 0..20)) {
             let times: Vec<_> = times.into_iter().map(|(utc, offset)| LogTime { utc, offset }).collect();
             let mut span = Span::default();
-            times.iter().for_each(|time| span.add(*time));
+            for time in &times {
+                span.add(*time);
+            }
             prop_assert_eq!(span.ends(), times.iter().min().copied().zip(times.iter().max().copied()));
         }
 
