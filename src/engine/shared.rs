@@ -62,11 +62,7 @@ impl Shared {
     }
 
     pub(super) fn say(&self, text: Fingerprint, said: Said) {
-        let requests = &mut self.part(text).requests;
-        if requests.len() == MOST {
-            requests.clear();
-        }
-        requests.insert(text.word(), said);
+        put(&mut self.part(text).requests, text, said);
     }
 
     /// The class of headers by their fingerprint.
@@ -74,16 +70,20 @@ impl Shared {
         self.part(headers).headers.get(&headers.word()).copied()
     }
 
-    pub(super) fn say_class(&self, text: Fingerprint, class: Class) {
-        let headers = &mut self.part(text).headers;
-        if headers.len() == MOST {
-            headers.clear();
-        }
-        headers.insert(text.word(), class);
+    pub(super) fn say_class(&self, headers: Fingerprint, class: Class) {
+        put(&mut self.part(headers).headers, headers, class);
     }
 
     fn part(&self, text: Fingerprint) -> MutexGuard<'_, Part> {
         // The lower bits choose a place within the tables.
         self.parts[(text.word() >> 60) as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Adds what is known of a text; what is full forgets all else first.
+fn put<V>(known: &mut HashMap<u64, V>, text: Fingerprint, value: V) {
+    if known.len() == MOST {
+        known.clear();
+    }
+    known.insert(text.word(), value);
 }
