@@ -163,13 +163,18 @@ fn spaces_in(bytes: [u8; 8]) -> u64 {
 
 /// The start of any line.
 fn rare_start(line: &[u8]) -> Option<Start<'_>> {
-    // JSON, whatever stands in its texts.
-    if line.first() == Some(&b'{') {
+    if is_object(line) {
         return None;
     }
     let (bracket, open) = request_start(line)?;
     let (host, client) = split_client(&line[..bracket])?;
     Some((host, client, bracket, open))
+}
+
+/// Whether a line is JSON, whatever stands in its texts. A brace alone may begin a host or a client that somebody made up; neither
+/// can have a quote or a space.
+fn is_object(line: &[u8]) -> bool {
+    line.strip_prefix(b"{").is_some_and(|inside| inside.trim_ascii_start().starts_with(b"\""))
 }
 
 /// Where `[` of the time stands, and where the request begins.
@@ -370,6 +375,8 @@ mod tests {
             ("[2001:db8::1]:443 2001:db8::2 - -", "[2001:db8::1]", "2001:db8::2"),
             ("example.org:80 host.example - jo", "example.org", "host.example"),
             ("192.0.2.1 - Jo Doe", "", "192.0.2.1"),
+            ("{:80 192.0.2.1 - -", "{", "192.0.2.1"),
+            ("{a-client-of-many-bytes - -", "", "{a-client-of-many-bytes"),
         ] {
             let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
             let frame = frame(&line).unwrap();
@@ -422,6 +429,7 @@ mod tests {
             "[Mon Nov 02 08:01:00.1 2026] [core:error] [pid 1] [client 192.0.2.7:1] AH00126: Invalid URI in request GET /../ HTTP/1.1",
             r#"Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#,
             r#"{"client":"192.0.2.7","request":"GET / HTTP/1.1","status":200}"#,
+            r#"{ "a": "192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"}"#,
             r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTT"#,
         ] {
             assert_eq!(frame(line), None, "{line}");
