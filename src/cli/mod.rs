@@ -35,6 +35,7 @@ use self::scan::{OtherArgs, RuleArgs, ScanArgs};
 use crate::command::rules::{Added, Imported};
 use crate::command::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
+use crate::heap;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -105,6 +106,7 @@ pub enum Command {
 /// Does what the command line asks for.
 #[must_use]
 pub fn run() -> Exit {
+    heap::keep_large_buffers_apart();
     let parsed = command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
         Ok(cli) => dispatch(cli.command, &Surroundings::here()),

@@ -111,7 +111,7 @@ impl std::fmt::Debug for See<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     /// Bytes of a regular file that are one worker's at a time: enough that starting costs nothing, few enough that
-    /// all end at about the same time.
+    /// all end at about the same time, and that what was found in them stays in a core's cache until it is counted.
     pub(super) range: u64,
     /// Bytes read in one go. Stays in a core's cache while the lines are judged.
     pub(super) block: usize,
@@ -119,7 +119,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Outside of tests.
-    const USUAL: Self = Self { range: 4 << 20, block: 256 << 10 };
+    const USUAL: Self = Self { range: 1 << 20, block: 256 << 10 };
 }
 
 /// What the caller gave, and the sizes to go by.

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::rig::{Dice, Rig, Run, finish, line, log, skip, spawn, wait};
 
 /// One worker's share of a file: a chunk of a scan is so long.
-const RANGE: usize = 4 << 20;
+const RANGE: usize = 1 << 20;
 
 /// At least so many bytes of lines, each fortieth a probe for a path of its own that names `generation`.
 fn old_log(generation: &str, bytes: usize) -> String {
