@@ -37,7 +37,7 @@ pub(super) const KINDS: usize = 16;
 
 impl Budget {
     /// What a run may hold unless it is told otherwise. A report in JSON takes some 2 KB a cell when it is built: with
-    /// all it is made of, a run of two threads stays below 256 MiB.
+    /// all it is made of, a run of two threads stays below 192 MiB.
     pub const STANDARD: Self = Self { cells: 85_000, clients: 200_000 };
 
     /// Cells of pairs that are kept for their weight.
