@@ -171,8 +171,8 @@ impl Transcriber {
         let start = out.len();
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         match self.one(text, course, header, out) {
-            // What takes more room than a line may have was no request to begin with; and one line is one line.
-            Some(id) if out.len() - start <= course.max_line && memchr(b'\n', &out[start..]).is_none() => Read::As(id),
+            // What takes more room than a line may have was no request to begin with.
+            Some(id) if out.len() - start <= course.max_line => Read::As(id),
             _ => Read::AsIs,
         }
     }
@@ -197,6 +197,8 @@ impl Transcriber {
                     *prefix = Some(writer);
                     return Some(id);
                 }
+                // One line is one line.
+                Some(None) if memchr(b'\n', inner).is_some() => return None,
                 Some(None) => {
                     *prefix = Some(writer);
                     let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format(frame.headers()));

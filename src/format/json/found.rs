@@ -77,7 +77,7 @@ impl<'a> Found<'a> {
     }
 
     /// The fields. `None` where the line tells of no request.
-    pub(super) fn fields(mut self, room: &'a mut Room) -> Option<Fields<'a>> {
+    pub(super) fn fields(&mut self, room: &'a mut Room) -> Option<Fields<'a>> {
         self.host_for_client();
         if !self.tells_of_a_request() {
             return None;
@@ -185,13 +185,13 @@ fn whole(text: &[u8]) -> Option<&[u8]> {
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
 
-/// A time of the Common Log Format, with its brackets or without.
+/// A time of the Common Log Format, with its brackets or without, by its shape: no other form has these marks in these places. What
+/// stands between them is looked at when it is written down and read.
 fn clf(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text);
-    let fits = text.len() == CLF_TIME_LEN
-        && text[2] == b'/'
-        && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'/' | b':' | b' ' | b'+' | b'-'));
-    fits.then_some(text)
+    let time: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
+    let marks = [2, 6, 11, 14, 17, 20].map(|at| time[at]);
+    (marks == *b"//::: ").then_some(text)
 }
 
 /// Whether what is called a request is the target alone.

@@ -53,25 +53,26 @@ struct Piece {
 }
 
 impl Layouts {
-    /// The values of a line that has a layout which is remembered.
+    /// Finds the values of a line, if it has a layout that is remembered; nothing is found if not.
     #[inline]
-    pub(super) fn read<'a>(&mut self, roles: &Roles, line: &'a [u8]) -> Option<Found<'a>> {
+    pub(super) fn read<'a>(&mut self, roles: &Roles, line: &'a [u8], found: &mut Found<'a>) -> bool {
         if self.mark != roles.mark_of() {
             *self = Self { mark: roles.mark_of(), copy: std::mem::take(&mut self.copy), ..Self::default() };
         }
         for at in [self.first, 1 - self.first] {
             let layout = &mut self.known[at];
-            if let Some(found) = layout.read(line) {
+            if layout.read(line, found).is_some() {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
-                return Some(found);
+                return true;
             }
+            *found = Found::new();
             layout.misses += 1;
             if layout.misses >= PATIENCE {
                 layout.forget();
             }
         }
-        None
+        false
     }
 
     /// Remembers the layout of a line that was read otherwise, unless lines differ all the time.
@@ -100,16 +101,15 @@ impl Layout {
     }
 
     #[inline]
-    fn read<'a>(&self, line: &'a [u8]) -> Option<Found<'a>> {
+    fn read<'a>(&self, line: &'a [u8], found: &mut Found<'a>) -> Option<()> {
         let mut at = self.pieces.first()?.end;
         // Most lines of another format differ at once.
         (line.get(..at)? == self.literals.get(..at)?).then_some(())?;
-        let mut found = Found::new();
         for piece in &self.pieces {
             if piece.start > 0 {
                 let literal = self.literals.get(piece.start..piece.end)?;
                 let end = at + literal.len();
-                (line.get(at..end)? == literal).then_some(())?;
+                are_same(line.get(at..end)?, literal).then_some(())?;
                 at = end;
             }
             let (end, escaped) = if piece.quoted { string_end(line, at)? } else { (bare_end(line, at)?, false) };
@@ -119,7 +119,7 @@ impl Layout {
             }
             at = end;
         }
-        (line.get(at..)? == self.literals.get(self.tail..)?).then_some(found)
+        (line.get(at..)? == self.literals.get(self.tail..)?).then_some(())
     }
 
     fn learn(&mut self, roles: &Roles, line: &[u8], keys: &mut Keys) -> Option<()> {
@@ -130,6 +130,21 @@ impl Layout {
         self.literals.extend_from_slice(line.get(at..)?);
         whole.then_some(())
     }
+}
+
+/// Whether two texts of one length are the same. What stands between two values is short: its first bytes and its last are all.
+#[inline]
+fn are_same(one: &[u8], other: &[u8]) -> bool {
+    match one.len() {
+        8..=15 => ends::<8>(one) == ends::<8>(other),
+        16..=32 => ends::<16>(one) == ends::<16>(other),
+        _ => one == other,
+    }
+}
+
+#[inline]
+fn ends<const N: usize>(text: &[u8]) -> (Option<&[u8; N]>, Option<&[u8; N]>) {
+    (text.first_chunk(), text.last_chunk())
 }
 
 /// Where a number or a word ends; `None` where there is something else.

@@ -63,19 +63,19 @@ impl Json {
     /// nor a target with a client, a method or a status, nor a client with a status.
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], room: &'a mut Room) -> Option<Fields<'a>> {
-        let found = match room.layouts.read(&self.roles, line) {
-            Some(found) => found,
-            None => self.walk(line, room)?,
-        };
+        // In one place: it is too large to be handed on.
+        let mut found = Found::new();
+        if !room.layouts.read(&self.roles, line, &mut found) {
+            self.walk(line, room, &mut found)?;
+        }
         found.fields(room)
     }
 
-    /// The values of a line that is like none before.
-    fn walk<'a>(&self, line: &'a [u8], room: &mut Room) -> Option<Found<'a>> {
-        let mut found = Found::new();
-        reader::read(&self.roles, line, &mut room.keys, &mut found)?;
+    /// Finds the values of a line that is like none before.
+    fn walk<'a>(&self, line: &'a [u8], room: &mut Room, found: &mut Found<'a>) -> Option<()> {
+        reader::read(&self.roles, line, &mut room.keys, found)?;
         room.layouts.learn(&self.roles, line, &mut room.keys);
-        Some(found)
+        Some(())
     }
 
     /// Every value of a line with its dotted path and what it is taken for; of several that are taken for the same, the one of the
