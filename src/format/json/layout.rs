@@ -193,3 +193,22 @@ impl<'a> Collect<'a> for Learned<'_, 'a> {
         self.at = to;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn texts_are_the_same_when_each_byte_is(text in prop::collection::vec(any::<u8>(), 0..70), at: prop::sample::Index, bit in 0..8_u8) {
+            let mut other = text.clone();
+            prop_assert!(are_same(&text, &other));
+            if !other.is_empty() {
+                let at = at.index(other.len());
+                other[at] ^= 1 << bit;
+                prop_assert!(!are_same(&text, &other));
+            }
+        }
+    }
+}
