@@ -2,8 +2,8 @@
 //!
 //! Each thread fills tables, hands them to the whole and begins anew. By itself glibc takes the first large buffer that is freed
 //! for a sign that more will come, and from then on cuts large ones from the same heaps as texts of a few bytes: those stay,
-//! and between them lie holes of megabytes that no other thread can use. With seven threads that was most of all memory. A buffer of its own
-//! goes back to the system when it is freed, and grows without being copied.
+//! and between them lie holes of megabytes that no other thread can use. With seven threads that was most of all memory. A
+//! buffer of its own goes back to the system when it is freed, and grows without being copied.
 //!
 //! Changes no value and cannot fail to any harm: where the C library is another one, nothing is done.
 

@@ -5,6 +5,7 @@
 //! has no frame, and a field that cannot be read is `None`.
 
 mod apache;
+mod begins;
 pub mod canonical;
 mod clf;
 pub mod detect;

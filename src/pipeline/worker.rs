@@ -55,9 +55,7 @@ impl Drop for Underway<'_> {
 impl Workers {
     /// So many, who keep to a budget, or to none.
     pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
-        // Many hold a little less together: each has its memory of verdicts besides.
-        let shares = threads.max(1) + threads / 4;
-        let room = budget.map(|_| (ROOM / shares).clamp(LEAST, MOST));
+        let room = budget.map(|_| (ROOM / threads.max(1)).clamp(LEAST, MOST));
         Self::with_room(threads, budget, room)
     }
 

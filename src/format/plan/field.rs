@@ -7,6 +7,7 @@
 use memchr::memchr;
 
 use crate::format::Meaning;
+use crate::format::begins::begins;
 
 /// Where the text of a field is put; one of each in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,20 +250,6 @@ impl Field {
             [_, behind @ ..] => Some((text, behind)),
             [] => last.then_some((text, &[])),
         }
-    }
-}
-
-/// Whether `text` begins like `start`, eight bytes at a time: both are short, and a call would take longer.
-#[inline]
-pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
-    let Some(text) = text.get(..start.len()) else { return false };
-    match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
-        // The last eight bytes may be looked at twice.
-        (Some(end), Some(expected)) => {
-            let mut chunks = text.as_chunks::<8>().0.iter().zip(start.as_chunks::<8>().0);
-            end == expected && chunks.all(|(a, b)| a == b)
-        }
-        _ => text.iter().zip(start).all(|(a, b)| a == b),
     }
 }
 

@@ -15,10 +15,11 @@ pub use error::FormatError;
 
 pub(super) use compile::compile;
 
-use self::field::{Field, Slot, begins};
+use self::field::{Field, Slot};
 pub(super) use self::filled::Coded;
 
 use self::filled::{AskedForm, Filled, TimeForm};
+use super::begins::begins;
 use super::part::{Named, Part, Shape};
 use super::{Escapes, Fields, Meaning, Room, apache, nginx};
 
