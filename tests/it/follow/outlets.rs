@@ -90,7 +90,7 @@ fn e25_a_slow_reader() {
     const LINES: u64 = 8000;
     let (rig, mut writer) = stage();
     let mut follower = Follower::start_unread(&mut command(&rig, &["log"]));
-    follower.until_process("it is up", |follower| follower.ticks() > 0 && follower.memory("VmRSS") > 5_000);
+    follower.until_process("it is up", |follower| follower.processor_time() > 0 && follower.memory("VmRSS") > 5_000);
     // 32 MB in long lines.
     let mut log = OpenOptions::new().append(true).open(rig.path("log/access.log")).unwrap();
     let agent = "x".repeat(4000);

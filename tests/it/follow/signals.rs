@@ -42,9 +42,9 @@ fn f3_a_second_int_ends_it_at_once() {
 pub(super) fn until_stuck(follower: &Follower) {
     let (mut before, mut calm) = (0, 0);
     follower.until_process("the pipe is full", |follower| {
-        let ticks = follower.ticks();
-        calm = if ticks == before && ticks > 0 && follower.process_state() == 'S' { calm + 1 } else { 0 };
-        before = ticks;
+        let taken = follower.processor_time();
+        calm = if taken == before && taken > 0 && follower.process_state() == 'S' { calm + 1 } else { 0 };
+        before = taken;
         std::thread::sleep(Duration::from_millis(10));
         calm > 40
     });
