@@ -260,12 +260,13 @@ where
     }
 }
 
-/// Gives back the memory of a range that is done, and of one long done: the last line of the range before it may have
-/// brought back its first pages.
+/// Gives back the memory of ranges long done, many at a time: each time, every thread has to forget where the pages of the map
+/// are. What is still read comes back.
 fn release_behind(map: &GuardedMap, range: Range<usize>) {
-    let long_done = range.start.saturating_sub(LONG_DONE * range.len());
-    map.release(long_done..range.start.min(long_done + range.len()));
-    map.release(range);
+    let step = LONG_DONE * range.len();
+    if range.start % step < range.len() {
+        map.release(range.start.saturating_sub(2 * step)..range.start.saturating_sub(step));
+    }
 }
 
 /// A part of a file, read without moving its position. The file must reach so far: it fails with
