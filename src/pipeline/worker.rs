@@ -6,6 +6,7 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use super::desk::Desk;
 use crate::client::Prefix;
@@ -115,7 +116,13 @@ impl Workers {
     /// All tallies in one. One after the other, each gone before the next: there may be little room.
     pub(super) fn into_tally(self) -> Tally {
         let mut whole = self.whole.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.each.into_iter().for_each(|worker| whole.merge(worker.into_tally()));
+        for worker in self.each {
+            let spent = whole.merge_leaving(worker.into_tally());
+            // Beside the next one and the report; at once where there is no further thread to be had.
+            if !spent.is_empty() {
+                let _freed = thread::Builder::new().spawn(move || drop(spent));
+            }
+        }
         whole
     }
 }

@@ -20,6 +20,7 @@ mod unlisted;
 pub use budget::{Bound, Budget, Floor};
 pub use cell::{Cell, Place, Proof, Sample, Scope, Told, span};
 pub use counts::Counts;
+pub use merge::Spent;
 pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 

@@ -4,11 +4,12 @@
 //! together. Counts nothing by itself.
 
 use std::hint::black_box;
+use std::mem;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::cell::{Cell, CellKey};
+use super::cell::{Cell, CellKey, Proof};
 use super::counts::{Counts, Rest};
 use crate::intern::{Slot, tag};
 
@@ -108,8 +109,8 @@ impl Table {
         number
     }
 
-    /// Adds the cells of another table, by new keys.
-    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
+    /// Adds the cells of another table, by new keys. Proofs that are not the earliest are spent.
+    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey, spent: &mut Vec<Proof>) {
         let mut rests = other.rests.into_iter();
         for counts in other.counts.chunks(BATCH) {
             let mut keys = [CellKey::default(); BATCH];
@@ -120,7 +121,7 @@ impl Table {
             let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.sample.place.line);
             black_box(leads[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
             for (((counts, key), lead), rest) in counts.iter().zip(keys).zip(leads).zip(&mut rests) {
-                self.add(Counts { key, ..*counts }, lead, rest);
+                spent.extend(self.add(Counts { key, ..*counts }, lead, rest));
             }
         }
     }
@@ -132,16 +133,18 @@ impl Table {
         self.add(counts, lead, rest);
     }
 
-    fn add(&mut self, counts: Counts, lead: Lead, rest: Rest) {
+    /// Gives the proof that is not the earliest, if there are two.
+    fn add(&mut self, counts: Counts, lead: Lead, mut rest: Rest) -> Option<Proof> {
         let Some(number) = self.find(&counts.key, lead) else {
             self.push(counts, lead, rest);
-            return;
+            return None;
         };
         self.counts[number].add(&counts);
         let mine = &mut self.rests[number].sample;
         if rest.sample.order(mine).is_lt() {
-            *mine = rest.sample;
+            mem::swap(mine, &mut rest.sample);
         }
+        Some(rest.sample.proof)
     }
 }
 
