@@ -37,13 +37,14 @@ impl Clients {
         self.prefix
     }
 
-    /// By what a client, as logged, is found; has it brought near.
-    #[must_use]
+    /// By what clients, as logged, are found; has them brought near.
     #[inline]
-    pub fn fingerprint(&self, text: &[u8]) -> Fingerprint {
-        let fingerprint = self.take.of(text);
-        self.texts.fetch(fingerprint);
-        fingerprint
+    pub fn fingerprints<'t>(&self, texts: impl ExactSizeIterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+        let fingerprints = &mut fingerprints[..texts.len()];
+        self.take.of_each(texts, fingerprints);
+        for fingerprint in fingerprints {
+            self.texts.fetch(*fingerprint);
+        }
     }
 
     /// The number of a client, as logged.
@@ -51,7 +52,7 @@ impl Clients {
         self.number_by(self.take.of(text), text)
     }
 
-    /// The same, for who took its [`fingerprint`](Self::fingerprint).
+    /// The same, for who took its [fingerprint](Self::fingerprints).
     #[inline]
     pub fn number_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
         match self.texts.get(fingerprint) {

@@ -11,7 +11,7 @@
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`server`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`system`] · [`time`] |
+//! | 0 | [`alert`] · [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -27,6 +27,7 @@ pub mod command;
 pub mod config;
 pub mod context;
 pub mod engine;
+pub mod fetch;
 pub mod finding;
 pub mod fingerprint;
 pub mod format;

@@ -1,6 +1,6 @@
 //! Where newlines and quotes stand in a block of a log, found in one pass: everything else in the line loop goes by them.
 //!
-//! The block is small enough to stay in the second-level cache, so the bytes of a line are near when they are looked at.
+//! The block is small enough to stay in the nearest cache, so the bytes of a line are there when they are looked at.
 //! Nothing is known of lines or formats here.
 
 mod wide;
@@ -8,7 +8,7 @@ mod wide;
 use memchr::{memchr, memchr_iter};
 
 /// Bytes that are indexed at a time.
-pub(super) const BLOCK: usize = 64 << 10;
+pub(super) const BLOCK: usize = 16 << 10;
 
 /// Newlines and quotes of a block. Keeps its buffers.
 #[derive(Debug, Default)]
@@ -125,6 +125,16 @@ mod tests {
                 prop_assert_eq!(&index.quotes, &narrow.quotes);
                 let newlines: Vec<_> = memchr_iter(b'\n', block).map(|at| at as u32).collect();
                 prop_assert_eq!(index.newlines(), newlines);
+                #[cfg(target_arch = "x86_64")]
+                {
+                    // What it overwrites is another text.
+                    let mut by_32 = Index::default();
+                    by_32.read(&vec![b'"'; block.len()]);
+                    if wide::by_32(block, &mut by_32) {
+                        prop_assert_eq!(by_32.newlines(), narrow.newlines());
+                        prop_assert_eq!(&by_32.quotes, &narrow.quotes);
+                    }
+                }
                 for start in 0..=block.len() {
                     let expected = memchr(b'"', &block[start..]).map(|at| start + at);
                     prop_assert_eq!(index.quote(start, block.len()), expected);

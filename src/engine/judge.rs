@@ -3,20 +3,24 @@
 //! Every line is parsed, unparsed or oversized, and matched in the first two cases. Only a line that matches has its
 //! text copied.
 
+use std::hint::black_box;
+
 use memchr::{memchr, memchr_iter};
 
 use super::index::{BLOCK, Quotes};
 use super::key::Key;
-use super::memory::Look;
+use super::memory::Recalled;
+use super::picked::Picked;
 use super::scratch::Reading;
 use super::{Matcher, Scratch, Verdict, unlisted};
+use crate::fetch::fetch;
 use crate::finding::{Findings, Hit, RuleId, Unlisted};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
-use crate::time::{Bound, LogTime};
+use crate::time::{Bound, LogTime, Packed};
 
 /// What a run is asked to look at and to keep.
 #[derive(Debug, Clone)]
@@ -48,8 +52,11 @@ impl Default for Scope {
 /// shorter.
 const MAY_HOLD_A_HOLE: usize = 512;
 
+/// Bytes between what is judged and what is brought near.
+const AHEAD: usize = 64 << 10;
+
 /// Requests that are judged side by side.
-const BATCH: usize = 32;
+const BATCH: usize = 64;
 
 /// A line, not looked at yet.
 #[derive(Clone, Copy)]
@@ -66,8 +73,13 @@ struct Request<'t> {
     place: Place,
     frame: Frame<'t>,
     headers: &'t [u8],
-    time: Option<LogTime>,
-    status: Option<u16>,
+    time: Option<Packed>,
+}
+
+impl Request<'_> {
+    fn time(&self) -> Option<LogTime> {
+        self.time.map(Packed::time)
+    }
 }
 
 /// Where a line stands in its run.
@@ -108,9 +120,11 @@ impl<'a> Judge<'a> {
         while start < lines.len() {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
+            map_ahead(lines, start + BLOCK + AHEAD - 1);
             let mut taken = 0;
             for &newline in index.newlines() {
                 let end = newline as usize;
+                fetch_ahead(lines, start + taken + AHEAD);
                 let line = Line { text: &block[taken..end], offset: (start + taken) as u64, quotes: Quotes::Indexed(&index, taken) };
                 self.take(line, &mut batch, scratch, &mut findings);
                 taken = end + 1;
@@ -148,11 +162,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Counts a line, and puts it into the batch if it is a request.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the line loop")]
+    #[inline(always)]
     fn take<'t>(&self, line: Line<'t, '_>, batch: &mut Vec<Request<'t>>, scratch: &mut Scratch, findings: &mut Findings) {
         let Line { text: line, offset, quotes } = line;
         let holes = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
-        findings.lines.nul_bytes += holes as u64;
+        if holes > 0 {
+            findings.lines.nul_bytes += holes as u64;
+        }
         let text = &line[holes..];
         let place = Place { line: findings.lines.lines as u32, offset: offset + holes as u64 };
         findings.lines.lines += 1;
@@ -178,7 +195,7 @@ impl<'a> Judge<'a> {
             scratch.span.add(time);
         }
         if self.in_window(time, findings) {
-            batch.push(Request { text, place, frame, headers, time, status: frame.status() });
+            batch.push(Request { text, place, frame, headers, time });
             if batch.len() == BATCH {
                 self.settle(batch, scratch, findings);
             }
@@ -188,22 +205,23 @@ impl<'a> Judge<'a> {
     /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
     /// instructions, and several looks that wait for nothing but memory wait together.
     fn settle(&self, batch: &mut Vec<Request<'_>>, scratch: &mut Scratch, findings: &mut Findings) {
-        let mut keys = [(Key::default(), Fingerprint::default()); BATCH];
-        for (Request { frame, headers, .. }, (key, client)) in batch.iter().zip(&mut keys) {
-            (*key, *client) = (scratch.memory.key(frame.request, headers), scratch.names.clients.fingerprint(frame.client));
-        }
+        let keys: [Key; BATCH] = scratch.memory.keys(batch.iter().map(|request| (request.frame.request, request.headers)));
+        let mut fingerprints = [Fingerprint::default(); BATCH];
+        scratch.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
         let mut clients = [0; BATCH];
-        for ((request, (_, fingerprint)), client) in batch.iter().zip(&keys).zip(&mut clients) {
-            *client = scratch.names.clients.number_by(*fingerprint, request.frame.client);
-        }
-        let mut looks = [Look::default(); BATCH];
-        for ((request, (key, _)), look) in batch.iter().zip(&keys).zip(&mut looks) {
-            *look = scratch.memory.look(*key, request.status);
+        for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
+            *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
         }
         findings.askers.extend_from_slice(&clients[..batch.len()]);
-        // In place: taken out one by one, they would all be copied.
-        for ((request, &client), (&(key, _), &look)) in batch.iter().zip(&clients).zip(keys.iter().zip(&looks)) {
-            let verdict = scratch.memory.finish(look, key).unwrap_or_else(|| self.verdict(request, scratch));
+        let mut recalled = Recalled::<BATCH>::default();
+        scratch.memory.recall_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut recalled);
+        let mut telling = Picked::<BATCH>::default();
+        for n in 0..batch.len() {
+            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted);
+        }
+        for n in telling.iter() {
+            let (request, client) = (&batch[n], clients[n]);
+            let verdict = recalled.get(n).unwrap_or_else(|| self.verdict(request, scratch));
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);
             } else if self.scope.unlisted {
@@ -216,14 +234,14 @@ impl<'a> Judge<'a> {
     #[cold]
     fn verdict(&self, request: &Request<'_>, scratch: &mut Scratch) -> Verdict {
         // The same may have come up earlier in the batch.
-        let known = scratch.recall(request.frame.request, request.headers, request.status);
-        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time), request.headers, scratch))
+        let known = scratch.recall(request.frame.request, request.headers, request.frame.status());
+        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.headers, scratch))
     }
 
     fn keep_request(&self, request: &Request<'_>, client: u32, verdict: Verdict, scratch: &mut Scratch, findings: &mut Findings) {
-        let Request { text, place, frame, time, status, .. } = request;
+        let Request { text, place, frame, .. } = request;
         let mut hit = place.hit();
-        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, *time, *status, frame.bytes());
+        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
         let reading = self.reading(verdict.rules, scratch);
         if reading.signs != Names::NO_RULES {
             see_signs(&hit, reading.signs, frame.host, scratch, findings);
@@ -251,12 +269,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a line lies between `--since` and `--until`; one without a time does, and is counted.
-    fn in_window(&self, time: Option<LogTime>, findings: &mut Findings) -> bool {
+    fn in_window(&self, time: Option<Packed>, findings: &mut Findings) -> bool {
         let Scope { since, until, .. } = self.scope;
         if since.is_none() && until.is_none() {
             return true;
         }
-        let Some(time) = time else {
+        let Some(time) = time.map(Packed::time) else {
             findings.without_time += 1;
             return true;
         };
@@ -310,6 +328,21 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Has the system map the page at a place, if there is one: what is not mapped cannot be brought near.
+#[inline]
+fn map_ahead(lines: &[u8], at: usize) {
+    black_box(lines.get(at).copied());
+}
+
+/// Has what will be read later brought near, as much as a line takes: it comes while this line is judged, and else would
+/// be waited for.
+#[inline]
+fn fetch_ahead(lines: &[u8], at: usize) {
+    if let Some(part) = lines.get(at..at + 256) {
+        part.iter().step_by(64).for_each(fetch);
+    }
+}
+
 /// Notes the signs of apps that a client was answered with.
 fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
     if !matches!(hit.status, Some(200..=299)) {
@@ -323,11 +356,12 @@ fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, 
 
 /// Notes a request that no rule names, if its path is one that can be learnt.
 fn note(request: &Request<'_>, client: u32, scratch: &mut Scratch, findings: &mut Findings) {
-    let Request { place, frame, time, status, .. } = request;
+    let Request { place, frame, .. } = request;
+    let (time, status) = (request.time(), frame.status());
     let Some(path) = scratch.unlisted.number(frame.request, &mut scratch.names) else { return };
     let mut noted = Unlisted::new(place.line, place.offset, client, path);
-    (noted.time, noted.status) = (*time, *status);
-    noted.linked = Outcome::of(*status) == Outcome::Answered && unlisted::is_linked(&frame.record(*time));
+    (noted.time, noted.status) = (time, status);
+    noted.linked = Outcome::of(status) == Outcome::Answered && unlisted::is_linked(&frame.record(time));
     let example = unlisted::example(frame.request);
     let is_path = &**scratch.names.paths.key(path) == example;
     findings.push_unlisted(noted, if is_path { b"" } else { example });

@@ -84,14 +84,18 @@ impl Asks {
 pub(super) struct Keys(Fingerprinter);
 
 impl Keys {
-    #[inline]
     pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> Key {
-        Key { request: self.0.of(request), headers: self.0.of(headers) }
+        Key { request: self.of(request), headers: self.of(headers) }
     }
 
     #[inline]
     pub(super) fn of(&self, text: &[u8]) -> Fingerprint {
         self.0.of(text)
+    }
+
+    #[inline]
+    pub(super) fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
+        self.0.of_each(texts, fingerprints);
     }
 
     /// What is looked for first.

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::key::{Asks, Class, Key, Keys};
+use super::picked::Picked;
 use super::scratch::Verdict;
 use super::shared::{Said, Shared};
 use crate::finding::RuleId;
@@ -33,21 +34,11 @@ type Known = Verdict;
 
 /// Stands for the rules where something was asked for; what, stands for the path.
 const ASKS: u32 = u32::MAX;
+/// Stands for the rules where nothing is known.
+const UNKNOWN: Known = Known { rules: u32::MAX - 1, path: 0 };
 
 fn asking(asks: Asks) -> Known {
     Known { rules: ASKS, path: asks.word() }
-}
-
-/// How far a look has come.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Look {
-    /// The request was not judged.
-    #[default]
-    Unknown,
-    /// It was.
-    Known(Verdict),
-    /// What is known of it is known by this.
-    By(Fingerprint),
 }
 
 impl Default for Memory {
@@ -70,54 +61,83 @@ impl Memory {
         self.shared.clone()
     }
 
-    /// By what a request may be remembered; has what is known of it brought near.
+    /// By what requests may be remembered, given with their headers, no more than so many; has what is known of them brought near.
     #[inline]
+    pub(super) fn keys<'t, const MOST: usize>(&self, texts: impl ExactSizeIterator<Item = (&'t [u8], &'t [u8])> + Clone) -> [Key; MOST] {
+        let count = texts.len();
+        let (mut requests, mut headers) = ([Fingerprint::default(); MOST], [Fingerprint::default(); MOST]);
+        self.keys.of_each(texts.clone().map(|(request, _)| request), &mut requests);
+        self.keys.of_each(texts.map(|(_, headers)| headers), &mut headers);
+        let mut keys = [Key::default(); MOST];
+        for ((key, request), headers) in keys[..count].iter_mut().zip(requests).zip(headers) {
+            self.headers.fetch(headers);
+            self.requests.fetch(request);
+            *key = Key { request, headers };
+        }
+        keys
+    }
+
+    /// By what a request may be remembered.
     pub(super) fn key(&self, request: &[u8], headers: &[u8]) -> Key {
-        let key = self.keys.key(request, headers);
-        self.headers.fetch(key.headers);
-        self.requests.fetch(key.request);
-        key
+        self.keys.key(request, headers)
     }
 
-    /// The first look: nearly all requests are known by themselves. Has what comes next brought near.
-    #[expect(clippy::inline_always, reason = "an answer too large for registers, in the line loop")]
-    #[inline(always)]
-    pub(super) fn look(&self, key: Key, status: Option<u16>) -> Look {
-        let Some(class) = self.headers.get(key.headers) else { return Look::Unknown };
-        let text = self.keys.first(key, class);
-        match self.requests.get(text) {
-            None => Look::Unknown,
-            Some(known) if known.rules != ASKS => Look::Known(known),
-            Some(asks) => {
-                let text = self.keys.next(text, Asks::of_word(asks.path), key, class, status);
-                self.requests.fetch(text);
-                Look::By(text)
-            }
-        }
-    }
-
-    /// The last look.
+    /// The verdicts on requests, where they are known. Nearly all are known by themselves; for the others the next look is
+    /// prepared for all before it is made, and nothing branches on which they are.
     #[inline]
-    pub(super) fn finish(&self, look: Look, key: Key) -> Option<Verdict> {
-        match look {
-            Look::Unknown => None,
-            Look::Known(verdict) => Some(verdict),
-            Look::By(text) => self.finish_by(text, key),
+    pub(super) fn recall_each<const MOST: usize>(
+        &self,
+        keys: &[Key],
+        status: impl Fn(usize) -> Option<u16>,
+        verdicts: &mut Recalled<MOST>,
+    ) {
+        let mut asking = Picked::<MOST>::default();
+        for (n, (key, known)) in keys.iter().zip(&mut verdicts.0).enumerate() {
+            *known = self.glance(*key);
+            asking.pick_if(n, known.rules == ASKS);
         }
-    }
-
-    fn finish_by(&self, text: Fingerprint, key: Key) -> Option<Verdict> {
-        let known = self.requests.get(text)?;
-        if known.rules != ASKS {
-            return Some(known);
+        let mut texts = [Fingerprint::default(); MOST];
+        for n in asking.iter() {
+            texts[n] = self.text_behind(verdicts.0[n], keys[n], status(n));
+            self.requests.fetch(texts[n]);
         }
-        let text = self.keys.next(text, Asks::HEADERS, key, Class::SILENT, None);
-        self.requests.get(text).filter(|known| known.rules != ASKS)
+        for n in asking.iter() {
+            verdicts.0[n] = self.known_by(texts[n], keys[n]);
+        }
     }
 
     /// The verdict on a request, where it is known.
     pub(super) fn recall(&self, key: Key, status: Option<u16>) -> Option<Verdict> {
-        self.finish(self.look(key, status), key)
+        let mut recalled = Recalled::<1>::default();
+        self.recall_each(&[key], |_| status, &mut recalled);
+        recalled.get(0)
+    }
+
+    /// What is known of a request by itself.
+    #[inline]
+    fn glance(&self, key: Key) -> Known {
+        let class = self.headers.get(key.headers);
+        let known = self.requests.get(self.keys.first(key, class.unwrap_or(Class::SILENT)));
+        known.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
+    }
+
+    /// By what a request is known where something was asked for.
+    #[inline]
+    fn text_behind(&self, asks: Known, key: Key, status: Option<u16>) -> Fingerprint {
+        let class = self.headers.get(key.headers).unwrap_or(Class::SILENT);
+        self.keys.next(self.keys.first(key, class), Asks::of_word(asks.path), key, class, status)
+    }
+
+    /// What is known by that.
+    fn known_by(&self, text: Fingerprint, key: Key) -> Known {
+        match self.requests.get(text) {
+            None => UNKNOWN,
+            Some(known) if known.rules != ASKS => known,
+            Some(_) => {
+                let text = self.keys.next(text, Asks::HEADERS, key, Class::SILENT, None);
+                self.requests.get(text).filter(|known| known.rules != ASKS).unwrap_or(UNKNOWN)
+            }
+        }
     }
 
     /// Learns from others what there is to know of a request; whether it can be [recalled](Self::recall) now.
@@ -200,6 +220,29 @@ impl Memory {
         if let Some(shared) = &self.shared {
             shared.say_class(key.headers, class);
         }
+    }
+}
+
+/// Verdicts that were known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recalled<const MOST: usize>([Known; MOST]);
+
+impl<const MOST: usize> Default for Recalled<MOST> {
+    fn default() -> Self {
+        Self([UNKNOWN; MOST])
+    }
+}
+
+impl<const MOST: usize> Recalled<MOST> {
+    /// The verdict on a request, where it was known.
+    pub(super) fn get(&self, n: usize) -> Option<Verdict> {
+        Some(self.0[n]).filter(|known| *known != UNKNOWN)
+    }
+
+    /// Whether a request is known to match no rule.
+    #[inline]
+    pub(super) fn is_known_to_match_nothing(&self, n: usize) -> bool {
+        self.0[n].rules == Names::NO_RULES
     }
 }
 

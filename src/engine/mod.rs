@@ -8,6 +8,7 @@ mod judge;
 mod key;
 mod matcher;
 mod memory;
+mod picked;
 mod probe;
 mod scratch;
 mod shared;

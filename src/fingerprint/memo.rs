@@ -5,7 +5,7 @@
 //! first.
 
 use super::Fingerprint;
-use super::fetch::fetch;
+use crate::fetch::fetch;
 
 /// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
 #[derive(Debug)]
@@ -35,12 +35,15 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
     #[must_use]
     #[inline]
     pub fn get(&self, text: Fingerprint) -> Option<V> {
-        // All slots are looked at: which one it is nobody could foretell.
-        let mut found = None;
-        for (known, value) in &self.sets[self.at(text)].0 {
-            found = if *known == text { Some(*value) } else { found };
+        // All slots are looked at, and a number is chosen instead of a value, which is done without a branch: nobody could foretell
+        // which slot it is.
+        let slots = &self.sets[self.at(text)].0;
+        let mut at = 0;
+        for (n, (known, _)) in slots.iter().enumerate() {
+            at = if *known == text { n } else { at };
         }
-        found
+        let (known, value) = slots[at];
+        (known == text).then_some(value)
     }
 
     /// Remembers something.

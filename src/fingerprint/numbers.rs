@@ -4,7 +4,7 @@
 //! in one cache line. Nothing is ever taken out.
 
 use super::Fingerprint;
-use super::fetch::fetch;
+use crate::fetch::fetch;
 
 /// Slots at first.
 const FEW: usize = 1 << 8;

@@ -42,7 +42,8 @@ impl<'a> Frame<'a> {
 
     /// The same, for who knows already where the first quote stands from a place on.
     #[must_use]
-    #[inline]
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
         let first = first_quote(open)?;
@@ -75,7 +76,14 @@ impl<'a> Frame<'a> {
 
     /// Bytes sent.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> Option<u64> {
+        if let [_, middle, _, b' ', size @ ..] = self.rest
+            && *middle != b' '
+            && let Some(number) = size.first_chunk().and_then(|start| short_number(*start))
+        {
+            return Some(number);
+        }
         number(word(word(self.rest).1).0)
     }
 
@@ -268,7 +276,8 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
 }
 
 /// The headers in what follows a request.
-#[inline]
+#[expect(clippy::inline_always, reason = "in the line loop")]
+#[inline(always)]
 fn headers(rest: &[u8]) -> &[u8] {
     let headers = behind_size(rest);
     match headers {
@@ -313,6 +322,26 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
     let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
     ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
+}
+
+/// The number that eight bytes begin with and a space ends: nearly all sizes are so short. All digits are read at once, as how
+/// many there are nobody could foretell.
+#[inline]
+fn short_number(text: [u8; 8]) -> Option<u64> {
+    const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+    const SIXES: u64 = u64::from_le_bytes([6; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
+    let digits = spaces_in(text).trailing_zeros() / 8;
+    // With as many zeros before them as there is room; neither none nor all of the eight are digits.
+    let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
+    let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
+    // More than nine carries into the upper half of its byte.
+    if (values | (values + SIXES)) & HIGH != 0 {
+        return None;
+    }
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
 }
 
 fn number(text: &[u8]) -> Option<u64> {

@@ -63,7 +63,7 @@ impl<'a> Cutter<'a> {
             return None;
         }
         let frame = Frame::locate(text.strip_suffix(b"\r").unwrap_or(text), self.scope.format)?;
-        let time = self.clock.parse(frame.time)?;
+        let time = self.clock.parse(frame.time)?.time();
         if let Some((last, period)) = self.last
             && last == time
         {
