@@ -335,8 +335,8 @@ fn short_number(text: [u8; 8]) -> Option<u64> {
     // With as many zeros before them as there is room; neither none nor all of the eight are digits.
     let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
-    // More than nine carries into the upper half of its byte.
-    if (values | (values + SIXES)) & HIGH != 0 {
+    // More than nine carries into the upper half of its byte; what carries further has a bit there already.
+    if (values | values.wrapping_add(SIXES)) & HIGH != 0 {
         return None;
     }
     let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
@@ -488,6 +488,21 @@ mod tests {
                     let _ = frame.record(None);
                 }
             }
+        }
+
+        #[test]
+        fn a_short_number_is_a_number(
+            digits in "[0-9]{0,8}",
+            other: Option<(u8, prop::sample::Index)>,
+        ) {
+            let mut text = *b"        ";
+            text[..digits.len()].copy_from_slice(digits.as_bytes());
+            if let Some((byte, at)) = other {
+                text[at.index(8)] = byte;
+            }
+            let expected = word(&text).0;
+            let is_short = (1..8).contains(&expected.len());
+            prop_assert_eq!(short_number(text), number(expected).filter(|_| is_short));
         }
 
         #[test]
