@@ -78,13 +78,8 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> Option<u64> {
-        if let [_, middle, _, b' ', size @ ..] = self.rest
-            && *middle != b' '
-            && let Some(number) = size.first_chunk().and_then(|start| short_number(*start))
-        {
-            return Some(number);
-        }
-        number(word(word(self.rest).1).0)
+        let short = behind_status(self.rest).and_then(|size| short_number(*size.first_chunk()?));
+        short.or_else(|| number(word(word(self.rest).1).0))
     }
 
     /// The whole record, of a line whose time was read already.
@@ -287,12 +282,19 @@ fn headers(rest: &[u8]) -> &[u8] {
     }
 }
 
+/// What follows a status of three bytes, as nearly all are. With `- - ` the fourth byte is no status's end.
+#[inline]
+fn behind_status(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [_, middle, _, b' ', size @ ..] if *middle != b' ' => Some(size),
+        _ => None,
+    }
+}
+
 /// What follows a status and a size.
 #[inline]
 fn behind_size(rest: &[u8]) -> &[u8] {
-    // With `- - ` the fourth byte is no status's end.
-    if let [_, middle, _, b' ', size @ ..] = rest
-        && *middle != b' '
+    if let Some(size) = behind_status(rest)
         && let Some(start) = size.first_chunk()
         && let Some(space) = space_in(start)
     {

@@ -8,7 +8,7 @@ use super::cell::CellKey;
 use super::{ClientCount, Floor, Proof, Tally, prune};
 use crate::names::Renumbering;
 
-/// Proofs that later ones took the place of, to be dropped.
+/// Proofs that earlier ones took the place of, to be dropped.
 #[derive(Debug, Default)]
 pub struct Spent(Vec<Proof>);
 
