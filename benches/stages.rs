@@ -94,7 +94,7 @@ fn log() -> String {
 /// Each record, and the headers behind it in one piece.
 fn records(log: &str) -> Vec<(Record<'_>, &[u8])> {
     let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
-    frames.map(|frame| (frame.record(None), frame.headers())).collect()
+    frames.map(|frame| (frame.record(None), frame.headers)).collect()
 }
 
 fn frames(group: &mut BenchmarkGroup<'_, WallTime>, log: &str) {

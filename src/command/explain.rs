@@ -258,10 +258,9 @@ impl<W: Write> Desk<'_, W> {
         let frame = Frame::locate(line, only);
         let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
-            (Some(frame), _) => (
-                Taken::Line(name.unwrap_or_else(|| frame.format(frame.headers()).as_str().into())),
-                Some(frame.record(LogTime::parse_clf(frame.time))),
-            ),
+            (Some(frame), _) => {
+                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+            }
             (None, Some(typed)) => (Taken::Request, Some(typed.record())),
             (None, None) => (Taken::Unparsed(recognise(text)), None),
         };

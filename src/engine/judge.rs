@@ -3,22 +3,19 @@
 //! Every line is parsed, unparsed or oversized, and matched in the first two cases. Only a line that matches has its
 //! text copied.
 
+mod any;
+mod settle;
+
 use std::hint::black_box;
 
 use memchr::{memchr, memchr_iter};
 
 use super::index::{BLOCK, Quotes};
-use super::key::Key;
-use super::memory::Recalled;
-use super::picked::Picked;
-use super::scratch::Reading;
-use super::{Matcher, Scratch, Verdict, unlisted};
+use super::{Matcher, Scratch};
 use crate::fetch::fetch;
-use crate::finding::{Findings, Hit, RuleId, Unlisted};
-use crate::fingerprint::Fingerprint;
+use crate::finding::{Findings, Hit};
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
-use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::time::{Bound, LogTime, Packed};
 
@@ -69,10 +66,10 @@ struct Line<'t, 'i> {
 
 /// A line that a format explains.
 struct Request<'t> {
-    text: &'t [u8],
+    /// The line as the engine reads it; `None` where nobody has written it down.
+    line: Option<&'t [u8]>,
     place: Place,
     frame: Frame<'t>,
-    headers: &'t [u8],
     time: Option<Packed>,
 }
 
@@ -152,9 +149,7 @@ impl<'a> Judge<'a> {
     ) -> usize {
         let newline = memchr(b'\n', rest);
         let text = &rest[..newline.unwrap_or(rest.len())];
-        // What is left of a text that is nothing but NULs is a hole, and no line.
-        if newline.is_none() && text.iter().all(|&b| b == 0) {
-            findings.lines.nul_bytes += text.len() as u64;
+        if newline.is_none() && is_hole(text, findings) {
             return rest.len();
         }
         self.take(Line { text, offset: offset as u64, quotes: Quotes::Unknown }, batch, scratch, findings);
@@ -185,72 +180,27 @@ impl<'a> Judge<'a> {
             self.settle(batch, scratch, findings);
             return self.unparsed(text, place, scratch, findings);
         };
-        let headers = frame.headers();
-        findings.lines.parsed[frame.format(headers) as usize] += 1;
+        findings.lines.parsed[frame.format() as usize] += 1;
         if text.len() >= MAY_HOLD_A_HOLE {
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
         }
         let time = scratch.clock.parse(frame.time);
-        if let Some(time) = time {
+        self.take_request(Request { line: Some(text), place, frame, time }, batch, scratch, findings);
+    }
+
+    /// Puts a request into the batch, and judges that when it is full.
+    #[expect(clippy::inline_always, reason = "in the line loop")]
+    #[inline(always)]
+    fn take_request<'t>(&self, request: Request<'t>, batch: &mut Vec<Request<'t>>, scratch: &mut Scratch, findings: &mut Findings) {
+        if let Some(time) = request.time {
             scratch.span.add(time);
         }
-        if self.in_window(time, findings) {
-            batch.push(Request { text, place, frame, headers, time });
+        if self.in_window(request.time, findings) {
+            batch.push(request);
             if batch.len() == BATCH {
                 self.settle(batch, scratch, findings);
             }
         }
-    }
-
-    /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
-    /// instructions, and several looks that wait for nothing but memory wait together.
-    fn settle(&self, batch: &mut Vec<Request<'_>>, scratch: &mut Scratch, findings: &mut Findings) {
-        let keys: [Key; BATCH] = scratch.memory.keys(batch.iter().map(|request| (request.frame.request, request.headers)));
-        let mut fingerprints = [Fingerprint::default(); BATCH];
-        scratch.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
-        let mut clients = [0; BATCH];
-        for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
-            *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
-        }
-        findings.askers.extend_from_slice(&clients[..batch.len()]);
-        let mut recalled = Recalled::<BATCH>::default();
-        scratch.memory.recall_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut recalled);
-        let mut telling = Picked::<BATCH>::default();
-        for n in 0..batch.len() {
-            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted);
-        }
-        for n in telling.iter() {
-            let (request, client) = (&batch[n], clients[n]);
-            let verdict = recalled.get(n).unwrap_or_else(|| self.verdict(request, scratch));
-            if verdict.rules != Names::NO_RULES {
-                self.keep_request(request, client, verdict, scratch, findings);
-            } else if self.scope.unlisted {
-                note(request, client, scratch, findings);
-            }
-        }
-        batch.clear();
-    }
-
-    #[cold]
-    fn verdict(&self, request: &Request<'_>, scratch: &mut Scratch) -> Verdict {
-        // The same may have come up earlier in the batch.
-        let known = scratch.recall(request.frame.request, request.headers, request.frame.status());
-        known.unwrap_or_else(|| self.matcher.verdict(&request.frame.record(request.time()), request.headers, scratch))
-    }
-
-    fn keep_request(&self, request: &Request<'_>, client: u32, verdict: Verdict, scratch: &mut Scratch, findings: &mut Findings) {
-        let Request { text, place, frame, .. } = request;
-        let mut hit = place.hit();
-        (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
-        let reading = self.reading(verdict.rules, scratch);
-        if reading.signs != Names::NO_RULES {
-            see_signs(&hit, reading.signs, frame.host, scratch, findings);
-        }
-        if self.scope.unlisted && !reading.is_certain {
-            note(request, client, scratch, findings);
-        }
-        let agent = || frame.record(None).user_agent;
-        self.keep(hit, reading, verdict.path, (text, frame.host), agent, scratch, findings);
     }
 
     fn unparsed(&self, text: &[u8], place: Place, scratch: &mut Scratch, findings: &mut Findings) {
@@ -280,52 +230,15 @@ impl<'a> Judge<'a> {
         };
         !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
     }
+}
 
-    /// Keeps a line that matched a rule, or counts it where it is allowed.
-    #[expect(clippy::too_many_arguments, reason = "a line, what was made of it, and where it goes")]
-    fn keep<'t>(
-        &self,
-        mut hit: Hit,
-        reading: Reading,
-        path: u32,
-        (text, host): (&[u8], Option<&[u8]>),
-        agent: impl FnOnce() -> Option<&'t [u8]>,
-        scratch: &mut Scratch,
-        findings: &mut Findings,
-    ) {
-        if reading.rules == Names::NO_RULES {
-            return;
-        }
-        let names = &mut scratch.names;
-        if !self.scope.allow.entries().is_empty()
-            && let Some(entry) = self.scope.allow.entry_for(names.clients.client(hit.client), names.paths.key(path), agent())
-        {
-            findings.allowed.push((entry, hit.client));
-            return;
-        }
-        (hit.rules, hit.path, hit.exposes) = (reading.rules, path, reading.exposes);
-        hit.host = names.host(host);
-        findings.push(hit, text);
+/// Whether what is left of a text is nothing but NULs, and so no line; counts them then.
+fn is_hole(text: &[u8], findings: &mut Findings) -> bool {
+    let is_hole = text.iter().all(|&b| b == 0);
+    if is_hole {
+        findings.lines.nul_bytes += text.len() as u64;
     }
-
-    /// What a list of rules comes to.
-    fn reading(&self, list: u32, scratch: &mut Scratch) -> Reading {
-        let Scratch { names, readings, .. } = scratch;
-        let at = list as usize;
-        if let Some(Some(known)) = readings.get(at) {
-            return *known;
-        }
-        let counts = |&&rule: &&RuleId| self.scope.windows || self.rules.rule(rule).window.is_none();
-        let all = names.rules.key(list).iter().filter(counts);
-        let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
-        let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
-        let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
-        let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
-        let new = Reading { signs, rules, exposes, is_certain };
-        readings.resize(readings.len().max(at + 1), None);
-        readings[at] = Some(new);
-        new
-    }
+    is_hole
 }
 
 /// Has the system map the page at a place, if there is one: what is not mapped cannot be brought near.
@@ -341,28 +254,4 @@ fn fetch_ahead(lines: &[u8], at: usize) {
     if let Some(part) = lines.get(at..at + 256) {
         part.iter().step_by(64).for_each(fetch);
     }
-}
-
-/// Notes the signs of apps that a client was answered with.
-fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
-    if !matches!(hit.status, Some(200..=299)) {
-        return;
-    }
-    let host = scratch.names.host(host);
-    for &app in scratch.names.rules.key(signs) {
-        findings.signs.see(app, host, hit.client, hit.bytes.unwrap_or(0));
-    }
-}
-
-/// Notes a request that no rule names, if its path is one that can be learnt.
-fn note(request: &Request<'_>, client: u32, scratch: &mut Scratch, findings: &mut Findings) {
-    let Request { place, frame, .. } = request;
-    let (time, status) = (request.time(), frame.status());
-    let Some(path) = scratch.unlisted.number(frame.request, &mut scratch.names) else { return };
-    let mut noted = Unlisted::new(place.line, place.offset, client, path);
-    (noted.time, noted.status) = (time, status);
-    noted.linked = Outcome::of(status) == Outcome::Answered && unlisted::is_linked(&frame.record(time));
-    let example = unlisted::example(frame.request);
-    let is_path = &**scratch.names.paths.key(path) == example;
-    findings.push_unlisted(noted, if is_path { b"" } else { example });
 }

@@ -8,6 +8,7 @@ use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId};
+use crate::format::Sheet;
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;
@@ -21,6 +22,10 @@ pub struct Scratch {
     pub(super) desk: Desk,
     pub(super) memory: Memory,
     pub(super) index: Index,
+    /// What lines of other formats say.
+    pub(super) sheet: Sheet,
+    /// The line of a hit, where nobody has written it down yet.
+    pub(super) line: Vec<u8>,
     pub(super) clock: ClfClock,
     /// Times of the lines of a run.
     pub(super) span: Span,

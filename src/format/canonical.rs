@@ -8,7 +8,7 @@
 //! end, a space in an address. What is missing is written in a form that has the same length as what is usual, because
 //! the fast way through a line counts bytes: a time of dashes, `---` for a status. Nothing is decoded.
 
-use super::{Asked, Escapes, Fields, When};
+use super::{Asked, Escapes, Fields, Frame, When};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// What stands for a time that is not known.
@@ -30,6 +30,18 @@ const HOST_BYTES: [bool; 256] = {
     }
     bytes
 };
+
+/// What stands behind a host, between a client and the time, behind the time, and behind the request.
+pub(super) const BEHIND_HOST: &[u8] = b":80 ";
+const BEFORE_TIME: &[u8] = b" - - [";
+const BEHIND_TIME: &[u8] = b"] \"";
+const BEHIND_REQUEST: &[u8] = b"\" ";
+/// What stands between status and bytes, and between the headers.
+pub(super) const IN_ANSWER: &[u8] = b" ";
+pub(super) const BETWEEN_HEADERS: &[u8] = b"\" \"";
+/// Quotes from the request on, without the one that it begins with; and those of the headers.
+const QUOTES: usize = 1 + HEADER_QUOTES;
+pub(super) const HEADER_QUOTES: usize = 4;
 
 /// More digits than any number of bytes has.
 const MAX_DIGITS: usize = 20;
@@ -54,16 +66,40 @@ pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
         ends_badly |= line.ends_with(b"\\");
     });
     // The copy is looked at: a file may change between two looks.
-    if ends_badly || !is_clean(&line[start..], fields.escapes) {
+    if ends_badly || !is_clean(&line[start..], QUOTES, fields.escapes) {
         line.truncate(start);
         write_texts(fields, line, |text, line| write_escaped(text, fields.escapes, line));
     }
 }
 
+/// Writes the line of a frame whose texts need no escapes.
+pub fn write_frame(frame: &Frame<'_>, line: &mut Vec<u8>) {
+    write_host(frame.host.unwrap_or_default(), line);
+    let time = if is_time(frame.time) { frame.time } else { NO_TIME };
+    for text in [frame.client, BEFORE_TIME, time, BEHIND_TIME, frame.request, BEHIND_REQUEST, frame.answer(), b" ", frame.headers] {
+        line.extend_from_slice(text);
+    }
+}
+
+/// The length of that line, without its host.
+pub(super) const fn length(client: usize, request: usize, answer: usize, headers: usize) -> usize {
+    client + BEFORE_TIME.len() + CLF_TIME_LEN + BEHIND_TIME.len() + request + BEHIND_REQUEST.len() + answer + 1 + headers
+}
+
 /// All that follows the time; `write` writes a text between its quotes.
 #[inline]
 fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
-    match fields.asked {
+    write_asked(fields.asked, line, &mut write);
+    line.extend_from_slice(BEHIND_REQUEST);
+    write_answer(fields, line);
+    line.push(b' ');
+    write_headers(fields, line, write);
+}
+
+/// The request.
+#[inline]
+pub(super) fn write_asked(asked: Asked<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
+    match asked {
         Asked::Line(request) => write(request, line),
         Asked::Parts { method, target, query, protocol } => {
             if !method.is_empty() {
@@ -82,26 +118,67 @@ fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[
             }
         }
     }
-    line.extend_from_slice(b"\" ");
-    write_status(fields.status, line);
-    line.push(b' ');
-    write_bytes(fields.bytes, line);
-    line.extend_from_slice(b" \"");
+}
+
+/// Status and bytes.
+#[inline]
+pub(super) fn write_answer(fields: &Fields<'_>, line: &mut Vec<u8>) {
+    let Fields { status, bytes, .. } = *fields;
+    match (status.try_into(), word(bytes)) {
+        // Both are looked at once, and written at once.
+        (Ok(code), Some(word)) if is_code(code) && are_digits(word, bytes.len()) => {
+            let [a, b, c] = code.map(u128::from);
+            let answer = a | b << 8 | c << 16 | u128::from(b' ') << 24 | u128::from(word) << 32;
+            let start = line.len();
+            line.extend_from_slice(&answer.to_le_bytes());
+            line.truncate(start + status.len() + IN_ANSWER.len() + bytes.len());
+        }
+        _ => write_rare_answer(status, bytes, line),
+    }
+}
+
+/// What is no code of three digits is written as [`NO_STATUS`], and what is no number as a dash.
+#[cold]
+fn write_rare_answer(status: &[u8], bytes: &[u8], line: &mut Vec<u8>) {
+    line.extend_from_slice(<&[u8; 3]>::try_from(status).ok().filter(|code| is_code(**code)).unwrap_or(NO_STATUS));
+    line.extend_from_slice(IN_ANSWER);
+    let start = line.len();
+    line.extend_from_slice(bytes.get(..MAX_DIGITS).unwrap_or(bytes));
+    if bytes.is_empty() || bytes.len() > MAX_DIGITS || !line[start..].iter().all(u8::is_ascii_digit) {
+        line.truncate(start);
+        line.push(b'-');
+    }
+}
+
+#[inline]
+fn is_code(code: [u8; 3]) -> bool {
+    code.iter().fold(true, |are, byte| are & byte.is_ascii_digit())
+}
+
+/// The headers, each between its quotes.
+#[inline]
+pub(super) fn write_headers(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
+    line.push(b'"');
     write(dash_for_nothing(fields.referer), line);
-    line.extend_from_slice(b"\" \"");
+    line.extend_from_slice(BETWEEN_HEADERS);
     write(dash_for_nothing(fields.user_agent), line);
     line.push(b'"');
+}
+
+/// Whether texts can stand for status and bytes as they are.
+#[inline]
+pub(super) fn is_answer(status: &[u8], bytes: &[u8]) -> bool {
+    status.try_into().is_ok_and(is_code) && word(bytes).is_some_and(|word| are_digits(word, bytes.len()))
 }
 
 fn dash_for_nothing(header: &[u8]) -> &[u8] {
     if header.is_empty() { b"-" } else { header }
 }
 
-/// Whether no byte of a text ends it: the only quotes are those of the line itself. Written so that many bytes are looked at at
-/// once.
+/// Whether no byte of a text ends it: the only quotes are so many of the line itself. Written so that many bytes are looked at
+/// at once.
 #[inline]
-fn is_clean(texts: &[u8], escapes: Escapes) -> bool {
-    const QUOTES: usize = 5;
+pub(super) fn is_clean(texts: &[u8], own_quotes: usize, escapes: Escapes) -> bool {
     let meant = if escapes == Escapes::None { b'\\' } else { b'\n' };
     let (mut quotes, mut others) = (0, 0);
     for chunk in texts.chunks(usize::from(u8::MAX)) {
@@ -111,7 +188,7 @@ fn is_clean(texts: &[u8], escapes: Escapes) -> bool {
         quotes += usize::from(q);
         others |= o;
     }
-    quotes == QUOTES && others == 0
+    quotes == own_quotes && others == 0
 }
 
 /// The host of a field that may name a port too; `None` where it is none: empty, too long, or with a byte in it that no
@@ -145,7 +222,7 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
         None => line.truncate(start),
         Some(length) => {
             line.truncate(start + length);
-            line.extend_from_slice(b":80 ");
+            line.extend_from_slice(BEHIND_HOST);
         }
     }
 }
@@ -171,6 +248,21 @@ fn is_harmless(text: [u8; 16], length: usize) -> bool {
     has_low | has_zero(text ^ (ONES * u128::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
 }
 
+/// Whether a text can stand for a client as it is.
+#[inline]
+pub(super) fn is_plain_client(client: &[u8]) -> bool {
+    let fits = |b: &u8| !matches!(b, 0..=b' ' | b'"' | 0x7f);
+    match (client.first_chunk::<8>(), client.last_chunk::<8>()) {
+        (Some(first), Some(last)) if client.len() <= 16 => {
+            let mut both = [0; 16];
+            both[..8].copy_from_slice(first);
+            both[8..].copy_from_slice(last);
+            is_harmless(both, both.len())
+        }
+        _ => !client.is_empty() && client.iter().all(fits),
+    }
+}
+
 /// The address up to the first byte that none has.
 #[cold]
 fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
@@ -187,54 +279,58 @@ fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
 /// The time in its brackets, and what stands before and behind them.
 #[inline]
 fn write_time(time: When<'_>, line: &mut Vec<u8>) {
-    line.extend_from_slice(b" - - [");
+    line.extend_from_slice(BEFORE_TIME);
+    write_when(time, line);
+    line.extend_from_slice(BEHIND_TIME);
+}
+
+/// The time without its brackets.
+#[inline]
+pub(super) fn write_when(time: When<'_>, line: &mut Vec<u8>) {
     match time {
         When::Clf(text) => line.extend_from_slice(<&[u8; CLF_TIME_LEN]>::try_from(text).unwrap_or(NO_TIME)),
         When::Read(time) => line.extend_from_slice(&time.and_then(LogTime::clf).unwrap_or(*NO_TIME)),
     }
-    let fits = |b: &u8| matches!(b, b' ' | b'!' | b'#'..=b'Z' | b'a'..=b'z');
     if let Some(copy) = line.last_chunk_mut::<CLF_TIME_LEN>()
-        && !copy.iter().fold(true, |fit, b| fit & fits(b))
+        && !may_be_time(copy)
     {
         *copy = *NO_TIME;
     }
-    line.extend_from_slice(b"] \"");
 }
 
-/// A status has three digits, or it is none.
+/// Whether a text can stand for a time as it is.
 #[inline]
-fn write_status(status: &[u8], line: &mut Vec<u8>) {
-    line.extend_from_slice(<&[u8; 3]>::try_from(status).unwrap_or(NO_STATUS));
-    if let Some(copy) = line.last_chunk_mut::<3>()
-        && !copy.iter().all(u8::is_ascii_digit)
-    {
-        *copy = *NO_STATUS;
-    }
+fn is_time(text: &[u8]) -> bool {
+    text.try_into().is_ok_and(may_be_time)
 }
 
+/// Whether no byte ends a time.
 #[inline]
-fn write_bytes(bytes: &[u8], line: &mut Vec<u8>) {
-    let start = line.len();
-    line.extend_from_slice(bytes.get(..MAX_DIGITS).unwrap_or(bytes));
-    if bytes.len() > MAX_DIGITS || !is_number(&line[start..]) {
-        line.truncate(start);
-        line.push(b'-');
-    }
+fn may_be_time(text: &[u8; CLF_TIME_LEN]) -> bool {
+    let fits = |b: &u8| matches!(b, b' ' | b'!' | b'#'..=b'Z' | b'a'..=b'z');
+    text.iter().fold(true, |fit, b| fit & fits(b))
 }
 
-/// Whether a text is digits and nothing else; without a loop where it is as long as most are.
+/// A text of one to eight bytes, looked at once; zeros stand behind it.
 #[inline]
-fn is_number(text: &[u8]) -> bool {
-    let are_digits = |four: u32| (four.wrapping_add(0x4646_4646) | four.wrapping_sub(0x3030_3030)) & 0x8080_8080 == 0;
-    match (text, text.first_chunk(), text.last_chunk()) {
-        ([_, _, _, _, ..], Some(first), Some(last)) if text.len() <= 8 => {
-            are_digits(u32::from_le_bytes(*first)) && are_digits(u32::from_le_bytes(*last))
+fn word(text: &[u8]) -> Option<u64> {
+    let last = text.len().checked_sub(1)?;
+    match (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        (Some(first), Some(end)) if last < 8 => {
+            Some(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*end)) << (8 * (last - 3)))
         }
-        ([a], ..) => a.is_ascii_digit(),
-        ([a, b], ..) => a.is_ascii_digit() & b.is_ascii_digit(),
-        ([a, b, c], ..) => a.is_ascii_digit() & b.is_ascii_digit() & c.is_ascii_digit(),
-        _ => !text.is_empty() && text.iter().all(u8::is_ascii_digit),
+        (None, _) => Some([0, text.len() / 2, last].iter().fold(0, |word, at| word | u64::from(text[*at]) << (8 * at))),
+        _ => None,
     }
+}
+
+/// Whether the first bytes of a word, at least one of its eight, are digits.
+#[inline]
+fn are_digits(word: u64, length: usize) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    // What stands behind counts as a digit.
+    let word = word | (ONES * u64::from(b'0')).checked_shl(8 * length as u32).unwrap_or(0);
+    (word.wrapping_add(ONES * 0x46) | word.wrapping_sub(ONES * u64::from(b'0'))) & ONES << 7 == 0
 }
 
 /// Writes a text so that it can stand between quotes. What is read is a copy, as above.
@@ -273,9 +369,39 @@ fn escape_length(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Frame, LogFormat};
+    use crate::format::page::Page;
+    use crate::format::transcriber::Read;
+    use crate::format::{Frame, LogFormat, Sheet};
     use crate::normalize::unescape;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_size_is_written_where_it_is_one() {
+        let write_bytes = |bytes: &[u8], line: &mut Vec<u8>| {
+            line.push(b'x');
+            write_answer(&Fields { status: b"200", bytes, ..Fields::default() }, line);
+        };
+        for size in ["0", "12", "304", "2730", "10221", "123456", "1234567", "12345678", "123456789", "18446744073709551615"] {
+            let mut text = size.as_bytes().to_vec();
+            for at in 0..text.len() {
+                for byte in [b'/', b':', b' ', 0, 0x80, 0xba, 0xff, b'"'] {
+                    let digit = std::mem::replace(&mut text[at], byte);
+                    let mut line = Vec::new();
+                    write_bytes(&text, &mut line);
+                    assert_eq!(line, b"x200 -", "{size} with {byte} at {at}");
+                    text[at] = digit;
+                }
+            }
+            let mut line = Vec::new();
+            write_bytes(&text, &mut line);
+            assert_eq!(line, [b"x200 ", &text[..]].concat());
+        }
+        for none in ["", "-", "123456789012345678901"] {
+            let mut line = Vec::new();
+            write_bytes(none.as_bytes(), &mut line);
+            assert_eq!(line, b"x200 -");
+        }
+    }
 
     fn line(fields: &Fields<'_>) -> String {
         let mut line = Vec::new();
@@ -435,7 +561,22 @@ mod tests {
             prop_assert_eq!(found_referer, header(referer));
             prop_assert_eq!(found_agent, header(user_agent));
             let format = if record.host.is_some() { LogFormat::VhostCombined } else { LogFormat::Combined };
-            prop_assert_eq!(frame.format(frame.headers()), format);
+            prop_assert_eq!(frame.format(), format);
+
+            let mut sheet = Sheet::default();
+            sheet.begin(b"");
+            sheet.put(&fields);
+            sheet.end(Read::AsIs);
+            prop_assert_eq!(sheet.length(), line.len());
+            if let Some(parts) = sheet.frame(0, b"") {
+                let mut of_parts = Vec::new();
+                write_frame(&parts, &mut of_parts);
+                prop_assert_eq!(String::from_utf8_lossy(&of_parts), String::from_utf8_lossy(&line));
+                prop_assert_eq!(parts.record(LogTime::parse_clf(parts.time)), record);
+                prop_assert_eq!((parts.headers, parts.format()), (frame.headers, format));
+            } else {
+                prop_assert_eq!(sheet.whole(0), Some(&line[..]));
+            }
         }
     }
 }

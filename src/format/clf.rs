@@ -18,7 +18,7 @@ use crate::record::Record;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
 /// Where the fields of a line lie that every line is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame<'a> {
     /// The client, as logged.
     pub client: &'a [u8],
@@ -28,8 +28,11 @@ pub struct Frame<'a> {
     pub time: &'a [u8],
     /// What stands between the first quotes.
     pub request: &'a [u8],
-    /// What follows the request: status, bytes and the headers.
-    rest: &'a [u8],
+    /// What follows the request: status and bytes, and perhaps more.
+    answer: &'a [u8],
+    /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
+    /// them, numbers are left out: a time taken is another one in each line.
+    pub headers: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
@@ -53,22 +56,26 @@ impl<'a> Frame<'a> {
         if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
             return None;
         }
-        Some(Self { client, host, time: &line[bracket + 1..open - 3], request: &line[open..close], rest })
+        let (time, request) = (&line[bracket + 1..open - 3], &line[open..close]);
+        Some(Self { client, host, time, request, answer: rest, headers: headers(rest) })
     }
 
-    /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
-    /// them, numbers are left out: a time taken is another one in each line.
-    #[must_use]
+    /// Status and bytes, and perhaps more.
+    pub(super) fn answer(&self) -> &'a [u8] {
+        self.answer
+    }
+
+    /// The frame of a line that was read otherwise, of these parts.
     #[inline]
-    pub fn headers(&self) -> &'a [u8] {
-        headers(self.rest)
+    pub(super) fn of_parts(host: Option<&'a [u8]>, [client, time, request, answer, headers]: [&'a [u8]; 5]) -> Self {
+        Self { client, host, time, request, answer, headers }
     }
 
     /// The status code, where it has three digits.
     #[must_use]
     #[inline]
     pub fn status(&self) -> Option<u16> {
-        match self.rest {
+        match self.answer {
             [a, b, c, b' ', ..] | [a, b, c] => status_code(*a, *b, *c),
             _ => None,
         }
@@ -78,14 +85,14 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> Option<u64> {
-        let short = behind_status(self.rest).and_then(|size| short_number(*size.first_chunk()?));
-        short.or_else(|| number(word(word(self.rest).1).0))
+        let short = behind_status(self.answer).and_then(|size| short_number(*size.first_chunk()?));
+        short.or_else(|| number(word(word(self.answer).1).0))
     }
 
     /// The whole record, of a line whose time was read already.
     #[must_use]
     pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
-        let headers = self.headers().strip_prefix(b"\"").and_then(|r| {
+        let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
             let end = quoted_end(r)?;
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
             Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
@@ -104,11 +111,11 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The format of this line, given its [`headers`](Self::headers).
+    /// The format of this line.
     #[must_use]
     #[inline]
-    pub fn format(&self, headers: &[u8]) -> LogFormat {
-        match (self.host, headers.is_empty()) {
+    pub fn format(&self) -> LogFormat {
+        match (self.host, self.headers.is_empty()) {
             (Some(_), _) => LogFormat::VhostCombined,
             (None, false) => LogFormat::Combined,
             (None, true) => LogFormat::Common,
@@ -386,13 +393,13 @@ mod tests {
             assert_eq!(text(record.referer), "https://example.org/");
             assert_eq!(text(record.user_agent), "curl/8");
             assert_eq!(record.time.unwrap().rfc3339(), "2026-11-02T08:01:00+00:00");
-            assert_eq!(frame.format(frame.headers()).as_str(), format);
+            assert_eq!(frame.format().as_str(), format);
         }
         let hung_up = format!(r#"192.0.2.7 - - {TIME} "" - - "https://example.org/" "curl/8""#);
         assert_eq!(text(frame(&hung_up).unwrap().record(None).user_agent), "curl/8");
         let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
         let frame = frame(&common).unwrap();
-        assert_eq!(frame.format(frame.headers()), LogFormat::Common);
+        assert_eq!(frame.format(), LogFormat::Common);
         assert_eq!((frame.status(), frame.record(None).bytes), (Some(304), None));
     }
 

@@ -76,7 +76,7 @@ impl<'f> Detector<'f> {
         self.detected.lines += 1;
         self.line.clear();
         let read = self.transcriber.line(text, &mut self.course, &mut self.line);
-        let engines = Frame::locate(text, None).map(|frame| FormatId(frame.format(frame.headers()) as u8));
+        let engines = Frame::locate(text, None).map(|frame| FormatId(frame.format() as u8));
         match (read, engines) {
             (Read::Own, _) => self.detected.own += 1,
             (Read::As(format), _) | (Read::AsIs, Some(format)) => self.count(format, text, read == Read::AsIs),

@@ -146,7 +146,7 @@ pub enum Escapes {
 }
 
 /// One line, taken apart. Slices are of the line, or of room that the reader keeps where something had to be put together. What
-/// stands nowhere, and what a log has `-` for, is empty.
+/// stands nowhere, and what a log has `-` for, is empty or a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
     /// The address that asked.

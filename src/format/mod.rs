@@ -16,11 +16,14 @@ mod header;
 mod iso;
 mod json;
 mod nginx;
+mod page;
 mod part;
 mod plan;
 pub mod prefix;
 mod room;
+mod sheet;
 pub mod transcriber;
+mod values;
 pub mod w3c;
 
 use std::fmt;
@@ -36,6 +39,7 @@ pub use header::Header;
 pub use json::Json;
 pub use plan::{FormatError, NginxEscape, Plan, Quotes};
 pub use room::Room;
+pub use sheet::Sheet;
 
 /// A format of access logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

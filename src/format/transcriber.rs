@@ -5,15 +5,19 @@
 //! before it, and on nothing else: so it does not matter how a log is cut, or who reads which part. A line that no format
 //! explains is left as it is.
 
+mod transcribed;
+
 use std::sync::Arc;
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
+
+pub use self::transcribed::Transcribed;
 
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
+use super::page::Page;
 use super::prefix::{self, Prefix};
-use super::{Fields, Frame, Header, LogFormat, Meaning, Plan, Room, When, canonical};
+use super::{Fields, Frame, Header, LogFormat, Meaning, Plan, Room, Sheet, When};
 use crate::client::{Client, Origin};
-use crate::finding::Findings;
 use crate::time::LogTime;
 
 /// What lines are read by.
@@ -40,28 +44,6 @@ pub struct Transcriber {
     columns: Option<(Arc<Plan>, Plan)>,
 }
 
-/// Lines that were written down again, and where each was.
-#[derive(Debug, Default)]
-pub struct Transcribed {
-    /// The lines.
-    pub text: Vec<u8>,
-    lines: Vec<Line>,
-}
-
-/// Where a line was, and as what it was read.
-#[derive(Debug, Clone, Copy)]
-struct Line {
-    /// Bytes from the start of the run.
-    start: u64,
-    /// NULs before it.
-    nuls: u32,
-    /// NULs in it that are not there any more.
-    hidden: u32,
-    read: Read,
-    /// The format of the engine's that it was written in.
-    written: LogFormat,
-}
-
 /// As what a line was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
@@ -72,9 +54,6 @@ pub enum Read {
     /// It is one of the log's own: no request.
     Own,
 }
-
-/// A line of so many bytes is looked through for NULs, as the judge does.
-const MAY_HOLD_A_HOLE: usize = 512;
 
 /// What stands for a line of the log's own.
 const OWN: &[u8] = b"#";
@@ -92,34 +71,27 @@ impl Transcriber {
     /// one may lack its newline.
     pub fn transcribe(&mut self, lines: &[u8], course: &Course<'_>, out: &mut Transcribed) -> bool {
         out.clear();
-        if !self.is_changed(lines, course, &mut out.text) {
+        if !self.changes(lines, course) {
             return false;
         }
-        out.text.clear();
         let mut header = course.header.clone();
         for (start, line, is_ended) in each(lines) {
             let nuls = leading_nuls(line);
-            let mut new = Line { start: start as u64, nuls: nuls as u32, hidden: 0, read: Read::AsIs, written: LogFormat::Combined };
             out.text.extend_from_slice(&line[..nuls]);
             let at = out.text.len();
-            new.read = self.read(line, course, &mut header, &mut out.text);
-            match new.read {
+            let read = self.read(line, course, &mut header, &mut out.text);
+            match read {
                 Read::AsIs => {
                     out.text.truncate(at);
                     out.text.extend_from_slice(&line[nuls..]);
                 }
                 Read::Own => out.text.extend_from_slice(OWN),
-                Read::As(_) => {
-                    new.written = written_as(&out.text[at..]);
-                    if line.len() >= MAY_HOLD_A_HOLE {
-                        new.hidden = memchr_iter(0, &line[nuls..]).count() as u32;
-                    }
-                }
+                Read::As(_) => {}
             }
+            out.end_line(at, start, line.split_at(nuls), read);
             if is_ended {
                 out.text.push(b'\n');
             }
-            out.lines.push(new);
         }
         true
     }
@@ -131,6 +103,52 @@ impl Transcriber {
         let read = self.read(line, course, &mut header, out);
         course.header = header;
         read
+    }
+
+    /// Reads a line, and puts onto a sheet as what, and what it says. Takes over the columns that it names. `first_quote` says where the first
+    /// quote stands in it from a place on.
+    pub fn see(
+        &mut self,
+        line: &[u8],
+        course: &Course<'_>,
+        header: &mut Header,
+        first_quote: impl Fn(usize) -> Option<usize>,
+        sheet: &mut Sheet,
+    ) {
+        sheet.begin(line);
+        let read = self.at_once(line, course, first_quote, sheet).unwrap_or_else(|| self.read(line, course, header, sheet));
+        sheet.end(read);
+    }
+
+    /// Reads a line that is of the format asked for, or JSON where none is, and is written as nearly all are.
+    #[inline]
+    fn at_once(
+        &mut self,
+        line: &[u8],
+        course: &Course<'_>,
+        first_quote: impl Fn(usize) -> Option<usize>,
+        sheet: &mut Sheet,
+    ) -> Option<Read> {
+        let Course { formats, first, header, max_line } = course;
+        let id = match (first.first(), line.first()?) {
+            (_, 0) => return None,
+            (Some(first), _) => *first,
+            (None, b'{') => JSON,
+            (None, _) => return None,
+        };
+        if header.is_w3c() || formats.origin().is_some() || line.len() > *max_line {
+            return None;
+        }
+        self.prefix = None;
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let start = sheet.length();
+        let told = match &formats.format(id).reader {
+            Reader::Json => formats.json().tell_short(line, first_quote, &mut self.room, |fields| sheet.put_plain(line, fields)),
+            Reader::Plans(plans) => plans.first()?.tell_short(line, first_quote, &mut self.room, |fields| sheet.put_plain(line, fields)),
+            Reader::Clf | Reader::W3c => false,
+        };
+        // What takes more room than a line may have was no request to begin with.
+        told.then(|| if sheet.length() - start <= *max_line { Read::As(id) } else { Read::AsIs })
     }
 
     /// Who wrote what stood before the last line, where that was another writer.
@@ -150,17 +168,17 @@ impl Transcriber {
         })
     }
 
-    /// Whether one of the lines is to be written otherwise.
-    fn is_changed(&mut self, lines: &[u8], course: &Course<'_>, room: &mut Vec<u8>) -> bool {
-        let mut header = course.header.clone();
+    /// Whether one of the lines is not to be left as it is.
+    pub fn changes(&mut self, lines: &[u8], course: &Course<'_>) -> bool {
+        let (mut header, mut room) = (course.header.clone(), Vec::new());
         each(lines).any(|(_, line, _)| {
             room.clear();
-            self.read(line, course, &mut header, room) != Read::AsIs
+            self.read(line, course, &mut header, &mut room) != Read::AsIs
         })
     }
 
     /// Reads a line, which comes without its newline, and writes it to the end of `out` where it is read as another format.
-    fn read(&mut self, line: &[u8], course: &Course<'_>, header: &mut Header, out: &mut Vec<u8>) -> Read {
+    fn read(&mut self, line: &[u8], course: &Course<'_>, header: &mut Header, out: &mut impl Page) -> Read {
         let text = &line[leading_nuls(line)..];
         if text.is_empty() || text.len() > course.max_line {
             return Read::AsIs;
@@ -168,17 +186,17 @@ impl Transcriber {
         if header.take(line) {
             return Read::Own;
         }
-        let start = out.len();
+        let start = out.length();
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         match self.one(text, course, header, out) {
             // What takes more room than a line may have was no request to begin with.
-            Some(id) if out.len() - start <= course.max_line => Read::As(id),
+            Some(id) if out.length() - start <= course.max_line => Read::As(id),
             _ => Read::AsIs,
         }
     }
 
     /// Writes a line as the first format has it that explains it; `None` where the engine reads it, or nobody does.
-    fn one(&mut self, text: &[u8], course: &Course<'_>, header: &Header, out: &mut Vec<u8>) -> Option<FormatId> {
+    fn one(&mut self, text: &[u8], course: &Course<'_>, header: &Header, out: &mut impl Page) -> Option<FormatId> {
         let origin = course.formats.origin();
         let Self { room, within, prefix, columns } = self;
         *prefix = None;
@@ -201,8 +219,8 @@ impl Transcriber {
                 Some(None) if memchr(b'\n', inner).is_some() => return None,
                 Some(None) => {
                     *prefix = Some(writer);
-                    let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format(frame.headers()));
-                    out.extend_from_slice(inner);
+                    let format = Frame::locate(inner, None).map_or(LogFormat::Combined, |frame| frame.format());
+                    out.put_line(inner);
                     return Some(FormatId(format as u8));
                 }
                 None => {}
@@ -214,7 +232,7 @@ impl Transcriber {
 
 /// What can be told at once: the format that was asked for, JSON, and what the engine reads, which is `Some(None)`.
 #[expect(clippy::option_option, reason = "nobody reads it, the engine does, or a format: three answers")]
-fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> Option<Option<FormatId>> {
+fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Page) -> Option<Option<FormatId>> {
     if let Some(first) = course.first.iter().copied().find(|first| by(*first, text, course, room, out)) {
         return Some(Some(first));
     }
@@ -227,7 +245,7 @@ fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>
     }
 }
 
-fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> Option<FormatId> {
+fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Page) -> Option<FormatId> {
     course.formats.order().iter().copied().find(|id| match &course.formats.format(*id).reader {
         Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room).filter(is_plausible), course.formats.origin(), out)),
         _ => false,
@@ -235,7 +253,7 @@ fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>
 }
 
 /// Writes a line as a format has it, if it is of that format.
-fn by(id: FormatId, text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut Vec<u8>) -> bool {
+fn by(id: FormatId, text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Page) -> bool {
     let origin = course.formats.origin();
     match &course.formats.format(id).reader {
         Reader::Plans(plans) => plans.iter().any(|plan| written(plan.read(text, room), origin, out)),
@@ -245,12 +263,12 @@ fn by(id: FormatId, text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut
 }
 
 /// Writes fields, where there are any, with who asked in place of the proxy that handed it on.
-fn written(fields: Option<Fields<'_>>, origin: Option<&Origin>, out: &mut Vec<u8>) -> bool {
+fn written(fields: Option<Fields<'_>>, origin: Option<&Origin>, out: &mut impl Page) -> bool {
     let Some(mut fields) = fields else { return false };
     if let Some(origin) = origin {
         fields.client = origin.real(fields.client, fields.forwarded);
     }
-    canonical::write(&fields, out);
+    out.put(&fields);
     true
 }
 
@@ -288,78 +306,6 @@ pub fn looks_usual(lines: &[u8]) -> bool {
     let first = &end[..memchr(b'\n', end).unwrap_or(end.len())];
     let last = &end[memchr::memrchr(b'\n', end).map_or(0, |at| at + 1)..];
     [first, last].into_iter().all(|line| is_usual(line) || Frame::locate(line, None).is_some())
-}
-
-impl Transcribed {
-    fn clear(&mut self) {
-        self.text.clear();
-        self.lines.clear();
-    }
-
-    /// Lines.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Where a line began, NULs and all, in bytes from the start of the run; where the run ended, behind the last.
-    #[must_use]
-    pub fn start_of(&self, line: usize, end: u64) -> u64 {
-        self.lines.get(line).map_or(end, |line| line.start)
-    }
-
-    /// Gives findings in the lines from `first` on their places in the log back, and the names of their formats; these lines
-    /// were judged as a run of their own. Places are from the start of the first of them. With `in_window`, lines without a time
-    /// were counted.
-    pub fn restore(&self, first: usize, findings: &mut Findings, formats: &Formats, in_window: bool) {
-        let judged = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
-        let lines = self.lines.get(first..).unwrap_or_default();
-        let lines = &lines[..judged.min(lines.len())];
-        let base = lines.first().map_or(0, |line| line.start);
-        let place = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
-        for hit in &mut findings.hits {
-            hit.offset = place(hit.line).unwrap_or(hit.offset);
-        }
-        for request in &mut findings.unlisted {
-            request.offset = place(request.line).unwrap_or(request.offset);
-        }
-        let mut read = [0_u64; 256];
-        let counts = &mut findings.lines;
-        for line in lines {
-            counts.nul_bytes += u64::from(line.hidden);
-            match line.read {
-                Read::AsIs => {}
-                Read::Own => {
-                    counts.unparsed = counts.unparsed.saturating_sub(1);
-                    counts.skipped += 1;
-                    findings.without_time = findings.without_time.saturating_sub(u64::from(in_window));
-                }
-                // What stood behind a prefix is of the engine's own formats, and counted as such.
-                Read::As(id) if usize::from(id.0) < LogFormat::ALL.len() => {}
-                Read::As(id) => {
-                    let written = &mut counts.parsed[line.written as usize];
-                    read[usize::from(id.0)] += u64::from(*written > 0);
-                    *written = written.saturating_sub(1);
-                }
-            }
-        }
-        for (id, lines) in (0..=u8::MAX).zip(read).filter(|(_, lines)| *lines > 0) {
-            counts.others.count(formats.name(FormatId(id)), lines);
-        }
-    }
-}
-
-/// The format of the engine's in which a line was written down again: behind a client, or behind a host and a client, come
-/// two dashes.
-fn written_as(line: &[u8]) -> LogFormat {
-    let behind = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
-    if behind.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
 }
 
 /// Each line with where it begins, without its newline, and whether it has one.

@@ -122,13 +122,7 @@ impl<'a> Found<'a> {
         if text.is_empty() {
             return When::Read(LogTime::parse_date_and_time(self.get(Slot::Date), self.get(Slot::TimeOfDay)));
         }
-        if let Some(time) = clf(text) {
-            return When::Clf(time);
-        }
-        if iso::to_clf(text, room) {
-            return When::Clf(room);
-        }
-        When::Read(LogTime::parse_written(rewrite_short(text, room)))
+        when(text, room)
     }
 
     /// What was asked for, and of which host.
@@ -159,13 +153,32 @@ impl<'a> Found<'a> {
     }
 }
 
+/// What a text says that was taken for a time.
+#[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+#[inline(always)]
+pub(super) fn when<'a>(text: &'a [u8], room: &'a mut Vec<u8>) -> When<'a> {
+    if let Some(time) = clf(text) {
+        return When::Clf(time);
+    }
+    if iso::to_clf(text, room) {
+        return When::Clf(room);
+    }
+    When::Read(written(text, room))
+}
+
+#[cold]
+fn written(text: &[u8], room: &mut Vec<u8>) -> Option<LogTime> {
+    LogTime::parse_written(rewrite_short(text, room))
+}
+
 /// Rewrites a text in which a slash or a plus sign may be escaped.
 fn rewrite_short<'b>(text: &'b [u8], short: &'b mut Vec<u8>) -> &'b [u8] {
     rewritten(text, memchr::memchr(b'\\', text).is_some(), short)
 }
 
 /// What a value that is called a time is: a time, or a day or the time of a day alone. How long something took is neither.
-fn time_shaped(text: &[u8]) -> Option<(Slot, &[u8])> {
+#[inline]
+pub(super) fn time_shaped(text: &[u8]) -> Option<(Slot, &[u8])> {
     match text {
         [_, _, b':', _, _, b':', ..] => Some((Slot::TimeOfDay, text)),
         [_, _, _, _, b'-', _, _, b'-', _, _] => Some((Slot::Date, text)),
@@ -174,13 +187,15 @@ fn time_shaped(text: &[u8]) -> Option<(Slot, &[u8])> {
 }
 
 /// The three digits of a status, `404` or `404 Not Found`.
-fn status(text: &[u8]) -> Option<&[u8]> {
+#[inline]
+pub(super) fn status(text: &[u8]) -> Option<&[u8]> {
     let (code, rest) = text.split_at_checked(3)?;
     (code.iter().all(u8::is_ascii_digit) && matches!(rest, [] | [b' ' | b'.', ..])).then_some(code)
 }
 
 /// A whole number, which some write with a fraction of nothing.
-fn whole(text: &[u8]) -> Option<&[u8]> {
+#[inline]
+pub(super) fn whole(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_suffix(b".0").unwrap_or(text);
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
@@ -190,13 +205,23 @@ fn whole(text: &[u8]) -> Option<&[u8]> {
 fn clf(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text);
     let time: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
-    let marks = [2, 6, 11, 14, 17, 20].map(|at| time[at]);
-    (marks == *b"//::: ").then_some(text)
+    // In words, as a log has nothing else in most of its lines.
+    let has = |from: usize, marks: [u8; 8]| {
+        let word = time[from..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let mask = marks.map(|mark| if mark == 0 { 0 } else { u8::MAX });
+        word & u64::from_le_bytes(mask) == u64::from_le_bytes(marks)
+    };
+    (has(0, *b"\0\0/\0\0\0/\0") && has(8, *b"\0\0\0:\0\0:\0") && has(16, *b"\0:\0\0 \0\0\0")).then_some(text)
 }
 
 /// Whether what is called a request is the target alone.
-fn is_target(text: &[u8]) -> bool {
-    text.starts_with(b"/") || split_address(text).is_some()
+#[inline]
+pub(super) fn is_target(text: &[u8]) -> bool {
+    match text.first() {
+        Some(b'/') => true,
+        Some(b'h') => split_address(text).is_some(),
+        _ => false,
+    }
 }
 
 /// Host and target of `https://example.org/path?query`.

@@ -8,8 +8,10 @@ use super::found::Found;
 use super::keys::Keys;
 use super::reader::{Collect, Path, read};
 use super::role::{Role, Roles, Slot};
+use super::short::Short;
 use super::walk::{Walk, string_end};
 use crate::format::begins::begins;
+use crate::format::values::{Place, Values};
 
 /// The longest line whose layout is remembered, and the most values in it.
 const LONGEST: usize = 16 * 1024;
@@ -40,6 +42,8 @@ struct Layout {
     literals: Vec<u8>,
     /// Where what stands behind the last value begins in `literals`.
     tail: usize,
+    /// Whether a line of it goes the short way.
+    short: Option<Short>,
     misses: u8,
 }
 
@@ -51,6 +55,8 @@ struct Piece {
     /// Whether it is a text in quotes.
     quoted: bool,
     role: Role,
+    /// Which value of the short way it is.
+    place: Place,
 }
 
 impl Layouts {
@@ -72,6 +78,30 @@ impl Layouts {
             if layout.misses >= PATIENCE {
                 layout.forget();
             }
+        }
+        false
+    }
+
+    /// Finds the values of a line without a backslash that has a layout that is remembered, where that goes the short way;
+    /// `first_quote` says where the first quote stands from a place on.
+    #[inline]
+    pub(super) fn read_short<'a>(
+        &mut self,
+        roles: &Roles,
+        line: &'a [u8],
+        first_quote: impl Fn(usize) -> Option<usize>,
+        values: &mut Values<'a>,
+    ) -> bool {
+        for at in [self.first, 1 - self.first] {
+            let layout = &mut self.known[at];
+            let Some(short) = layout.short.filter(|_| self.mark == roles.mark_of()) else { continue };
+            let found = layout.each(line, |at| Some((first_quote(at)?, false)), |piece, value, _| values.put(piece.place, value));
+            if found.is_some() && short.knows(values) {
+                (self.first, layout.misses) = (at, 0);
+                self.pause = self.pause.saturating_sub(1);
+                return true;
+            }
+            *values = Values::new(line);
         }
         false
     }
@@ -98,25 +128,43 @@ impl Layout {
     fn forget(&mut self) {
         self.pieces.clear();
         self.literals.clear();
+        self.short = None;
         self.misses = 0;
     }
 
     #[inline]
     fn read<'a>(&self, line: &'a [u8], found: &mut Found<'a>) -> Option<()> {
+        self.each(
+            line,
+            |at| string_end(line, at),
+            |piece, value, escaped| {
+                if piece.role.slot != Slot::None || piece.role.forwarded {
+                    found.offer(piece.role, value, escaped);
+                }
+            },
+        )
+    }
+
+    /// Tells each value of a line that has this layout, and whether it is escaped, as `end` says, which finds where a text ends.
+    #[inline]
+    fn each<'a>(
+        &self,
+        line: &'a [u8],
+        end: impl Fn(usize) -> Option<(usize, bool)>,
+        mut tell: impl FnMut(&Piece, &'a [u8], bool),
+    ) -> Option<()> {
         let mut at = self.pieces.first()?.end;
         // Most lines of another format differ at once.
-        (line.get(..at)? == self.literals.get(..at)?).then_some(())?;
+        begins(line, self.literals.get(..at)?).then_some(())?;
         for piece in &self.pieces {
             if piece.start > 0 {
                 let literal = self.literals.get(piece.start..piece.end)?;
                 begins(line.get(at..)?, literal).then_some(())?;
                 at += literal.len();
             }
-            let (end, escaped) = if piece.quoted { string_end(line, at)? } else { (bare_end(line, at)?, false) };
-            if piece.role.slot != Slot::None || piece.role.forwarded {
-                let value = line.get(at..end)?;
-                found.offer(piece.role, if piece.quoted { value } else { bare(value) }, escaped);
-            }
+            let (end, escaped) = if piece.quoted { end(at)? } else { (bare_end(line, at)?, false) };
+            let value = line.get(at..end)?;
+            tell(piece, if piece.quoted { value } else { bare(value) }, escaped);
             at = end;
         }
         (line.get(at..)? == self.literals.get(self.tail..)?).then_some(())
@@ -128,6 +176,7 @@ impl Layout {
         let (at, whole) = (learned.at, learned.whole);
         self.tail = self.literals.len();
         self.literals.extend_from_slice(line.get(at..)?);
+        self.short = Short::of(self.pieces.iter_mut().map(|piece| (piece.role, &mut piece.place)));
         whole.then_some(())
     }
 }
@@ -173,7 +222,8 @@ impl<'a> Collect<'a> for Learned<'_, 'a> {
             let start = self.layout.literals.len();
             self.layout.literals.extend_from_slice(literal);
             let quoted = literal.ends_with(b"\"");
-            self.layout.pieces.push(Piece { start, end: self.layout.literals.len(), quoted, role });
+            let end = self.layout.literals.len();
+            self.layout.pieces.push(Piece { start, end, quoted, role, place: Place::Nowhere });
         }
         self.at = to;
     }

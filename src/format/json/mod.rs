@@ -12,6 +12,7 @@ mod layout;
 mod names;
 mod reader;
 mod role;
+mod short;
 mod walk;
 
 #[cfg(test)]
@@ -20,12 +21,15 @@ mod tests;
 pub(super) use keys::Keys;
 pub(super) use layout::Layouts;
 
+use memchr::memchr;
+
 use self::found::Found;
 use self::reader::{Collect, Path};
 use self::role::{Role, Roles};
 use self::walk::Walk;
 use super::{Fields, Meaning};
 use crate::format::room::Room;
+use crate::format::values::Values;
 
 /// Reads JSON lines.
 #[derive(Debug, Clone)]
@@ -69,6 +73,25 @@ impl Json {
             self.walk(line, room, &mut found)?;
         }
         found.fields(room)
+    }
+
+    /// Tells the fields of a line that is like the one before and has no backslash, where that goes the short way: what
+    /// [`read`](Self::read) would say; whether it did. `first_quote` says where the first quote stands from a place on.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    pub(super) fn tell_short(
+        &self,
+        line: &[u8],
+        first_quote: impl Fn(usize) -> Option<usize>,
+        room: &mut Room,
+        tell: impl FnOnce(&Fields<'_>),
+    ) -> bool {
+        let mut values = Values::new(line);
+        let is_short = memchr(b'\\', line).is_none() && room.layouts.read_short(&self.roles, line, first_quote, &mut values);
+        if is_short {
+            tell(&short::fields(&values, &mut room.time));
+        }
+        is_short
     }
 
     /// Finds the values of a line that is like none before.

@@ -3,11 +3,11 @@
 //! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
 //! told apart in a line is refused.
 
+use super::field::{Stop, Trim};
+use super::short::Short;
 use super::{AskedForm, Coded, Field, FormatError, Named, Part, Plan, Quotes, Shape, Slot, TimeForm};
 use crate::format::part::joined;
 use crate::format::{Escapes, Meaning};
-
-use super::field::{Stop, Trim};
 use crate::time::CLF_TIME_LEN;
 
 /// Headers that stand for the client in a format that names no other, the best first.
@@ -48,7 +48,7 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
         None if slots.contains(&Some(Slot::Url)) => AskedForm::Url,
         None => AskedForm::Parts,
     };
-    Ok(Plan {
+    let plan = Plan {
         fields: fields(&start, &named, &slots, escapes),
         names: named.into_iter().map(|(field, _)| (field.name, field.meaning)).collect(),
         start: start.into(),
@@ -58,7 +58,9 @@ pub(in crate::format) fn compile(parts: Vec<Part>, escapes: Escapes) -> Result<P
         asked,
         first_address,
         is_columns: false,
-    })
+        short: None,
+    };
+    Ok(Plan { short: Short::of(&plan), ..plan })
 }
 
 /// The slot of each field: of those that mean the same, the one with the lowest rank has it.
@@ -143,5 +145,6 @@ pub(super) fn columns(names: &[(&str, Meaning)], separator: u8, quoted: Quotes) 
         asked: if has(Slot::Request) { AskedForm::Line } else { AskedForm::Parts },
         first_address: !names.iter().any(|(_, meaning)| *meaning == Meaning::Client),
         is_columns: true,
+        short: None,
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct Field {
     number_follows: bool,
     pub(super) trim: Trim,
     pub(super) slot: Option<Slot>,
-    stop: Stop,
+    pub(super) stop: Stop,
 }
 
 /// How the end of a field is found.
@@ -171,7 +171,7 @@ impl Field {
 
     /// Whether the field may end at `at`.
     #[inline]
-    fn fits(&self, rest: &[u8], at: usize) -> bool {
+    pub(super) fn fits(&self, rest: &[u8], at: usize) -> bool {
         let Some(text) = rest.get(at..) else { return false };
         let fits = match text.first_chunk() {
             Some(start) if self.behind.len() <= 8 => (u64::from_le_bytes(*start) ^ self.word) & self.mask == 0,

@@ -10,6 +10,7 @@ mod field;
 mod filled;
 mod pasted;
 mod plain;
+mod short;
 
 pub use error::FormatError;
 
@@ -19,6 +20,7 @@ use self::field::{Field, Slot};
 pub(super) use self::filled::Coded;
 
 use self::filled::{AskedForm, Filled, TimeForm};
+use self::short::Short;
 use super::begins::begins;
 use super::part::{Named, Part, Shape};
 use super::{Escapes, Fields, Meaning, Room, apache, nginx};
@@ -62,6 +64,8 @@ pub struct Plan {
     first_address: bool,
     /// A list of columns: more may follow, and a line that begins with `#` is a remark.
     is_columns: bool,
+    /// How lines that are written as usual are read.
+    short: Option<Short>,
 }
 
 impl Plan {
@@ -136,6 +140,21 @@ impl Plan {
         (rest.is_empty() || self.is_columns).then(|| filled.fields(self, room))
     }
 
+    /// Tells the fields of a line that is written as usual, where the plan has a short way for those: what [`read`](Self::read)
+    /// would say; whether it did. `first_quote` says where the first quote stands from a place on.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    pub(super) fn tell_short(
+        &self,
+        line: &[u8],
+        first_quote: impl Fn(usize) -> Option<usize>,
+        room: &mut Room,
+        tell: impl FnOnce(&Fields<'_>),
+    ) -> bool {
+        let Some(short) = self.short.as_ref().filter(|_| begins(line, &self.start)) else { return false };
+        short.tell(&self.fields, (line, self.start.len()), first_quote, &mut room.time, tell)
+    }
+
     /// The same plan, which also reads the field that names the real client: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &Meaning) -> Self {
@@ -144,6 +163,7 @@ impl Plan {
         // A field that stands for the client already stays what it is.
         if let Some(field) = wanted.and_then(|at| self.fields.get_mut(at)).filter(|f| f.slot.is_none()) {
             field.slot = Some(Slot::Forwarded);
+            self.short = None;
         }
         self
     }
@@ -180,7 +200,8 @@ impl Plan {
 
     /// The same plan, of lines whose texts are coded once more.
     pub(super) fn coded(self, coded: Coded) -> Self {
-        Self { coded, ..self }
+        let plan = Self { coded, ..self };
+        Self { short: Short::of(&plan), ..plan }
     }
 }
 

@@ -11,10 +11,14 @@ const COMBINED: &str =
 
 /// The line that a plan makes of a line.
 fn canonical(plan: &Plan, line: &str) -> Option<String> {
+    canonical_of(plan, line.as_bytes())
+}
+
+fn canonical_of(plan: &Plan, line: &[u8]) -> Option<String> {
     let mut room = Room::default();
     let mut text = Vec::new();
-    canonical::write(&plan.read(line.as_bytes(), &mut room)?, &mut text);
-    Some(String::from_utf8(text).unwrap())
+    canonical::write(&plan.read(line, &mut room)?, &mut text);
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn written(format: &str) -> Plan {
@@ -363,9 +367,47 @@ fn apache_line(format: &str, sent: &Sent) -> Vec<u8> {
     line
 }
 
+/// The line that a plan makes of a line that goes the short way.
+fn told_short(plan: &Plan, line: &[u8]) -> Option<Vec<u8>> {
+    let mut written = None;
+    let first_quote = |from| Some(from + memchr::memchr(b'"', line.get(from..)?)?);
+    plan.tell_short(line, first_quote, &mut Room::default(), |fields| canonical::write(fields, written.insert(Vec::new())));
+    written
+}
+
+#[test]
+fn a_line_with_no_quotes_but_those_of_its_format_goes_the_short_way() {
+    let plan =
+        written(r#"[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request""#);
+    let line = |agent: &str, request: &str| format!("[02/Nov/2026:08:01:00 +0000] 192.0.2.7 404 9 0.004 \"-\" \"{agent}\" \"{request}\"");
+    for (agent, request, is_short) in [
+        ("curl/8", "GET /.env HTTP/1.1", true),
+        (r"\x22", "GET / HTTP/1.1", true),
+        ("-", r"\x16\x03", true),
+        (r#"a\"b"#, "GET / HTTP/1.1", false),
+        ("a", r"GET /\", false),
+        (r"a\", "GET /", false),
+        ("a", r#"GET /"" HTTP/1.1"#, false),
+    ] {
+        let line = line(agent, request);
+        let short = told_short(&plan, line.as_bytes()).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(short.is_some(), is_short, "{line}");
+        assert!(short.is_none() || short == canonical(&plan, &line), "{line}");
+    }
+    for format in [
+        r#"escape=none '$remote_addr [$time_local] "$request"'"#,
+        "$remote_addr\t$time_local\t$request\t$status",
+        "$request_method $uri $status",
+    ] {
+        assert!(written(format).short.is_none(), "{format}");
+    }
+}
+
 fn assert_same(plan: &Plan, line: &[u8], sent: &Sent, has: impl Fn(&str) -> bool) -> Result<(), TestCaseError> {
     let shown = String::from_utf8_lossy(line);
     let mut room = Room::default();
+    let short = told_short(plan, line);
+    prop_assert!(short.is_none() || short.map(|text| String::from_utf8_lossy(&text).into_owned()) == canonical_of(plan, line), "{}", shown);
     let fields = plan.read(line, &mut room);
     let Some(fields) = fields else { return Err(TestCaseError::fail(format!("not read: {shown}"))) };
     let undone = |text: &[u8]| {
@@ -560,11 +602,15 @@ proptest! {
                 if behind { line.truncate(at) } else { line.drain(..at); }
                 line.splice(at.min(line.len())..at.min(line.len()), junk.iter().copied());
                 let split = plan.split(&line).is_some();
+                let short = told_short(&plan, &line);
                 let read = plan.read(&line, &mut room);
                 prop_assert_eq!(split, read.is_some());
-                if let Some(fields) = read {
-                    canonical::write(&fields, &mut Vec::new());
-                }
+                let written = read.map(|fields| {
+                    let mut text = Vec::new();
+                    canonical::write(&fields, &mut text);
+                    text
+                });
+                prop_assert!(short.is_none() || short == written, "{}", String::from_utf8_lossy(&line));
             }
         }
         let columns = w3c::directive(b"#Fields: date time c-ip cs-uri-stem cs-uri-query cs(User-Agent) x-edge-location").unwrap();

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
+use crate::format::canonical;
 
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().unwrap());
 
@@ -29,6 +30,51 @@ fn transcribe(lines: &[u8], course: &Course<'_>) -> (Vec<u8>, Vec<Read>) {
         return (out.text, read);
     }
     (lines.to_vec(), each(lines).map(|_| Read::AsIs).collect())
+}
+
+/// The same lines, seen one by one.
+fn see(lines: &[u8], course: &Course<'_>) -> (Vec<u8>, Vec<Read>) {
+    let (mut transcriber, mut sheet, mut header) = (Transcriber::default(), Sheet::default(), course.header.clone());
+    let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
+    each(lines).for_each(|(_, line, _)| transcriber.see(line, course, &mut header, |from| first_quote(line, from), &mut sheet));
+    let mut text = Vec::new();
+    for (number, ((_, line, is_ended), read)) in each(lines).zip(sheet.read()).enumerate() {
+        let nuls = leading_nuls(line);
+        match read {
+            Read::AsIs => text.extend(line),
+            Read::Own => text.extend([&line[..nuls], OWN].concat()),
+            Read::As(_) => {
+                text.extend(&line[..nuls]);
+                match sheet.frame(number, line) {
+                    Some(frame) => canonical::write_frame(&frame, &mut text),
+                    None => text.extend(sheet.whole(number).unwrap()),
+                }
+            }
+        }
+        text.extend(is_ended.then_some(b'\n'));
+    }
+    (text, sheet.read().to_vec())
+}
+
+/// Lines of one format that differ in a few bytes, and the format where it is to be asked for.
+fn alike() -> impl Strategy<Value = (Option<FormatId>, Vec<Vec<u8>>)> {
+    let ids: Vec<FormatId> = FORMATS.ids().filter(|id| FORMATS.format(*id).example.is_some()).collect();
+    let piece =
+        prop::sample::select(vec!["\"", "\\", "\\x22", "-", " ", "", "\0", "\u{e9}", "[", "}", ",", ":", "9", "\r", "/.env", ".0", "_"]);
+    let edits = prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4, piece), 0..3);
+    (prop::sample::select(ids), prop::collection::vec(edits, 1..8)).prop_map(|(id, lines)| {
+        let format = FORMATS.format(id);
+        let example = format.example.as_deref().and_then(|example| example.lines().last()).unwrap_or_default();
+        let edited = lines.into_iter().map(|edits| {
+            let mut line = example.as_bytes().to_vec();
+            for (at, length, piece) in edits {
+                let at = at.index(line.len() + 1);
+                line.splice(at..line.len().min(at + length), piece.bytes());
+            }
+            line
+        });
+        (matches!(format.reader, Reader::Plans(_) | Reader::Json).then_some(id), edited.collect())
+    })
 }
 
 #[test]
@@ -129,7 +175,7 @@ proptest! {
         let lines: Vec<Vec<u8>> = [start.to_vec()].into_iter().filter(|s| !s.is_empty()).chain(lines.into_iter().map(|mut line| { line.push(b'\n'); line })).collect();
         let whole = lines.concat();
         let expected = transcribe(&whole, &of_log(&whole));
-        prop_assert_eq!(memchr_iter(b'\n', &expected.0).count(), lines.len());
+        prop_assert_eq!(memchr::memchr_iter(b'\n', &expected.0).count(), lines.len());
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
         places.extend([0, lines.len()]);
         places.sort_unstable();
@@ -142,6 +188,21 @@ proptest! {
             read.extend(done.1);
         }
         prop_assert_eq!((text, read), expected);
+    }
+
+    #[test]
+    fn what_is_seen_is_what_would_be_written(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool) {
+        let start: &[u8] = if is_w3c { b"#Version: 1.0\n" } else { b"" };
+        let whole = [start, &lines.join(&b'\n')].concat();
+        prop_assert_eq!(see(&whole, &of_log(&whole)), transcribe(&whole, &of_log(&whole)));
+    }
+
+    #[test]
+    fn a_line_like_the_one_before_is_read_like_any_other((id, lines) in alike(), is_asked_for: bool) {
+        let whole = lines.join(&b'\n');
+        let course = Course { first: if is_asked_for { id.as_slice() } else { &[] }, ..of_log(&whole) };
+        let shown = |(text, read): (Vec<u8>, Vec<Read>)| (String::from_utf8_lossy(&text).into_owned(), read);
+        prop_assert_eq!(shown(see(&whole, &course)), shown(transcribe(&whole, &course)));
     }
 
     #[test]

@@ -1,0 +1,175 @@
+//! Lines of any format: those that the engine does not read itself are judged by what a format says of them.
+
+use memchr::{memchr, memchr_iter};
+
+use super::{AHEAD, BATCH, Judge, Line, MAY_HOLD_A_HOLE, Place, Request, fetch_ahead, is_hole, map_ahead};
+use crate::engine::Scratch;
+use crate::engine::index::{BLOCK, Index, Quotes};
+use crate::finding::Findings;
+use crate::format::transcriber::{Course, Read, Transcriber};
+use crate::format::{Formats, Frame, Header, LogFormat, Sheet};
+
+/// Who reads lines that the engine does not, and what it keeps between blocks.
+struct Reader<'r, 'f> {
+    transcriber: &'r mut Transcriber,
+    course: &'r Course<'f>,
+    /// The columns in force.
+    header: Header,
+    sheet: Sheet,
+    /// Lines of each format.
+    read: Counts,
+}
+
+/// Lines of formats other than the engine's own, by their numbers.
+struct Counts([u64; 256]);
+
+impl Judge<'_> {
+    /// Judges whole lines of any format; the last one may lack its newline.
+    #[must_use]
+    pub fn judge_any(&self, lines: &[u8], course: &Course<'_>, transcriber: &mut Transcriber, scratch: &mut Scratch) -> Findings {
+        let sheet = std::mem::take(&mut scratch.sheet);
+        let mut reader = Reader { transcriber, course, header: course.header.clone(), sheet, read: Counts([0; 256]) };
+        let mut findings = scratch.findings();
+        let mut index = std::mem::take(&mut scratch.index);
+        let mut start = 0;
+        while start < lines.len() {
+            let block = &lines[start..lines.len().min(start + BLOCK)];
+            index.read(block);
+            map_ahead(lines, start + BLOCK + AHEAD - 1);
+            let taken = if let Some(&last) = index.newlines().last() {
+                let fetch_ahead = |line: Line<'_, '_>| fetch_ahead(lines, line.offset as usize + AHEAD);
+                self.judge_read(each(block, start, &index), fetch_ahead, &mut reader, scratch, &mut findings);
+                last as usize + 1
+            } else {
+                self.judge_long(&lines[start..], start, &mut reader, scratch, &mut findings)
+            };
+            start += taken;
+        }
+        findings.times = std::mem::take(&mut scratch.span).ends();
+        reader.read.tell(course.formats, &mut findings);
+        scratch.index = index;
+        scratch.sheet = reader.sheet;
+        findings
+    }
+
+    /// Judges a line that is longer than a block, or the last one without its newline; gives the bytes that it takes.
+    #[cold]
+    fn judge_long(&self, rest: &[u8], offset: usize, reader: &mut Reader<'_, '_>, scratch: &mut Scratch, findings: &mut Findings) -> usize {
+        let newline = memchr(b'\n', rest);
+        let text = &rest[..newline.unwrap_or(rest.len())];
+        if newline.is_none() && is_hole(text, findings) {
+            return rest.len();
+        }
+        let line = Line { text, offset: offset as u64, quotes: Quotes::Unknown };
+        self.judge_read(std::iter::once(line), |_| (), reader, scratch, findings);
+        text.len() + 1
+    }
+
+    /// Reads lines, and judges them then: what was written to read one must not move while others are read.
+    fn judge_read<'t, 'i>(
+        &self,
+        lines: impl Iterator<Item = Line<'t, 'i>> + Clone,
+        before_each: impl Fn(Line<'_, '_>),
+        reader: &mut Reader<'_, '_>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) {
+        let Reader { transcriber, course, header, sheet, read } = reader;
+        sheet.clear();
+        for line in lines.clone() {
+            before_each(line);
+            transcriber.see(line.text, course, header, |from| line.quotes.first(line.text, from), sheet);
+        }
+        let mut batch = Vec::with_capacity(BATCH);
+        for (number, (line, seen)) in lines.zip(sheet.read()).enumerate() {
+            match seen {
+                Read::AsIs => self.take(line, &mut batch, scratch, findings),
+                Read::Own => skip(line, findings),
+                Read::As(id) => {
+                    let format = if let Some(frame) = sheet.frame(number, line.text) {
+                        self.take_frame(line, frame, None, &mut batch, scratch, findings)
+                    } else {
+                        self.take_written(line, sheet.whole(number).unwrap_or_default(), &mut batch, scratch, findings)
+                    };
+                    // What stood behind a prefix is of the engine's own formats, and counted as such.
+                    match findings.lines.parsed.get_mut(usize::from(id.0)) {
+                        Some(_) => findings.lines.parsed[format as usize] += 1,
+                        None => read.0[usize::from(id.0)] += 1,
+                    }
+                }
+            }
+        }
+        self.settle(&mut batch, scratch, findings);
+    }
+
+    /// Takes a line that was written down as a combined line.
+    #[cold]
+    fn take_written<'t>(
+        &self,
+        line: Line<'t, '_>,
+        written: &'t [u8],
+        batch: &mut Vec<Request<'t>>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) -> LogFormat {
+        let frame = Frame::locate(written, None).unwrap_or_default();
+        self.take_frame(line, frame, Some(written), batch, scratch, findings)
+    }
+
+    /// Takes a line of which there is a frame, and perhaps a combined line that says the same; gives the format of that.
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an argument would go through memory")]
+    #[inline(always)]
+    fn take_frame<'t>(
+        &self,
+        line: Line<'t, '_>,
+        frame: Frame<'t>,
+        written: Option<&'t [u8]>,
+        batch: &mut Vec<Request<'t>>,
+        scratch: &mut Scratch,
+        findings: &mut Findings,
+    ) -> LogFormat {
+        let place = place(line, findings);
+        let text = &line.text[(place.offset - line.offset) as usize..];
+        if text.len() >= MAY_HOLD_A_HOLE {
+            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
+        }
+        let time = scratch.clock.parse(frame.time);
+        self.take_request(Request { line: written, place, frame, time }, batch, scratch, findings);
+        frame.format()
+    }
+}
+
+impl Counts {
+    /// Says how many lines there were.
+    fn tell(&self, formats: &Formats, findings: &mut Findings) {
+        for (id, lines) in formats.ids().zip(self.0) {
+            findings.lines.others.count(formats.name(id), lines);
+        }
+    }
+}
+
+/// Each line of a block, which begins so many bytes behind the start of its run.
+fn each<'t, 'i>(block: &'t [u8], start: usize, index: &'i Index) -> impl Iterator<Item = Line<'t, 'i>> + Clone {
+    let mut from = 0;
+    index.newlines().iter().map(move |&newline| {
+        let end = newline as usize;
+        let line = Line { text: &block[from..end], offset: (start + from) as u64, quotes: Quotes::Indexed(index, from) };
+        from = end + 1;
+        line
+    })
+}
+
+/// Counts a line that is one of the log's own.
+fn skip(line: Line<'_, '_>, findings: &mut Findings) {
+    place(line, findings);
+    findings.lines.skipped += 1;
+}
+
+/// Counts a line and the NULs before it; where it stands behind them.
+fn place(line: Line<'_, '_>, findings: &mut Findings) -> Place {
+    let nuls = line.text.iter().take_while(|&&byte| byte == 0).count() as u64;
+    let place = Place { line: findings.lines.lines as u32, offset: line.offset + nuls };
+    findings.lines.nul_bytes += nuls;
+    findings.lines.lines += 1;
+    place
+}
