@@ -1,7 +1,7 @@
 //! The line loop: finds lines, counts each, and keeps those that match.
 //!
 //! Every line is parsed, unparsed or oversized, and matched in the first two cases. Only a line that matches has its
-//! text copied.
+//! text copied. Lines of the engine's own formats are taken here, those of any format in `any`; `settle` judges both.
 
 mod any;
 mod settle;

@@ -1,8 +1,9 @@
 //! Log formats: which bytes of a line are which field.
 //!
 //! A line is looked at in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
-//! [`Frame::tail`] and [`Frame::record`] read the rest. Nothing here fails or allocates: a line that no format explains
-//! has no frame, and a field that cannot be read is `None`.
+//! [`Frame::record`] reads the rest. Lines of formats other than the Common Log Format and its children come to a frame by way
+//! of a [`Sheet`], or are written down again as such lines by a [`transcriber`]; `canonical` says what both are to be. Nothing here
+//! fails or allocates: a line that no format explains has no frame, and a field that cannot be read is `None`.
 
 mod apache;
 mod begins;

@@ -1,5 +1,5 @@
-//! Writes lines of any format down again as lines of the Common Log Format's children, one for one, so that everything
-//! behind reads one family of formats.
+//! Reads lines of any format as the Common Log Format's children would have them, so that everything behind knows one family of
+//! formats: onto a [`Sheet`], where a judge finds what he asks of each, or written down again, one for one.
 //!
 //! What a line says depends on the line, on the formats of the run, and on the columns that a W3C extended log has named
 //! before it, and on nothing else: so it does not matter how a log is cut, or who reads which part. A line that no format
@@ -33,7 +33,7 @@ pub struct Course<'f> {
     pub max_line: usize,
 }
 
-/// Writes lines down again. Keeps its buffers.
+/// Reads lines. Keeps its buffers.
 #[derive(Debug, Default)]
 pub struct Transcriber {
     room: Room,
