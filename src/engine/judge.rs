@@ -4,16 +4,19 @@
 //! text copied. Lines of the engine's own formats are taken here, those of any format in `any`; `settle` judges both.
 
 mod any;
+mod line;
 mod settle;
 
 use std::hint::black_box;
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr_iter;
 
-use super::index::{BLOCK, Quotes};
+use self::line::{Line, Place};
+use super::index::BLOCK;
 use super::{Matcher, Scratch};
 use crate::fetch::fetch;
-use crate::finding::{Findings, Hit};
+use crate::finding::Findings;
+use crate::format::hole::nuls_within;
 use crate::format::{Frame, LogFormat};
 use crate::names::Names;
 use crate::rules::{AllowList, RuleSet};
@@ -44,25 +47,11 @@ impl Default for Scope {
     }
 }
 
-/// A parsed line of so many bytes is looked through for NULs: a hole takes whole blocks of a disk, and the shortest have
-/// so many. The line it begins in may parse, with the hole in its request and other lines swallowed. Nearly all lines are
-/// shorter.
-const MAY_HOLD_A_HOLE: usize = 512;
-
 /// Bytes between what is judged and what is brought near.
 const AHEAD: usize = 64 << 10;
 
 /// Requests that are judged side by side.
 const BATCH: usize = 64;
-
-/// A line, not looked at yet.
-#[derive(Clone, Copy)]
-struct Line<'t, 'i> {
-    text: &'t [u8],
-    /// Where it begins in its run.
-    offset: u64,
-    quotes: Quotes<'i>,
-}
 
 /// A line that a format explains.
 struct Request<'t> {
@@ -76,19 +65,6 @@ struct Request<'t> {
 impl Request<'_> {
     fn time(&self) -> Option<LogTime> {
         self.time.map(Packed::time)
-    }
-}
-
-/// Where a line stands in its run.
-#[derive(Clone, Copy)]
-struct Place {
-    line: u32,
-    offset: u64,
-}
-
-impl Place {
-    fn hit(self) -> Hit {
-        Hit::at(self.line, self.offset)
     }
 }
 
@@ -118,17 +94,18 @@ impl<'a> Judge<'a> {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
             map_ahead(lines, start + BLOCK + AHEAD - 1);
-            let mut taken = 0;
-            for &newline in index.newlines() {
-                let end = newline as usize;
-                fetch_ahead(lines, start + taken + AHEAD);
-                let line = Line { text: &block[taken..end], offset: (start + taken) as u64, quotes: Quotes::Indexed(&index, taken) };
-                self.take(line, &mut batch, scratch, &mut findings);
-                taken = end + 1;
-            }
-            start += taken;
-            if taken == 0 {
-                start += self.take_long(&lines[start..], start, &mut batch, scratch, &mut findings);
+            if let Some(&last) = index.newlines().last() {
+                for line in Line::each(block, start, &index) {
+                    fetch_ahead(lines, line.offset as usize + AHEAD);
+                    self.take(line, &mut batch, scratch, &mut findings);
+                }
+                start += last as usize + 1;
+            } else {
+                let (line, taken) = Line::long(&lines[start..], start, &mut findings);
+                if let Some(line) = line {
+                    self.take_long(line, &mut batch, scratch, &mut findings);
+                }
+                start += taken;
             }
         }
         self.settle(&mut batch, scratch, &mut findings);
@@ -137,53 +114,30 @@ impl<'a> Judge<'a> {
         findings
     }
 
-    /// Takes a line that is longer than a block, or the last one without its newline; gives the bytes that it takes.
+    /// The same as [`take`](Self::take), for lines that are few.
     #[cold]
-    fn take_long<'t>(
-        &self,
-        rest: &'t [u8],
-        offset: usize,
-        batch: &mut Vec<Request<'t>>,
-        scratch: &mut Scratch,
-        findings: &mut Findings,
-    ) -> usize {
-        let newline = memchr(b'\n', rest);
-        let text = &rest[..newline.unwrap_or(rest.len())];
-        if newline.is_none() && is_hole(text, findings) {
-            return rest.len();
-        }
-        self.take(Line { text, offset: offset as u64, quotes: Quotes::Unknown }, batch, scratch, findings);
-        text.len() + 1
+    fn take_long<'t>(&self, line: Line<'t, '_>, batch: &mut Vec<Request<'t>>, scratch: &mut Scratch, findings: &mut Findings) {
+        self.take(line, batch, scratch, findings);
     }
 
     /// Counts a line, and puts it into the batch if it is a request.
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
     fn take<'t>(&self, line: Line<'t, '_>, batch: &mut Vec<Request<'t>>, scratch: &mut Scratch, findings: &mut Findings) {
-        let Line { text: line, offset, quotes } = line;
-        let holes = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
-        if holes > 0 {
-            findings.lines.nul_bytes += holes as u64;
-        }
-        let text = &line[holes..];
-        let place = Place { line: findings.lines.lines as u32, offset: offset + holes as u64 };
-        findings.lines.lines += 1;
+        let (place, text, quotes) = line.count(findings);
         if text.len() > self.scope.max_line {
             findings.lines.oversized += 1;
             findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
             return;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let quotes = quotes.behind(holes);
         let Some(frame) = Frame::locate_by(text, self.scope.format, |from| quotes.first(text, from)) else {
             // Hits are in the order of their lines.
             self.settle(batch, scratch, findings);
             return self.unparsed(text, place, scratch, findings);
         };
         findings.lines.parsed[frame.format() as usize] += 1;
-        if text.len() >= MAY_HOLD_A_HOLE {
-            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-        }
+        findings.lines.nul_bytes += nuls_within(text) as u64;
         let time = scratch.clock.parse(frame.time);
         self.take_request(Request { line: Some(text), place, frame, time }, batch, scratch, findings);
     }
@@ -230,15 +184,6 @@ impl<'a> Judge<'a> {
         };
         !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
     }
-}
-
-/// Whether what is left of a text is nothing but NULs, and so no line; counts them then.
-fn is_hole(text: &[u8], findings: &mut Findings) -> bool {
-    let is_hole = text.iter().all(|&b| b == 0);
-    if is_hole {
-        findings.lines.nul_bytes += text.len() as u64;
-    }
-    is_hole
 }
 
 /// Has the system map the page at a place, if there is one: what is not mapped cannot be brought near.

@@ -52,20 +52,18 @@ pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
     write_host(fields.host, line);
     let start = line.len();
     line.extend_from_slice(fields.client);
-    let end = line.len();
-    write_time(fields.time, line);
-    if !is_address(line, start, end) {
+    // The copy is looked at, here and below: a file may change between two looks.
+    if !is_plain_client(&line[start..]) {
         line.truncate(start);
         write_rare_client(fields.client, line);
-        write_time(fields.time, line);
     }
+    write_time(fields.time, line);
     let start = line.len();
     let mut ends_badly = false;
     write_texts(fields, line, |text, line| {
         line.extend_from_slice(text);
         ends_badly |= line.ends_with(b"\\");
     });
-    // The copy is looked at: a file may change between two looks.
     if ends_badly || !is_clean(&line[start..], QUOTES, fields.escapes) {
         line.truncate(start);
         write_texts(fields, line, |text, line| write_escaped(text, fields.escapes, line));
@@ -227,40 +225,30 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// Whether what stands in the line from `start` to `end` has no byte that no address has, sixteen bytes at a time: something longer
-/// stands behind.
-#[inline]
-fn is_address(line: &[u8], start: usize, end: usize) -> bool {
-    let harmless = |at| line.get(at..).and_then(<[u8]>::first_chunk).is_some_and(|text| is_harmless(*text, end - at));
-    start < end && (start..end).step_by(16).all(harmless)
-}
-
-/// Whether none of the first bytes is a space, a control or a quote.
-#[inline]
-fn is_harmless(text: [u8; 16], length: usize) -> bool {
-    const ONES: u128 = u128::MAX / 255;
-    const HIGH: u128 = ONES << 7;
-    // What stands behind counts as a harmless byte.
-    let inside = 1_u128.checked_shl(8 * length as u32).unwrap_or(0).wrapping_sub(1);
-    let text = u128::from_le_bytes(text) & inside | (ONES * u128::from(b'0')) & !inside;
-    let has_zero = |bytes: u128| bytes.wrapping_sub(ONES) & !bytes & HIGH;
-    let has_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
-    has_low | has_zero(text ^ (ONES * u128::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
-}
-
 /// Whether a text can stand for a client as it is.
 #[inline]
 pub(super) fn is_plain_client(client: &[u8]) -> bool {
-    let fits = |b: &u8| !matches!(b, 0..=b' ' | b'"' | 0x7f);
     match (client.first_chunk::<8>(), client.last_chunk::<8>()) {
-        (Some(first), Some(last)) if client.len() <= 16 => {
-            let mut both = [0; 16];
-            both[..8].copy_from_slice(first);
-            both[8..].copy_from_slice(last);
-            is_harmless(both, both.len())
-        }
-        _ => !client.is_empty() && client.iter().all(fits),
+        // What stands in the middle is looked at twice.
+        (Some(first), Some(last)) if client.len() <= 16 => is_harmless(*first) & is_harmless(*last),
+        _ => !client.is_empty() && !client.iter().copied().any(ends_client),
     }
+}
+
+/// Whether a byte is a space, a control or a quote.
+fn ends_client(byte: u8) -> bool {
+    matches!(byte, 0..=b' ' | b'"' | 0x7f)
+}
+
+/// Whether none of the bytes is one that ends a client.
+#[inline]
+fn is_harmless(text: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let text = u64::from_le_bytes(text);
+    let has_zero = |bytes: u64| bytes.wrapping_sub(ONES) & !bytes & HIGH;
+    let has_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
+    has_low | has_zero(text ^ (ONES * u64::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
 }
 
 /// The address up to the first byte that none has.
@@ -268,7 +256,7 @@ pub(super) fn is_plain_client(client: &[u8]) -> bool {
 fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(client);
-    if let Some(end) = line[start..].iter().position(|b| matches!(b, 0..=b' ' | b'"' | 0x7f)) {
+    if let Some(end) = line[start..].iter().copied().position(ends_client) {
         line.truncate(start + end);
     }
     if line.len() == start {

@@ -14,6 +14,7 @@ mod fields;
 mod foreign;
 pub mod formats;
 mod header;
+pub mod hole;
 mod iso;
 mod json;
 mod nginx;

@@ -14,6 +14,7 @@ use memchr::memchr;
 pub use self::transcribed::Transcribed;
 
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
+use super::hole::leading_nuls;
 use super::page::Page;
 use super::prefix::{self, Prefix};
 use super::{Fields, Frame, Header, LogFormat, Meaning, Plan, Room, Sheet, When};
@@ -318,10 +319,6 @@ fn each(lines: &[u8]) -> impl Iterator<Item = (usize, &[u8], bool)> {
         start += newline.unwrap_or(rest.len()) + 1;
         Some(line)
     })
-}
-
-fn leading_nuls(line: &[u8]) -> usize {
-    if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 }
 }
 
 #[cfg(test)]

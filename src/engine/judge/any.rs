@@ -1,11 +1,11 @@
 //! Lines of any format: those that the engine does not read itself are judged by what a format says of them.
 
-use memchr::{memchr, memchr_iter};
-
-use super::{AHEAD, BATCH, Judge, Line, MAY_HOLD_A_HOLE, Place, Request, fetch_ahead, is_hole, map_ahead};
+use super::line::Line;
+use super::{AHEAD, BATCH, Judge, Request, fetch_ahead, map_ahead};
 use crate::engine::Scratch;
-use crate::engine::index::{BLOCK, Index, Quotes};
+use crate::engine::index::BLOCK;
 use crate::finding::Findings;
+use crate::format::hole::nuls_within;
 use crate::format::transcriber::{Course, Read, Transcriber};
 use crate::format::{Formats, Frame, Header, LogFormat, Sheet};
 
@@ -36,33 +36,21 @@ impl Judge<'_> {
             let block = &lines[start..lines.len().min(start + BLOCK)];
             index.read(block);
             map_ahead(lines, start + BLOCK + AHEAD - 1);
-            let taken = if let Some(&last) = index.newlines().last() {
+            if let Some(&last) = index.newlines().last() {
                 let fetch_ahead = |line: Line<'_, '_>| fetch_ahead(lines, line.offset as usize + AHEAD);
-                self.judge_read(each(block, start, &index), fetch_ahead, &mut reader, scratch, &mut findings);
-                last as usize + 1
+                self.judge_read(Line::each(block, start, &index), fetch_ahead, &mut reader, scratch, &mut findings);
+                start += last as usize + 1;
             } else {
-                self.judge_long(&lines[start..], start, &mut reader, scratch, &mut findings)
-            };
-            start += taken;
+                let (line, taken) = Line::long(&lines[start..], start, &mut findings);
+                self.judge_read(line.into_iter(), |_| (), &mut reader, scratch, &mut findings);
+                start += taken;
+            }
         }
         findings.times = std::mem::take(&mut scratch.span).ends();
         reader.read.tell(course.formats, &mut findings);
         scratch.index = index;
         scratch.sheet = reader.sheet;
         findings
-    }
-
-    /// Judges a line that is longer than a block, or the last one without its newline; gives the bytes that it takes.
-    #[cold]
-    fn judge_long(&self, rest: &[u8], offset: usize, reader: &mut Reader<'_, '_>, scratch: &mut Scratch, findings: &mut Findings) -> usize {
-        let newline = memchr(b'\n', rest);
-        let text = &rest[..newline.unwrap_or(rest.len())];
-        if newline.is_none() && is_hole(text, findings) {
-            return rest.len();
-        }
-        let line = Line { text, offset: offset as u64, quotes: Quotes::Unknown };
-        self.judge_read(std::iter::once(line), |_| (), reader, scratch, findings);
-        text.len() + 1
     }
 
     /// Reads lines, and judges them then: what was written to read one must not move while others are read.
@@ -128,11 +116,8 @@ impl Judge<'_> {
         scratch: &mut Scratch,
         findings: &mut Findings,
     ) -> LogFormat {
-        let place = place(line, findings);
-        let text = &line.text[(place.offset - line.offset) as usize..];
-        if text.len() >= MAY_HOLD_A_HOLE {
-            findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-        }
+        let (place, text, _) = line.count(findings);
+        findings.lines.nul_bytes += nuls_within(text) as u64;
         let time = scratch.clock.parse(frame.time);
         self.take_request(Request { line: written, place, frame, time }, batch, scratch, findings);
         frame.format()
@@ -148,28 +133,8 @@ impl Counts {
     }
 }
 
-/// Each line of a block, which begins so many bytes behind the start of its run.
-fn each<'t, 'i>(block: &'t [u8], start: usize, index: &'i Index) -> impl Iterator<Item = Line<'t, 'i>> + Clone {
-    let mut from = 0;
-    index.newlines().iter().map(move |&newline| {
-        let end = newline as usize;
-        let line = Line { text: &block[from..end], offset: (start + from) as u64, quotes: Quotes::Indexed(index, from) };
-        from = end + 1;
-        line
-    })
-}
-
 /// Counts a line that is one of the log's own.
 fn skip(line: Line<'_, '_>, findings: &mut Findings) {
-    place(line, findings);
+    line.count(findings);
     findings.lines.skipped += 1;
-}
-
-/// Counts a line and the NULs before it; where it stands behind them.
-fn place(line: Line<'_, '_>, findings: &mut Findings) -> Place {
-    let nuls = line.text.iter().take_while(|&&byte| byte == 0).count() as u64;
-    let place = Place { line: findings.lines.lines as u32, offset: line.offset + nuls };
-    findings.lines.nul_bytes += nuls;
-    findings.lines.lines += 1;
-    place
 }

@@ -41,15 +41,15 @@ impl Short {
                 return None;
             }
             let Some(known) = best.get_mut(role.slot as usize) else { continue };
-            let bit = 1 << place_of(role.slot) as u16;
-            has_others |= if known.is_some() { bit } else { 0 };
-            if known.as_ref().is_none_or(|(rank, _)| role.rank < *rank) {
-                if let Some((_, worse)) = known.replace((role.rank, place)) {
-                    *worse = Place::Nowhere;
+            if let Some((rank, _)) = known {
+                has_others |= 1 << place_of(role.slot) as u16;
+                if role.rank >= *rank {
+                    continue;
                 }
-                if let Some((_, place)) = known {
-                    **place = place_of(role.slot);
-                }
+            }
+            *place = place_of(role.slot);
+            if let Some((_, worse)) = known.replace((role.rank, place)) {
+                *worse = Place::Nowhere;
             }
         }
         let has = |slot: Slot| best[slot as usize].is_some();

@@ -1,11 +1,12 @@
 //! Lines that were written down again, and where each was: what is found in them is given back on its places in the log.
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 use super::Read;
 use crate::finding::Findings;
 use crate::format::LogFormat;
 use crate::format::formats::{FormatId, Formats};
+use crate::format::hole::nuls_within;
 
 /// Lines that were written down again, and where each was.
 #[derive(Debug, Default)]
@@ -23,14 +24,11 @@ pub(super) struct Line {
     /// NULs before it.
     nuls: u32,
     /// NULs in it that the judge looks for, less those that it finds in what was written.
-    hidden: i32,
+    hidden: isize,
     pub(super) read: Read,
     /// The format of the engine's that it was written in.
     written: LogFormat,
 }
-
-/// A line of so many bytes is looked through for NULs, as the judge does.
-const MAY_HOLD_A_HOLE: usize = 512;
 
 impl Transcribed {
     pub(super) fn clear(&mut self) {
@@ -42,7 +40,7 @@ impl Transcribed {
     pub(super) fn end_line(&mut self, at: usize, start: usize, (nuls, line): (&[u8], &[u8]), read: Read) {
         let text = &self.text[at..];
         let (written, hidden) = match read {
-            Read::As(_) => (written_as(text), nuls_in(line) - nuls_in(text)),
+            Read::As(_) => (written_as(text), nuls_within(line).cast_signed() - nuls_within(text).cast_signed()),
             Read::AsIs | Read::Own => (LogFormat::Combined, 0),
         };
         self.lines.push(Line { start: start as u64, nuls: nuls.len() as u32, hidden, read, written });
@@ -84,7 +82,7 @@ impl Transcribed {
         let mut read = [0_u64; 256];
         let counts = &mut findings.lines;
         for line in lines {
-            counts.nul_bytes = counts.nul_bytes.saturating_add_signed(i64::from(line.hidden));
+            counts.nul_bytes = counts.nul_bytes.saturating_add_signed(line.hidden as i64);
             match line.read {
                 Read::AsIs => {}
                 Read::Own => {
@@ -112,9 +110,4 @@ impl Transcribed {
 fn written_as(line: &[u8]) -> LogFormat {
     let behind = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
     if behind.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
-}
-
-/// NULs in a line that is long enough to be looked through.
-fn nuls_in(line: &[u8]) -> i32 {
-    if line.len() >= MAY_HOLD_A_HOLE { memchr_iter(0, line).count().try_into().unwrap_or(i32::MAX) } else { 0 }
 }
