@@ -10,7 +10,9 @@ use crate::fetch::fetch;
 /// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
 #[derive(Debug)]
 pub struct Memo<V, const WAYS: usize> {
+    /// One until it is full, as many a memory is never needed; then all.
     sets: Vec<Set<V, WAYS>>,
+    most: usize,
 }
 
 /// What shares a cache line, the newest first.
@@ -22,7 +24,11 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
     /// A memory of so many sets, a power of two.
     #[must_use]
     pub fn new(sets: usize) -> Self {
-        Self { sets: vec![Set([Default::default(); WAYS]); sets] }
+        Self { sets: Self::empty(1), most: sets }
+    }
+
+    fn empty(sets: usize) -> Vec<Set<V, WAYS>> {
+        vec![Set([Default::default(); WAYS]); sets]
     }
 
     /// Has what is remembered of a text brought near.
@@ -48,11 +54,22 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
 
     /// Remembers something.
     pub fn put(&mut self, text: Fingerprint, value: V) {
+        if self.sets.len() < self.most && self.sets[0].0.iter().all(|(known, _)| *known != Fingerprint::default()) {
+            self.take_room();
+        }
         let at = self.at(text);
         let slots = &mut self.sets[at].0;
         let old = slots.iter().position(|(known, _)| *known == text).unwrap_or(WAYS - 1);
         slots.copy_within(..old, 1);
         slots[0] = (text, value);
+    }
+
+    #[cold]
+    fn take_room(&mut self) {
+        let few = std::mem::replace(&mut self.sets, Self::empty(self.most));
+        for (text, value) in few.into_iter().flat_map(|set| set.0).rev() {
+            self.put(text, value);
+        }
     }
 
     #[inline]
@@ -65,6 +82,20 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
 mod tests {
     use super::super::Fingerprinter;
     use super::*;
+
+    #[test]
+    fn what_is_remembered_stays_when_it_takes_its_room() {
+        let take = Fingerprinter::default();
+        let mut memo: Memo<u32, 4> = Memo::new(1 << 10);
+        let texts: Vec<_> = (0_u32..6).map(|n| take.of(&n.to_le_bytes())).collect();
+        for n in 0..texts.len() {
+            memo.put(texts[n], n as u32);
+            memo.put(texts[0], 7);
+            let known: Vec<_> = texts.iter().map(|text| memo.get(*text)).collect();
+            let expected: Vec<_> = (0..texts.len()).map(|m| (m <= n).then_some(if m == 0 { 7 } else { m as u32 })).collect();
+            assert_eq!(known, expected);
+        }
+    }
 
     #[test]
     fn remembers_the_last_four_of_a_place() {
