@@ -11,6 +11,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use super::check::View;
 use super::definition::Field;
 use super::prefilter::Prefilter;
+use super::texts::Texts;
 
 /// The kinds of marks, one bit each. The lowest seven say in which field a word of the rule stands.
 pub mod bit {
@@ -192,11 +193,11 @@ enum Finder {
 }
 
 impl Finder {
-    fn prefilter(texts: &[Vec<u8>]) -> Result<Self, BuildError> {
+    fn prefilter(texts: &Texts) -> Result<Self, BuildError> {
         Prefilter::new(texts).map_or_else(|| Self::automaton(texts), |prefilter| Ok(Self::Prefilter(prefilter)))
     }
 
-    fn automaton(texts: &[Vec<u8>]) -> Result<Self, BuildError> {
+    fn automaton(texts: &Texts) -> Result<Self, BuildError> {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             // A full DFA is a third faster and four times slower to build: with what the engine remembers, few lines come here.
@@ -221,7 +222,7 @@ pub struct Literals {
     /// What the matches of globs end in.
     tails: Vec<Vec<u8>>,
     /// The literals, sorted.
-    texts: Vec<Vec<u8>>,
+    texts: Texts,
 }
 
 impl Literals {
@@ -263,7 +264,7 @@ impl Literals {
     /// The literals of a rule in lower case, by text, each with the marks it can leave.
     pub fn of_rule(&self, rule: u16) -> impl Iterator<Item = (&[u8], u16)> {
         let wanted = move |i: usize| self.uses_of(i).iter().filter(|u| u.rule == rule).fold(0, |bits, u| bits | u.kind.wanted());
-        self.texts.iter().enumerate().map(move |(i, text)| (text.as_slice(), wanted(i))).filter(|(_, wanted)| *wanted != 0)
+        self.texts.iter().enumerate().map(move |(i, text)| (text, wanted(i))).filter(|(_, wanted)| *wanted != 0)
     }
 
     /// Looks for literals by the automaton from now on.
@@ -279,7 +280,7 @@ impl Literals {
             Finder::Automaton(automaton) => {
                 for opening in automaton.find_overlapping_iter(bytes) {
                     let (literal, start) = (self.texts.len() - 1 - opening.pattern().as_usize(), opening.start());
-                    let text = self.texts[literal].as_slice();
+                    let text = self.texts.get(literal);
                     if bytes[start..].starts_with(text) {
                         found(literal, start..start + text.len());
                     }
@@ -318,22 +319,23 @@ impl Literals {
 /// Collects literals; the same text of several rules is one literal.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    found: Vec<(Vec<u8>, Use)>,
+    /// In the order in which they came.
+    texts: Texts,
+    uses: Vec<Use>,
     fields: u16,
     tails: Vec<Vec<u8>>,
 }
 
 impl Collector {
-    pub(super) fn add(&mut self, text: impl Into<Vec<u8>>, rule: u16, kind: Kind) {
+    pub(super) fn add(&mut self, text: impl AsRef<[u8]>, rule: u16, kind: Kind) {
         self.fields |= match kind {
             Kind::Word(fields) => fields,
             Kind::Path { .. } | Kind::Suffix { .. } | Kind::Glob { .. } => bit::of_field(Field::Path),
             Kind::Agent | Kind::Excuse => bit::of_field(Field::UserAgent),
             Kind::Prefix => bit::of_field(Field::Raw),
         };
-        let mut text = text.into();
-        text.make_ascii_lowercase();
-        self.found.push((text, Use { rule, kind }));
+        self.texts.push_lowered(text.as_ref());
+        self.uses.push(Use { rule, kind });
     }
 
     /// The fixed part of a glob, and what its matches end in.
@@ -356,17 +358,18 @@ impl Collector {
         self.build(Finder::automaton)
     }
 
-    fn build(self, finder: impl FnOnce(&[Vec<u8>]) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
-        let Self { mut found, fields, tails } = self;
-        found.sort_by(|(text, _), (other, _)| text.cmp(other));
-        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), Vec::new());
+    fn build(self, finder: impl FnOnce(&Texts) -> Result<Finder, BuildError>) -> Result<Literals, BuildError> {
+        let mut found: Vec<_> = self.texts.iter().zip(self.uses).collect();
+        found.sort_by_key(|(text, _)| *text);
+        let (mut starts, mut uses, mut texts) = (Vec::new(), Vec::with_capacity(found.len()), Texts::default());
         for (text, of_rule) in found {
-            if texts.last() != Some(&text) {
+            if texts.last() != Some(text) {
                 starts.push(uses.len() as u32);
                 texts.push(text);
             }
             uses.push(of_rule);
         }
+        let (fields, tails) = (self.fields, self.tails);
         starts.push(uses.len() as u32);
         let finder = finder(&texts)?;
         Ok(Literals { finder, starts, uses, fields, tails, texts })
@@ -374,15 +377,12 @@ impl Collector {
 }
 
 /// How each of sorted texts begins: as far as no other goes along, and [`MORE`].
-fn openings(texts: &[Vec<u8>]) -> impl DoubleEndedIterator<Item = &[u8]> {
-    let alike = |at: usize, other: Option<&Vec<u8>>| {
-        let same = |other: &Vec<u8>| texts[at].iter().zip(other).take_while(|(a, b)| a == b).count();
-        other.map_or(0, same)
-    };
+fn openings(texts: &Texts) -> impl DoubleEndedIterator<Item = &[u8]> {
+    let alike = |a: usize, b: usize| texts.get(a).iter().zip(texts.get(b)).take_while(|(a, b)| a == b).count();
     texts.iter().enumerate().map(move |(at, text)| {
-        let before = at.checked_sub(1).and_then(|before| texts.get(before));
-        let alike = alike(at, before).max(alike(at, texts.get(at + 1)));
-        &text[..text.len().min(alike + 1 + MORE)]
+        let before = if at > 0 { alike(at, at - 1) } else { 0 };
+        let behind = if at + 1 < texts.len() { alike(at, at + 1) } else { 0 };
+        &text[..text.len().min(before.max(behind) + 1 + MORE)]
     })
 }
 
@@ -429,7 +429,7 @@ mod tests {
 
     /// Texts out of literals, whole and cut short, one behind the other or over the other, and of what stands between.
     fn any_text(headers: bool) -> impl Strategy<Value = Vec<u8>> {
-        let texts = prop::sample::select(of(&RULES[0], headers).texts.clone());
+        let texts = prop::sample::select(of(&RULES[0], headers).texts.iter().map(<[u8]>::to_vec).collect::<Vec<_>>());
         let cut = (texts.clone(), any::<prop::sample::Index>(), any::<bool>()).prop_map(|(text, at, is_head)| {
             let (head, tail) = text.split_at(at.index(text.len()));
             if is_head { head } else { tail }.to_vec()
@@ -470,7 +470,7 @@ mod tests {
                 }
                 collector
             };
-            let stand = |(at, text): (usize, &Vec<u8>)| {
+            let stand = |(at, text): (usize, &[u8])| {
                 let starts = (0..line.len()).filter(|&start| line.as_bytes()[start..].starts_with(text));
                 starts.map(|start| (at, start..start + text.len())).collect::<Vec<_>>()
             };

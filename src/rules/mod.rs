@@ -4,6 +4,7 @@
 //! them into two searches for literals and a list of conditions. It never looks at a log; that is `engine`'s part.
 
 mod allow;
+mod automaton;
 mod builtin;
 mod case;
 mod check;
@@ -24,6 +25,7 @@ mod pattern;
 pub mod plain;
 mod prefilter;
 mod set;
+mod texts;
 mod told;
 mod window;
 mod words;

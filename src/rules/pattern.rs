@@ -4,15 +4,16 @@
 //! Rules look at text in lower case, and a regex that ignores case is four times the work to compile: one in which no
 //! capital letter is meant is compiled as it stands (see [`fold`](super::fold)).
 //!
-//! The patterns of built-in rules are compiled when they are first tried, because a scan tries few of them and three
-//! hundred cost more than a small log; the tests compile them all. Those of other rules are compiled at once, so that a
-//! mistake is told before the first line is read.
+//! The patterns of built-in rules come as [automata](super::automaton) where those are small. The others are compiled when
+//! they are first tried, because a scan tries few of them and all cost more than a small log; the tests compile them all. Those
+//! of other rules are compiled at once, so that a mistake is told before the first line is read.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use super::automaton::Automaton;
 use super::fold;
 
 /// Compiled size of one regex in bytes. `\w{1,500}` needs a fortieth of it.
@@ -26,13 +27,15 @@ const NESTING: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Pattern {
     source: String,
+    /// Looked for when the pattern is first tried.
+    automaton: OnceLock<Option<Automaton>>,
     regex: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
     /// A pattern that will be compiled when it is first tried; one that cannot be matches nothing.
     pub(super) fn later(source: String) -> Self {
-        Self { source, regex: OnceLock::new() }
+        Self { source, automaton: OnceLock::new(), regex: OnceLock::new() }
     }
 
     /// Compiles it now.
@@ -49,7 +52,9 @@ impl Pattern {
 
     /// Whether it matches somewhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(text))
+        let automaton = self.automaton.get_or_init(|| Automaton::of(&self.source)).as_ref();
+        let told = automaton.and_then(|automaton| automaton.is_match(text));
+        told.unwrap_or_else(|| self.regex().is_some_and(|regex| regex.is_match(text)))
     }
 
     /// Where it matches first.

@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use super::texts::Texts;
+
 /// Slots that windows fall into; each of two bytes has its own.
 const SLOTS: usize = 1 << 16;
 
@@ -33,13 +35,13 @@ pub(super) struct Prefilter {
 
 impl Prefilter {
     /// Made for these literals, of which none is empty. `None` where too many would have to be compared.
-    pub(super) fn new(literals: &[Vec<u8>]) -> Option<Self> {
+    pub(super) fn new(literals: &Texts) -> Option<Self> {
         Some(Self { fours: Windows::new(literals, WIDEST..usize::MAX)?, pairs: Windows::new(literals, 1..WIDEST)? })
     }
 
     /// Tells of every literal that stands in a text: its number and where, in no order. `literals` are those this was made for.
     #[inline]
-    pub(super) fn find(&self, text: &[u8], literals: &[Vec<u8>], mut found: impl FnMut(usize, Range<usize>)) {
+    pub(super) fn find(&self, text: &[u8], literals: &Texts, mut found: impl FnMut(usize, Range<usize>)) {
         let mut last = [0; PLACES + WIDEST - 1];
         for start in (0..text.len()).step_by(PLACES) {
             // Behind the end stand zeros: a literal that begins with the last byte is known by a window like all others.
@@ -51,7 +53,7 @@ impl Prefilter {
             });
             let [fours, pairs] = self.places(piece);
             let mut compare = |place: usize, known: &Known| {
-                let literal = &literals[known.literal as usize];
+                let literal = literals.get(known.literal as usize);
                 let begin = (start + place).checked_sub(known.before as usize);
                 if let Some(begin) = begin.filter(|&begin| text[begin..].starts_with(literal)) {
                     found(known.literal as usize, begin..begin + literal.len());
@@ -102,7 +104,7 @@ struct Known {
 
 impl<const WIDTH: usize> Windows<WIDTH> {
     /// The windows of those literals that have so many bytes. `None` where one group has too many.
-    fn new(literals: &[Vec<u8>], lengths: Range<usize>) -> Option<Self> {
+    fn new(literals: &Texts, lengths: Range<usize>) -> Option<Self> {
         let mut held = vec![0_u16; SLOTS];
         for window in literals.iter().flat_map(|literal| literal.windows(WIDTH)) {
             let count = &mut held[Self::slot(Self::window(window))];
@@ -186,7 +188,7 @@ mod tests {
         prop::collection::vec(prop::sample::select(b"ab/.\0\xff".to_vec()), lengths)
     }
 
-    fn found(prefilter: &Prefilter, text: &[u8], literals: &[Vec<u8>]) -> Vec<(usize, Range<usize>)> {
+    fn found(prefilter: &Prefilter, text: &[u8], literals: &Texts) -> Vec<(usize, Range<usize>)> {
         let mut all = Vec::new();
         prefilter.find(text, literals, |literal, range| all.push((literal, range)));
         all.sort_by_key(|(literal, range)| (*literal, range.start));
@@ -199,8 +201,8 @@ mod tests {
             literals in prop::collection::btree_set(any_bytes(1..9), 0..40),
             text in any_bytes(0..300),
         ) {
-            let literals: Vec<_> = literals.into_iter().collect();
-            let places = |literal: &Vec<u8>| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
+            let literals: Texts = literals.into_iter().collect();
+            let places = |literal: &[u8]| (0..text.len()).filter(|&at| text[at..].starts_with(literal)).map(|at| at..at + literal.len()).collect();
             let expected: Vec<_> =
                 literals.iter().map(places).enumerate().flat_map(|(n, places): (_, Vec<_>)| places.into_iter().map(move |place| (n, place))).collect();
             prop_assert_eq!(found(&Prefilter::new(&literals).expect("few literals"), &text, &literals), expected);
@@ -210,12 +212,12 @@ mod tests {
     #[test]
     fn a_literal_is_found_at_either_end_of_any_text() {
         for literal in [&b"#"[..], b"#!", b"#!x", b"#!xy", b"#!xyz01"] {
-            let literals = [literal.to_vec()];
+            let literals: Texts = [literal].into_iter().collect();
             let prefilter = Prefilter::new(&literals).unwrap();
             for rest in 0..200 {
                 let rest = vec![b'-'; rest];
                 let (length, end) = (literal.len(), rest.len() + literal.len());
-                assert_eq!(found(&prefilter, &[literal, &rest].concat(), &literals), [(0, 0..length)]);
+                assert_eq!(found(&prefilter, &[literals.get(0), &rest].concat(), &literals), [(0, 0..length)]);
                 assert_eq!(found(&prefilter, &[&rest, literal].concat(), &literals), [(0, rest.len()..end)]);
                 assert_eq!(found(&prefilter, &[&rest, &literal[..length - 1]].concat(), &literals), []);
             }
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn literals_that_are_all_alike_are_refused() {
-        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<Vec<_>>();
+        let alike = |most| (WIDEST..WIDEST + most).map(|length| vec![b'a'; length]).collect::<Texts>();
         assert!(Prefilter::new(&alike(MOST_OF_GROUP)).is_some());
         assert!(Prefilter::new(&alike(MOST_OF_GROUP + 1)).is_none());
     }
