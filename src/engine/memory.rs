@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::key::{Asks, Class, Key, Keys};
 use super::picked::Picked;
 use super::scratch::Verdict;
-use super::shared::{Said, Shared};
+use super::shared::{Rules, Said, Shared};
 use crate::finding::RuleId;
 use crate::fingerprint::{Fingerprint, Memo};
 use crate::names::Names;
@@ -143,8 +143,13 @@ impl Memory {
     /// Learns from others what there is to know of a request; whether it can be [recalled](Self::recall) now.
     pub(super) fn learn(&mut self, key: Key, status: Option<u16>, names: &mut Names) -> Option<Verdict> {
         let shared = self.shared.clone()?;
-        let class = shared.class(key.headers)?;
-        self.headers.put(key.headers, class);
+        let class = if let Some(class) = self.headers.get(key.headers) {
+            class
+        } else {
+            let class = shared.class(key.headers)?;
+            self.headers.put(key.headers, class);
+            class
+        };
         let mut text = self.keys.first(key, class);
         loop {
             match shared.said(text)? {
@@ -153,8 +158,8 @@ impl Memory {
                     text = self.keys.next(text, asks, key, class, status);
                 }
                 Said::Rules(said) => {
-                    let verdict =
-                        Verdict { rules: names.rules.number(&*said.rules, Box::from), path: names.paths.number(&*said.path, Box::from) };
+                    let (rules, path) = said.as_deref().map_or_else(Default::default, Rules::parts);
+                    let verdict = Verdict { rules: names.rules.number(rules, Box::from), path: names.paths.number(path, Box::from) };
                     self.requests.put(text, verdict);
                     return Some(verdict);
                 }

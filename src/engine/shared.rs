@@ -34,20 +34,27 @@ struct Part {
 pub(super) enum Said {
     /// Something was asked for.
     Asks(Asks),
-    /// The verdict.
-    Rules(Arc<Rules>),
+    /// The verdict; `None` where no rule matches, as for most.
+    Rules(Option<Arc<Rules>>),
 }
 
 /// A verdict without a worker's numbers.
 #[derive(Debug)]
 pub(super) struct Rules {
-    pub(super) rules: Box<[RuleId]>,
-    pub(super) path: Box<[u8]>,
+    rules: Box<[RuleId]>,
+    path: Box<[u8]>,
+}
+
+impl Rules {
+    pub(super) fn parts(&self) -> (&[RuleId], &[u8]) {
+        (&self.rules, &self.path)
+    }
 }
 
 impl Said {
     pub(super) fn rules(rules: &[RuleId], path: &[u8]) -> Self {
-        Self::Rules(Arc::new(Rules { rules: rules.into(), path: path.into() }))
+        let is_nothing = rules.is_empty() && path.is_empty();
+        Self::Rules((!is_nothing).then(|| Arc::new(Rules { rules: rules.into(), path: path.into() })))
     }
 }
 

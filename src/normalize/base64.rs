@@ -3,47 +3,54 @@
 //! Both alphabets, with padding and without. A value that holds anything but printable text is no text, and nearly all
 //! tokens, hashes and long words end there at their first bytes. Unwrapped once: what is wrapped twice is not looked for.
 
+use super::kind;
+
 /// The shortest value that is unwrapped, with its padding: `<script>` takes so many.
 const SHORTEST: usize = 12;
 
+/// The most padding that counts.
+const PADDING: usize = 2;
+
 /// Whether a value is long enough to be unwrapped.
 pub(super) fn has_candidate(text: &[u8]) -> bool {
-    let mut rest = text;
-    let mut in_query = false;
-    while rest.len() >= SHORTEST {
-        let length = value(rest, in_query);
-        if length + padding(&rest[length..]) >= SHORTEST {
-            return true;
-        }
-        in_query |= rest[length..].first() == Some(&b'?');
-        rest = rest.get(length + 1..).unwrap_or_default();
-    }
-    false
+    values(text).next().is_some()
 }
 
 /// Writes the text of each value, with `=` before it as parameters have it and `&` between them; whether there is any.
 pub(super) fn unwrap(text: &[u8], out: &mut Vec<u8>) -> bool {
-    let mut rest = text;
-    let mut in_query = false;
-    while !rest.is_empty() {
-        let length = value(rest, in_query);
-        if length + padding(&rest[length..]) >= SHORTEST && length % 4 != 1 {
-            push_text(&rest[..length], out);
-        }
-        in_query |= rest.get(length) == Some(&b'?');
-        rest = rest.get(length + 1..).unwrap_or_default();
+    for value in values(text).filter(|value| value.len() % 4 != 1) {
+        push_text(value, out);
     }
     !out.is_empty()
 }
 
-/// The length of the value at the start of a text. In a path, a slash ends it.
-fn value(text: &[u8], in_query: bool) -> usize {
-    text.iter().take_while(|&&b| sextet(b).is_some() && (in_query || b != b'/')).count()
+/// The values that are long enough, from left to right. In a path, a slash ends one.
+fn values(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let query = memchr::memchr(b'?', text).unwrap_or(text.len());
+    let ends = move |at: &usize| kind::of(text[*at]) & kind::SEXTET == 0 || (text[*at] == b'/' && *at < query);
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        while start + SHORTEST <= text.len() {
+            // From right to left: what stands before the last byte that ends a value is not even looked at.
+            let least = start + SHORTEST - PADDING;
+            if let Some(end) = (start..least).rfind(ends) {
+                start = end + 1;
+                continue;
+            }
+            let end = (least..text.len()).find(ends).unwrap_or(text.len());
+            let value = &text[start..end];
+            start = end + 1;
+            if value.len() + padding(&text[end..]) >= SHORTEST {
+                return Some(value);
+            }
+        }
+        None
+    })
 }
 
 /// The padding at the start of a text.
 fn padding(text: &[u8]) -> usize {
-    text.iter().take(2).take_while(|&&b| b == b'=').count()
+    text.iter().take(PADDING).take_while(|&&b| b == b'=').count()
 }
 
 /// Appends what a value holds, if that is text.
@@ -79,7 +86,26 @@ fn sextet(byte: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_value_is_skipped(text in "[a-cZ9+/=_-]{0,14}([?/=&.][a-cZ9+/=_-]{0,14}){0,6}") {
+            let (mut expected, mut rest, mut in_query) = (Vec::new(), text.as_bytes(), false);
+            while !rest.is_empty() {
+                let length = rest.iter().take_while(|&&b| sextet(b).is_some() && (in_query || b != b'/')).count();
+                let (value, behind) = rest.split_at(length);
+                if length + padding(behind) >= SHORTEST {
+                    expected.push(value);
+                }
+                in_query |= behind.first() == Some(&b'?');
+                rest = behind.get(1..).unwrap_or_default();
+            }
+            prop_assert_eq!(values(text.as_bytes()).collect::<Vec<_>>(), expected);
+        }
+    }
 
     #[test]
     fn unwraps_what_holds_text() {
@@ -92,6 +118,7 @@ mod tests {
             ("/Pz8/Pz8/Pz8/", ""),
             ("a=internationalization", ""),
             ("a=d41d8cd98f00b204e9800998ecf8427e", ""),
+            ("PHNjcmlwdD4=?PHNjcmlwdD4=/PHNjcmlwdD4=", "=<script>&=<script>"),
             ("", ""),
         ] {
             let mut out = Vec::new();

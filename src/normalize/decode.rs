@@ -3,6 +3,7 @@
 //! Every step makes the text shorter or leaves it, so it ends; [`MAX_ROUNDS`] bounds the work all the same. Broken
 //! escapes stay as they are: an attacker's `%zz` is evidence, not an error.
 
+use super::kind;
 use super::unescape::hex_pair;
 
 /// Rounds of decoding at the most. Servers decode once or twice; an attacker who needs a third round has a chain of
@@ -66,7 +67,7 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     let mut kinds = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let known = if begins_escape(rest[0]) { escape(rest) } else { None };
+        let known = if kind::of(rest[0]) & kind::ESCAPE != 0 { escape(rest) } else { None };
         if known.is_some() {
             let kind = match rest {
                 [b'%', b'u' | b'U', ..] => "%u",
@@ -85,16 +86,11 @@ fn disguises(text: &[u8]) -> Vec<&'static str> {
     kinds
 }
 
-/// Whether an escape may begin with this byte.
-fn begins_escape(byte: u8) -> bool {
-    matches!(byte, b'%' | b'\\' | b'&' | 0xc0..)
-}
-
 /// One round; whether it changed anything.
 fn round(text: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
     let mut rest = text;
-    while let Some(at) = rest.iter().position(|&b| begins_escape(b)) {
+    while let Some(at) = kind::first(rest, kind::ESCAPE) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let (decoded, length) = escape(rest).unwrap_or((Decoded::Byte(rest[0]), 1));

@@ -6,6 +6,7 @@
 
 mod base64;
 mod decode;
+mod kind;
 mod path;
 mod query;
 mod reader;
@@ -57,9 +58,11 @@ impl Normalizer {
     /// The views of a target as logged.
     #[must_use]
     pub fn views<'a>(&'a mut self, target: &'a [u8]) -> Views<'a> {
-        if let Some(views) = Views::of_plain(target) {
-            return views;
-        }
+        Views::of_plain(target).unwrap_or_else(|| self.undo(target))
+    }
+
+    /// The views of a target in which there may be something to undo.
+    fn undo(&mut self, target: &[u8]) -> Views<'_> {
         unescape(target, &mut self.sent);
         let (path, query) = split(without_authority(&self.sent));
         let rounds = [
@@ -88,7 +91,7 @@ impl Normalizer {
             let (path, query) = split(&self.target);
             return Views { target: &self.target, path, resolved: path, query, round_limit: false };
         }
-        let round_limit = self.views(target).round_limit;
+        let round_limit = self.undo(target).round_limit;
         for view in [&mut self.target, &mut self.path, &mut self.resolved, &mut self.query] {
             view.make_ascii_lowercase();
         }
@@ -123,7 +126,7 @@ impl Normalizer {
 
 /// Whether a text as logged holds a byte that begins an escape.
 fn needs_decoding(text: &[u8]) -> bool {
-    text.iter().any(|&b| matches!(b, b'%' | b'\\' | b'&' | 0x80..))
+    kind::all(text) & kind::ENCODED != 0
 }
 
 /// Path and query of a target.
@@ -142,16 +145,12 @@ fn without_authority(target: &[u8]) -> &[u8] {
 }
 
 /// Whether no view differs from the target: no byte of it has a meaning to undo, and it begins like a path.
-///
-/// Written without a way out of the loop, so that the compiler looks at many bytes at once.
 fn is_plain(target: &[u8]) -> bool {
-    if target.first() != Some(&b'/') {
+    if target.first() != Some(&b'/') || kind::all(target) & kind::ODD != 0 {
         return false;
     }
     let mut trigger = false;
-    for &b in target {
-        trigger |= (b == b'%') || (b == b'\\') || (b == b'+') || (b == b';') || (b == b'*') | !(0x20..0x7f).contains(&b);
-    }
+    // Without a way out of the loop, so that the compiler looks at many bytes at once.
     for (&a, &b) in target.iter().zip(&target[1..]) {
         trigger |= (a == b'/') && (b == b'/') || (b == b'.');
         trigger |= (a == b'&') && (b == b'#') || (a == b' ') && (b == b'?');

@@ -8,7 +8,7 @@
 use super::decode::decode;
 use super::query::{is_space, without_comments};
 use super::unescape::unescape;
-use super::{base64, needs_decoding};
+use super::{base64, kind, needs_decoding};
 
 /// The readings there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,15 +85,10 @@ impl Reader {
 
 /// Whether a sign of each reading stands in a decoded text. No sign is missed; not every sign means something.
 fn signs(text: &[u8], source: Source) -> [bool; 4] {
-    let is_header = source == Source::Header;
-    let (mut spaces, mut comments, mut quotes) = (false, false, false);
-    // Without a way out of the loop, so that the compiler looks at many bytes at once.
-    for &b in text {
-        spaces |= matches!(b, 0..0x20 | 0x7f | 0xa0) || (b == b'+' && is_header);
-        comments |= b == b'*';
-        quotes |= matches!(b, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`');
-    }
-    [spaces || comments, comments, quotes, base64::has_candidate(text)]
+    let plus = if source == Source::Header { kind::PLUS } else { 0 };
+    let kinds = kind::all(text);
+    let stands = |wanted: u8| kinds & wanted != 0;
+    [stands(kind::SPACE | kind::STAR | plus), stands(kind::STAR), stands(kind::QUOTE), base64::has_candidate(text)]
 }
 
 /// What stands within a word.
