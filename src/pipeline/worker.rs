@@ -6,7 +6,6 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use super::desk::Desk;
 use crate::client::Prefix;
@@ -117,11 +116,7 @@ impl Workers {
     pub(super) fn into_tally(self) -> Tally {
         let mut whole = self.whole.into_inner().unwrap_or_else(PoisonError::into_inner);
         for worker in self.each {
-            let spent = whole.merge_leaving(worker.into_tally());
-            // Beside the next one and the report; at once where there is no further thread to be had.
-            if !spent.is_empty() {
-                let _freed = thread::Builder::new().spawn(move || drop(spent));
-            }
+            whole.merge(worker.into_tally());
         }
         whole
     }

@@ -4,8 +4,9 @@
 
 use std::borrow::Borrow;
 use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::hash::Hash;
+
+use foldhash::HashSet;
 
 use super::build::Material;
 use super::context::Context;
@@ -17,7 +18,7 @@ use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::source::SourceText;
-use crate::tally::{self, CellView, Proof, Scope, span};
+use crate::tally::{self, CellView, ProofView, Scope, span};
 use crate::time::LogTime;
 
 /// A cell and what was decided about it.
@@ -227,25 +228,25 @@ fn commonest_status(items: &[Item<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-pub(super) fn proof<'a, I: Borrow<Item<'a>>>(items: &[I]) -> &'a tally::Sample {
+pub(super) fn proof<'a, I: Borrow<Item<'a>>>(items: &[I]) -> tally::SampleView<'a> {
     let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
-        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(best.view.sample()));
+        let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
         if order.is_lt() { item } else { best }
     });
     best.view.sample()
 }
 
-pub(super) fn sample<'a>(material: &Material<'a>, sample: &'a tally::Sample) -> Sample<'a> {
+pub(super) fn sample<'a>(material: &Material<'a>, sample: tally::SampleView<'a>) -> Sample<'a> {
     told(&material.texts[sample.place.input as usize], sample)
 }
 
 /// A sample as a report tells it, be it a line or told before.
-pub(super) fn told<'a>(text: &'a SourceText, sample: &'a tally::Sample) -> Sample<'a> {
+pub(super) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> Sample<'a> {
     let (place, machine, source) = (sample.place, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
-    match &sample.proof {
-        Proof::Line { text: line, parsed } => {
-            let (record, probe) = reread(line, *parsed);
+    match sample.proof {
+        ProofView::Line { text: line, parsed } => {
+            let (record, probe) = reread(line, parsed);
             Sample {
                 generation: text.generation,
                 offset,
@@ -258,7 +259,7 @@ pub(super) fn told<'a>(text: &'a SourceText, sample: &'a tally::Sample) -> Sampl
                 user_agent: record.user_agent,
             }
         }
-        Proof::Told(told) => Sample {
+        ProofView::Told(told) => Sample {
             generation: told.generation,
             offset,
             machine,

@@ -12,7 +12,7 @@ use regex_automata::dfa::dense::DFA;
 #[expect(clippy::unreadable_literal, reason = "nobody reads what the build writes")]
 const BUILT: &[(&str, usize, usize)] = include!(concat!(env!("OUT_DIR"), "/automata.rs"));
 
-/// The tables, each from a multiple of four bytes on.
+/// The tables, each from a multiple of eight bytes on.
 static TABLES: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/automata.bin")));
 
 /// Lies in memory as tables have to.

@@ -144,7 +144,7 @@ impl Tally {
         }
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
         Some(Bound {
-            pairs: most(self.floor.pairs, &mut self.cells.iter().map(|(_, rest)| rest.error)),
+            pairs: most(self.floor.pairs, &mut self.cells.iter().map(|(_, rest)| rest.error())),
             clients: most(self.floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.floor.paths, &mut self.path_errors.iter().copied()),

@@ -158,6 +158,31 @@ pub enum Proof {
     Told(Box<Told>),
 }
 
+/// A request that proves a cell, as a tally holds it.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleView<'t> {
+    /// When.
+    pub time: Option<LogTime>,
+    /// Where; see [`Sample::place`].
+    pub place: Place,
+    /// What there is of it.
+    pub proof: ProofView<'t>,
+}
+
+/// What there is of such a request.
+#[derive(Debug, Clone, Copy)]
+pub enum ProofView<'t> {
+    /// Its line.
+    Line {
+        /// The line.
+        text: &'t [u8],
+        /// Whether a format explains it.
+        parsed: bool,
+    },
+    /// What an earlier report told of it.
+    Told(&'t Told),
+}
+
 /// A request as an earlier report told it. Texts are fit for an output, or sealed so that they are shown as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
@@ -182,6 +207,13 @@ impl Sample {
         Self { time, place, proof: Proof::Line { text: text.into(), parsed } }
     }
 
+    /// Whether it comes after a line of that time and place.
+    pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
+        is_earlier((time, place), (self.time, self.place))
+    }
+}
+
+impl SampleView<'_> {
     /// Earlier by time, then by place; a line without a time is later than any with one. A total order, so that which
     /// sample stays does not depend on who came first.
     #[must_use]
@@ -189,18 +221,18 @@ impl Sample {
         order((self.time, self.place), (other.time, other.place)).then_with(|| self.generation().cmp(&other.generation()))
     }
 
-    /// Whether it comes after a line of that time and place.
-    pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
-        order((time, place), (self.time, self.place)) == Ordering::Less
-    }
-
     /// One log may have been told of in several generations; in one tally of lines each input has one.
     fn generation(&self) -> u64 {
-        match &self.proof {
-            Proof::Line { .. } => 0,
-            Proof::Told(told) => told.generation,
+        match self.proof {
+            ProofView::Line { .. } => 0,
+            ProofView::Told(told) => told.generation,
         }
     }
+}
+
+/// Whether a line of one time and place comes before another.
+pub(super) fn is_earlier(one: (Option<LogTime>, Place), other: (Option<LogTime>, Place)) -> bool {
+    order(one, other) == Ordering::Less
 }
 
 fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {

@@ -3,7 +3,7 @@
 //!
 //! Of proofs it knows nothing.
 
-use super::cell::{Cell, CellKey, Sample, span};
+use super::cell::{CellKey, span};
 use crate::time::LogTime;
 
 /// A cell but for its proof.
@@ -14,13 +14,6 @@ pub struct Counts {
     /// How many hits.
     pub hits: u64,
     pub(super) span: Span,
-}
-
-/// The part of a cell that few hits change.
-#[derive(Debug, Clone)]
-pub(super) struct Rest {
-    pub(super) error: u64,
-    pub(super) sample: Sample,
 }
 
 /// The earliest and the latest time.
@@ -62,15 +55,9 @@ impl Counts {
         self.span = Span::of(span(self.times(), other.times()));
     }
 
-    /// The two parts of a cell.
-    pub(super) fn of(key: CellKey, cell: Cell) -> (Self, Rest) {
-        let Cell { hits, error, times, sample } = cell;
-        (Self { key, hits, span: Span::of(times) }, Rest { error, sample })
-    }
-
-    /// The whole cell.
-    pub(super) fn cell(&self, rest: Rest) -> Cell {
-        Cell { hits: self.hits, error: rest.error, times: self.times(), sample: rest.sample }
+    /// Those of a cell.
+    pub(super) fn of(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
+        Self { key, hits, span: Span::of(times) }
     }
 }
 

@@ -5,20 +5,8 @@
 use foldhash::HashMap;
 
 use super::cell::CellKey;
-use super::{ClientCount, Floor, Proof, Tally, prune};
+use super::{ClientCount, Floor, Tally, prune};
 use crate::names::Renumbering;
-
-/// Proofs that earlier ones took the place of, to be dropped.
-#[derive(Debug, Default)]
-pub struct Spent(Vec<Proof>);
-
-impl Spent {
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 /// What two tallies may have missed, before they became one.
 struct Errors {
@@ -32,19 +20,12 @@ struct Errors {
 impl Tally {
     /// Adds another tally; both have their names. One with a budget is cut back to it.
     pub fn merge(&mut self, other: Self) {
-        drop(self.merge_leaving(other));
-    }
-
-    /// The same; leaves what nobody needs any more to the caller, as freeing it takes as long as the merge itself.
-    pub fn merge_leaving(&mut self, other: Self) -> Spent {
-        let mut spent = Spent::default();
         if self.is_untouched() {
             *self = Self { budget: self.budget, ..other };
         } else {
-            self.merge_all(other, &mut spent);
+            self.merge_all(other);
         }
         self.keep_to_budget();
-        spent
     }
 
     /// Lets go of what is above the budget.
@@ -74,7 +55,7 @@ impl Tally {
         self.floor.is_zero() && self.by_path.is_empty() && self.cells.keys().all(CellKey::is_pair)
     }
 
-    fn merge_all(&mut self, other: Self, spent: &mut Spent) {
+    fn merge_all(&mut self, other: Self) {
         let known = (self.names.clients.len(), self.names.paths.keys().len());
         let new = self.names.merge(&other.names);
         let errors = (!self.is_exact() || !other.is_exact()).then(|| Errors::of(self, &other, known, &new));
@@ -92,8 +73,8 @@ impl Tally {
         }
         let host = |host: u32| new.hosts[host as usize];
         self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
-        self.cells.merge(other.cells, |key| renumbered(key, &new), &mut spent.0);
-        self.by_path.merge(other.by_path, |key| renumbered(key, &new), &mut spent.0);
+        self.cells.merge(other.cells, |key| renumbered(key, &new));
+        self.by_path.merge(other.by_path, |key| renumbered(key, &new));
         self.unlisted.merge(other.unlisted, &new);
         if let Some(errors) = errors {
             errors.merge_pairs(self);
@@ -118,7 +99,7 @@ impl Errors {
             if tally.is_exact() {
                 return HashMap::default();
             }
-            tally.cells.iter().map(|(counts, rest)| (key(&counts.key).pair(), rest.error)).collect()
+            tally.cells.iter().map(|(counts, rest)| (key(&counts.key).pair(), rest.error())).collect()
         };
         let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| renumbered(key, new))];
         Self { floors: [mine.floor, other.floor], known, pairs }

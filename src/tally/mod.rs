@@ -11,16 +11,17 @@ mod cell;
 mod counts;
 mod merge;
 mod prune;
+mod rest;
 mod table;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod told;
 mod unlisted;
 
 pub use budget::{Bound, Budget, Floor};
-pub use cell::{Cell, Place, Proof, Sample, Scope, Told, span};
+pub use cell::{Cell, Place, Proof, ProofView, Sample, SampleView, Scope, Told, span};
 pub use counts::Counts;
-pub use merge::Spent;
 pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
@@ -29,8 +30,8 @@ use crate::finding::{Few, Findings, Hit, RuleId, Signs};
 use crate::names::Names;
 use crate::record::Outcome;
 use cell::CellKey;
-use counts::Rest;
-use table::{BATCH, Table};
+use rest::Line;
+use table::{BATCH, CellRest, Table};
 
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +89,7 @@ pub struct CellView<'t> {
     pub bytes: Option<u64>,
     /// The counts.
     pub cell: &'t Counts,
-    rest: &'t Rest,
+    rest: CellRest<'t>,
 }
 
 impl<'t> CellView<'t> {
@@ -102,13 +103,13 @@ impl<'t> CellView<'t> {
     /// of a client and a path have the same.
     #[must_use]
     pub fn error(&self) -> u64 {
-        self.rest.error
+        self.rest.error()
     }
 
     /// The earliest hit.
     #[must_use]
-    pub fn sample(&self) -> &'t Sample {
-        &self.rest.sample
+    pub fn sample(&self) -> SampleView<'t> {
+        self.rest.sample()
     }
 }
 
@@ -146,11 +147,8 @@ impl Tally {
         let leads = self.cells.leads(&keys[..hits.len()]);
         for ((hit, key), lead) in hits.iter().zip(&keys).zip(leads) {
             let place = Place { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
-            let sample = || Sample::of_line(hit.time, place, findings.text(hit), hit.parsed);
-            let (counts, rest) = self.cells.get_or_add(key, lead, || Rest { error: 0, sample: sample() });
-            if counts.count(hit.time) && rest.sample.is_later(hit.time, place) {
-                rest.sample = sample();
-            }
+            let line = Line { time: hit.time, place, text: findings.text(hit), parsed: hit.parsed };
+            self.cells.count(key, lead, &line);
         }
     }
 

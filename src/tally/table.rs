@@ -9,8 +9,10 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::cell::{Cell, CellKey, Proof};
-use super::counts::{Counts, Rest};
+use super::cell::{Cell, CellKey, SampleView};
+use super::counts::Counts;
+use super::rest::{Line, Rest};
+use super::texts::Texts;
 use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.
@@ -21,8 +23,29 @@ pub(super) const BATCH: usize = 32;
 pub(super) struct Table {
     counts: Vec<Counts>,
     rests: Vec<Rest>,
+    /// Those of the proofs.
+    texts: Texts,
     slots: HashTable<Slot>,
     state: RandomState,
+}
+
+/// The part of a cell that is not counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CellRest<'t> {
+    rest: &'t Rest,
+    texts: &'t Texts,
+}
+
+impl<'t> CellRest<'t> {
+    /// Hits that there may have been besides those counted.
+    pub(super) fn error(self) -> u64 {
+        self.rest.error
+    }
+
+    /// The earliest hit.
+    pub(super) fn sample(self) -> SampleView<'t> {
+        self.rest.view(self.texts)
+    }
 }
 
 /// Where a key may be.
@@ -46,9 +69,9 @@ impl Table {
         self.counts.is_empty()
     }
 
-    /// All cells, by number.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Counts, &Rest)> {
-        self.counts.iter().zip(&self.rests)
+    /// All cells, by number: how often, how far that may be too low, and what proves it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Counts, CellRest<'_>)> {
+        self.counts.iter().zip(self.rests.iter().map(|rest| CellRest { rest, texts: &self.texts }))
     }
 
     /// The same, to change how far they may be too low.
@@ -63,7 +86,11 @@ impl Table {
 
     /// All cells with their keys.
     pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
-        self.counts.into_iter().zip(self.rests).map(|(counts, rest)| (counts.key, counts.cell(rest)))
+        let Self { counts, rests, texts, .. } = self;
+        counts.into_iter().zip(rests).map(move |(counts, rest)| {
+            let cell = Cell { hits: counts.hits, error: rest.error, times: counts.times(), sample: rest.into_sample(&texts) };
+            (counts.key, cell)
+        })
     }
 
     /// Where keys may be, no more than a batch of them.
@@ -92,11 +119,17 @@ impl Table {
         Slot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
     }
 
-    /// The cell of a key; one that was not there has no hits yet, and `rest`.
+    /// Counts a hit.
     #[inline]
-    pub(super) fn get_or_add(&mut self, key: &CellKey, lead: Lead, rest: impl FnOnce() -> Rest) -> (&mut Counts, &mut Rest) {
-        let number = self.find(key, lead).unwrap_or_else(|| self.push(Counts::new(*key), lead, rest()));
-        (&mut self.counts[number], &mut self.rests[number])
+    pub(super) fn count(&mut self, key: &CellKey, lead: Lead, line: &Line<'_>) {
+        let number = self.find(key, lead).unwrap_or_else(|| {
+            let rest = Rest::of_line(line, &mut self.texts);
+            self.push(Counts::new(*key), lead, rest)
+        });
+        if self.counts[number].count(line.time) && self.rests[number].is_later(line) {
+            self.rests[number].replace(Rest::of_line(line, &mut self.texts), &mut self.texts);
+            self.tidy();
+        }
     }
 
     fn push(&mut self, counts: Counts, lead: Lead, rest: Rest) -> usize {
@@ -109,42 +142,63 @@ impl Table {
         number
     }
 
-    /// Adds the cells of another table, by new keys. Proofs that are not the earliest are spent.
-    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey, spent: &mut Vec<Proof>) {
-        let mut rests = other.rests.into_iter();
+    /// Adds the cells of another table, by new keys.
+    pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
+        let before = self.texts.take_in(other.texts);
+        let moved = |mut rest: Rest| {
+            if let Some(text) = rest.text_mut() {
+                *text = text.behind(before);
+            }
+            rest
+        };
+        let mut rests = other.rests.into_iter().map(moved);
         for counts in other.counts.chunks(BATCH) {
             let mut keys = [CellKey::default(); BATCH];
             for (key, counts) in keys.iter_mut().zip(counts) {
                 *key = new(&counts.key);
             }
             let leads = self.leads(&keys[..counts.len()]);
-            let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.sample.place.line);
+            let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.place.line);
             black_box(leads[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
             for (((counts, key), lead), rest) in counts.iter().zip(keys).zip(leads).zip(&mut rests) {
-                spent.extend(self.add(Counts { key, ..*counts }, lead, rest));
+                self.add(Counts { key, ..*counts }, lead, rest);
             }
+        }
+        self.tidy();
+    }
+
+    /// Lets go of the texts that no cell needs, once they are many.
+    fn tidy(&mut self) {
+        if !self.texts.is_mostly_spent() {
+            return;
+        }
+        let old = mem::take(&mut self.texts);
+        for text in self.rests.iter_mut().filter_map(Rest::text_mut) {
+            *text = self.texts.put(old.get(*text));
         }
     }
 
     /// Adds a cell to the one of the same key.
     pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
         let lead = Lead { tag: tag(&self.state, &key), number: NOWHERE };
-        let (counts, rest) = Counts::of(key, cell);
-        self.add(counts, lead, rest);
+        let rest = Rest::of_sample(cell.error, cell.sample, &mut self.texts);
+        self.add(Counts::of(key, cell.hits, cell.times), lead, rest);
+        self.tidy();
     }
 
-    /// Gives the proof that is not the earliest, if there are two.
-    fn add(&mut self, counts: Counts, lead: Lead, mut rest: Rest) -> Option<Proof> {
+    /// Of two proofs the earlier one stays.
+    fn add(&mut self, counts: Counts, lead: Lead, rest: Rest) {
         let Some(number) = self.find(&counts.key, lead) else {
             self.push(counts, lead, rest);
-            return None;
+            return;
         };
         self.counts[number].add(&counts);
-        let mine = &mut self.rests[number].sample;
-        if rest.sample.order(mine).is_lt() {
-            mem::swap(mine, &mut rest.sample);
+        let mine = &mut self.rests[number];
+        if rest.is_before(mine, &self.texts) {
+            mine.replace(rest, &mut self.texts);
+        } else {
+            rest.spend(&mut self.texts);
         }
-        Some(rest.sample.proof)
     }
 }
 
@@ -153,5 +207,28 @@ impl FromIterator<(CellKey, Cell)> for Table {
         let mut table = Self::default();
         cells.into_iter().for_each(|(key, cell)| table.put(key, cell));
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Place;
+    use super::*;
+    use crate::time::LogTime;
+
+    #[test]
+    fn proofs_that_earlier_ones_replace_take_no_room() {
+        let (mut table, text) = (Table::default(), [b'x'; 1000]);
+        for n in 0..20_000 {
+            // A log that goes back in time.
+            let place = Place { input: 0, chunk: 0, offset: n, line: n };
+            let line = Line { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), place, text: &text, parsed: true };
+            let key = CellKey { client: n as u32 % 2, ..CellKey::default() };
+            let [lead, ..] = table.leads(&[key]);
+            table.count(&key, lead, &line);
+        }
+        let samples: Vec<_> = table.iter().map(|(counts, rest)| (counts.hits, rest.sample().place.line)).collect();
+        assert_eq!(samples, [(10_000, 19_998), (10_000, 19_999)]);
+        assert!(table.texts.held() < 4 << 20, "{}", table.texts.held());
     }
 }

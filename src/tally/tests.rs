@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Budget, Place, Proof, Tally};
+use super::{Budget, Place, ProofView, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
 use crate::time::LogTime;
@@ -213,7 +213,7 @@ proptest! {
             prop_assert_eq!(view.cell.hits, hits.len() as u64);
             prop_assert_eq!(view.cell.times().map(|(first, last)| (first.utc, last.utc)), times().min().zip(times().max()));
             prop_assert_eq!(view.sample().time.map(|time| time.utc), time);
-            let Proof::Line { text, .. } = &view.sample().proof else { panic!("{:?}", view.sample()) };
+            let ProofView::Line { text, .. } = view.sample().proof else { panic!("{:?}", view.sample()) };
             prop_assert_eq!(String::from_utf8_lossy(text), format!("{chunk} {line}"));
         }
     }

@@ -8,7 +8,7 @@ use crate::report::facts;
 use crate::report::mask::shown;
 use crate::report::rows::told;
 use crate::source::SourceText;
-use crate::tally::{Sample, Scope};
+use crate::tally::{SampleView, Scope};
 
 /// What was told so far.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(super) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
-    pub(super) fn row(&mut self, text: &'a SourceText, sample: &'a Sample, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
+    pub(super) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
         let told = told(text, sample);
         let host = told.host.map(shown);
         let is_usual = match site {

@@ -79,7 +79,7 @@ fn what_was_told_is_known_again() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::Proof::Told(told) = &view.sample().proof else { panic!("{cell:?}") };
+    let crate::tally::ProofView::Told(told) = view.sample().proof else { panic!("{cell:?}") };
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
     assert_eq!(evidence.allowed, [AllowedBy { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
