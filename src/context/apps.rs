@@ -2,8 +2,9 @@
 //!
 //! What a sign of an app is, rules say; what an app silences, they say as well.
 
-use std::collections::HashSet;
 use std::hash::Hash;
+
+use foldhash::HashSet;
 
 use crate::finding::{Few, RuleId};
 

@@ -5,8 +5,9 @@
 //! programs ask for random names to see what a site says to them. Which clients share a list does not depend on the order
 //! they come in, only on what they asked for.
 
-use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+
+use foldhash::{HashMap, HashSet};
 
 /// Paths of a list. A few strangers may share a few habits; a list is longer.
 const PATHS: usize = 5;
@@ -41,7 +42,7 @@ pub fn campaigns<'a, N: Eq + Hash>(
 ) -> Vec<Campaign> {
     asked.sort_unstable();
     asked.dedup();
-    let mut askers: HashMap<u32, u32> = HashMap::new();
+    let mut askers: HashMap<u32, u32> = HashMap::default();
     for (_, path) in &asked {
         *askers.entry(*path).or_default() += 1;
     }
@@ -73,7 +74,7 @@ struct List {
 /// Every list once, the longest first.
 fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
     let places: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
-    let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::new();
+    let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::default();
     for pairs in of_clients {
         let mut list: Vec<u32> = pairs.iter().map(|(_, path)| places[path]).collect();
         list.sort_unstable();
@@ -89,12 +90,12 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
 /// Lists that are alike share one of their rarest paths: so many that without them too little is left to share. Only
 /// those that do are compared.
 fn alike(lists: &[List]) -> Vec<Vec<&List>> {
-    let mut in_lists: HashMap<u32, u32> = HashMap::new();
+    let mut in_lists: HashMap<u32, u32> = HashMap::default();
     for place in lists.iter().flat_map(|list| &list.places) {
         *in_lists.entry(*place).or_default() += 1;
     }
     let mut groups: Vec<Vec<&List>> = Vec::new();
-    let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::new();
+    let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::default();
     for list in lists {
         let mut rare = list.places.clone();
         rare.sort_unstable_by_key(|place| (in_lists[place], *place));
@@ -130,7 +131,7 @@ fn campaign<N: Eq + Hash>(group: &[&List], paths: &[u32], network: impl Fn(u32) 
     let mut clients: Vec<u32> = group.iter().flat_map(|list| &list.clients).copied().collect();
     clients.sort_unstable();
     let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
-    let mut asked_by: HashMap<u32, usize> = HashMap::new();
+    let mut asked_by: HashMap<u32, usize> = HashMap::default();
     for (place, list) in group.iter().flat_map(|list| list.places.iter().map(move |place| (*place, list))) {
         *asked_by.entry(place).or_default() += list.clients.len();
     }
@@ -214,7 +215,7 @@ mod tests {
     }
 
     fn found_by_text<'a>(asked: &[(u32, &'a str)]) -> Vec<Vec<&'a str>> {
-        let mut numbers = HashMap::new();
+        let mut numbers = HashMap::default();
         let mut texts = Vec::new();
         let mut number = |text: &'a str| {
             *numbers.entry(text).or_insert_with(|| {

@@ -1,7 +1,8 @@
 //! Sites that give every path one and the same page, as single-page applications do. On such a site a 200 tells nothing.
 
-use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+
+use foldhash::{HashMap, HashSet};
 
 /// A site says the same to everything when at least so many unlike probe paths ...
 pub const PATHS: usize = 5;
@@ -28,7 +29,7 @@ pub struct CatchAlls<K> {
 impl<K: Copy + Eq + Hash> CatchAlls<K> {
     /// Weighs all evidence.
     pub fn weigh<'a, C: Copy + Eq + Hash + 'a>(evidence: impl Iterator<Item = Evidence<'a, K, C>>) -> Self {
-        let mut seen: HashMap<K, (HashSet<u64>, HashSet<C>)> = HashMap::new();
+        let mut seen: HashMap<K, (HashSet<u64>, HashSet<C>)> = HashMap::default();
         for Evidence { answer, path, classes } in evidence {
             let (paths, of_classes) = seen.entry(answer).or_default();
             paths.insert(path);

@@ -65,7 +65,7 @@ pub fn build<'a>(
     wanted: Wanted,
 ) -> Report<'a> {
     count_hits(material, context, &mut inputs);
-    let mut items = Vec::new();
+    let mut items = Vec::with_capacity(material.tally.len());
     let mut others: Vec<u64> =
         material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
@@ -92,12 +92,11 @@ pub fn build<'a>(
     };
     let by_path = || if wanted.paths { rows::by_path(material, &items, &of_paths, most) } else { Vec::new() };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
-    let ((pairs, mut clients), ((paths, (rules, answered)), ((campaigns, answers), totals))) = rayon::join(
+    let last = || rayon::join(|| rows(wanted.answered, rows::answered, usize::MAX), || rayon::join(of_whole, totals));
+    // What takes longest begins first.
+    let ((pairs, mut clients), (rules, (paths, (answered, ((campaigns, answers), totals))))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
-        || {
-            let last = || (by_rule(), rows(wanted.answered, rows::answered, usize::MAX));
-            rayon::join(|| rayon::join(by_path, last), || rayon::join(of_whole, totals))
-        },
+        || rayon::join(by_rule, || rayon::join(by_path, last)),
     );
     for row in &mut clients {
         let number = row.key.client().and_then(|client| material.tally.number_of(client));

@@ -3,8 +3,8 @@
 //! What makes a campaign is decided by [`context`](crate::context); here its hits are summed, and its key is made.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
+use foldhash::HashMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::build::Material;

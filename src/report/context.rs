@@ -6,8 +6,7 @@
 mod decide;
 mod live;
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::decide::Standing;
@@ -31,6 +30,8 @@ pub struct Context<'a> {
     level: Severity,
     outcomes: &'a [Outcome],
     apps: Apps<Scope<'a>>,
+    /// By rule: whether an app that runs anywhere silences it.
+    may_be_silent: Vec<bool>,
     /// By input: the first one that is a rotated sibling of it.
     families: Vec<u32>,
     /// The conditions on clients that rules have, and who meets them.
@@ -91,6 +92,7 @@ impl<'a> Context<'a> {
             level: material.min_severity,
             outcomes: material.outcomes,
             apps: Apps::weigh(signs.iter(), material.apps),
+            may_be_silent: Vec::new(),
             families,
             probers: Vec::new(),
             catch_alls: CatchAlls::weigh(std::iter::empty::<Evidence<'_, _, u8>>()),
@@ -99,6 +101,8 @@ impl<'a> Context<'a> {
             path_decisions: Vec::new(),
         };
         context.remember_apps(material, memory);
+        let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.run_somewhere(app));
+        context.may_be_silent = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         context.probers = context.probers(material);
         context.catch_alls = context.catch_alls(material, memory);
         context.decide_all(material);
@@ -203,7 +207,8 @@ impl<'a> Context<'a> {
 
     /// The app that silences a rule on a site.
     fn silenced(&self, rule: RuleId, site: Scope<'a>) -> Option<RuleId> {
-        self.rules.silenced_by(rule).iter().copied().find(|&app| self.apps.run(app, self.home(site)))
+        let apps = if self.may_be_silent[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
+        apps.iter().copied().find(|&app| self.apps.run(app, self.home(site)))
     }
 
     /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
@@ -258,9 +263,7 @@ impl<'a> Context<'a> {
 
     fn decide_all(&mut self, material: &Material<'a>) {
         // The same for every client and site, as most lists are: decided once for each answer.
-        let depends = |rule: RuleId| {
-            self.rules.rule(rule).with_client.is_some() || self.rules.silenced_by(rule).iter().any(|&app| self.apps.run_somewhere(app))
-        };
+        let depends = |rule: RuleId| self.rules.rule(rule).with_client.is_some() || self.may_be_silent[usize::from(rule.0)];
         let depends = by_list(material, depends);
         let mut known: Vec<[Option<Decision>; 3]> = vec![[None; 3]; depends.len()];
         let mut kept = Vec::new();
@@ -297,7 +300,7 @@ fn home<'a>(families: &[u32], site: Scope<'a>) -> Scope<'a> {
 }
 
 fn families(material: &Material<'_>) -> Vec<u32> {
-    let mut first = HashMap::new();
+    let mut first = HashMap::default();
     (0..).zip(material.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
 }
 

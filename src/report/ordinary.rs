@@ -1,7 +1,7 @@
 //! What was left out of a report because it is ordinary here, counted: pages of an app that a site runs, and what an allow
 //! list names.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::build::{Material, site_name};
 use super::context::Context;
@@ -11,7 +11,7 @@ use crate::tally::Scope;
 
 /// The apps that were seen or said to run, and how many requests each silenced.
 pub(super) fn apps<'a>(material: &Material<'a>, context: &Context<'a>) -> Vec<AppSeen<'a>> {
-    let mut silenced: HashMap<(RuleId, Scope<'a>), u64> = HashMap::new();
+    let mut silenced: HashMap<(RuleId, Scope<'a>), u64> = HashMap::default();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
         if let Some(app) = decision.silenced {
             *silenced.entry((app, context.home(view.site))).or_default() += view.cell.hits;
