@@ -73,7 +73,8 @@ fn push_text(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn sextet(byte: u8) -> Option<u8> {
+/// The six bits that a byte stands for, in either alphabet.
+pub(super) const fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),

@@ -3,6 +3,8 @@
 //! Most texts have nothing to undo, and all that is done with them is to find that out. What a kind means to a server, the
 //! modules say that ask.
 
+use super::base64;
+
 /// A byte that makes a target anything but plain, wherever it stands.
 pub(super) const ODD: u8 = 1;
 /// The beginning of an escape, as servers know them.
@@ -45,7 +47,7 @@ const fn kinds_of(byte: u8) -> u8 {
         | given(byte == b'+', PLUS)
         | given(byte == b'*', STAR)
         | given(matches!(byte, b'\'' | b'"' | b'\\' | b'^' | b'$' | b'`'), QUOTE)
-        | given(matches!(byte, b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'-' | b'/' | b'_'), SEXTET)
+        | given(base64::sextet(byte).is_some(), SEXTET)
 }
 
 /// The kinds of a byte.

@@ -1,8 +1,6 @@
 //! Texts by number, one behind the other in one piece of memory: those that are compared together lie together, and the
 //! allocator is asked once for all.
 
-use std::ops::Range;
-
 /// Texts that only ever become more.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Texts {
@@ -20,7 +18,8 @@ impl Texts {
     /// The text with a number.
     #[inline]
     pub(super) fn get(&self, number: usize) -> &[u8] {
-        &self.bytes[self.range(number)]
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[number] as usize]
     }
 
     /// All of them, by number.
@@ -33,25 +32,18 @@ impl Texts {
         self.iter().next_back()
     }
 
-    /// Adds a text; its number.
-    pub(super) fn push(&mut self, text: &[u8]) -> usize {
+    /// Adds a text.
+    pub(super) fn push(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         // Rule files are held to 16 MiB each: nobody comes near four gigabytes.
         self.ends.push(self.bytes.len() as u32);
-        self.len() - 1
     }
 
     /// Adds a text in lower case.
     pub(super) fn push_lowered(&mut self, text: &[u8]) {
-        let number = self.push(text);
-        let range = self.range(number);
-        self.bytes[range].make_ascii_lowercase();
-    }
-
-    #[inline]
-    fn range(&self, number: usize) -> Range<usize> {
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        start as usize..self.ends[number] as usize
+        let start = self.bytes.len();
+        self.push(text);
+        self.bytes[start..].make_ascii_lowercase();
     }
 }
 
