@@ -12,6 +12,7 @@ fi
 # The log is meant from where the caller stands, the build from the root of the crate.
 log=$(realpath -- "$1")
 words=${2:+$(realpath -- "$2")}
+. "$(dirname -- "$0")/rounds.sh"
 . "$(dirname -- "$0")/built.sh"
 rounds=7
 
@@ -37,23 +38,13 @@ run() {
 
 times=$(mktemp)
 trap 'rm -f -- "$times"' EXIT
-# Round 0 fills the page cache and is not counted.
-for round in $(seq 0 "$rounds"); do
-    for i in "${!names[@]}"; do
-        start=$(date +%s%N)
-        run "$i"
-        end=$(date +%s%N)
-        if [ "$round" -gt 0 ]; then
-            printf '%s\t%s\n' "$i" "$((end - start))" >> "$times"
-        fi
-    done
-done
+time_in_turn "${#names[@]}" "$rounds" "$times"
 
 bytes=$(wc -c < "$log")
 echo "$bytes bytes, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores"
 first=
 for i in "${!names[@]}"; do
-    median=$(awk -F '\t' -v i="$i" '$1 == i { print $2 }' "$times" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }')
+    median=$(median_of "$i" "$times")
     first=${first:-$median}
     awk -v name="${names[$i]}" -v ns="$median" -v first="$first" -v bytes="$bytes" 'BEGIN {
         printf "%-20s %9.1f ms  %7.2f GB/s  probewatch takes %.2f times as long\n", name, ns / 1e6, bytes / ns, first / ns }'

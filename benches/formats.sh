@@ -9,10 +9,10 @@ if [ $# -ne 1 ]; then
     exit 2
 fi
 log=$(realpath -- "$1")
-cd -- "$(dirname -- "$0")/.."
+. "$(dirname -- "$0")/rounds.sh"
+. "$(dirname -- "$0")/built.sh"
 rounds=7
-cargo build --release --quiet
-probewatch=target/release/probewatch
+probewatch=$(built probewatch build --release)
 
 folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
@@ -38,30 +38,21 @@ for pack in gzip zstd bzip2 xz; do
 done
 
 run() {
-    case $1 in
-        unpack*) "${1#unpack }" -dc "$folder/${1#unpack }" ;;
+    local name=${names[$1]}
+    case $name in
+        unpack*) "${name#unpack }" -dc "$folder/${name#unpack }" ;;
         custom) "$probewatch" scan -q --log-format "$custom" "$folder/custom" ;;
-        *) "$probewatch" scan -q "$folder/$1" ;;
+        *) "$probewatch" scan -q "$folder/$name" ;;
     esac > /dev/null
 }
 
 times=$(mktemp -p "$folder")
-# Round 0 fills the page cache and is not counted.
-for round in $(seq 0 "$rounds"); do
-    for i in "${!names[@]}"; do
-        start=$(date +%s%N)
-        run "${names[$i]}"
-        end=$(date +%s%N)
-        if [ "$round" -gt 0 ]; then
-            printf '%s\t%s\n' "$i" "$((end - start))" >> "$times"
-        fi
-    done
-done
+time_in_turn "${#names[@]}" "$rounds" "$times"
 
 echo "$(wc -c < "$folder/combined") bytes as combined, median of $rounds rounds, $(getconf _NPROCESSORS_ONLN) cores"
 first=
 for i in "${!names[@]}"; do
-    median=$(awk -F '\t' -v i="$i" '$1 == i { print $2 }' "$times" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }')
+    median=$(median_of "$i" "$times")
     first=${first:-$median}
     awk -v name="${names[$i]}" -v ns="$median" -v first="$first" 'BEGIN {
         printf "%-14s %9.1f ms  %.2f times as long as combined\n", name, ns / 1e6, ns / first }'

@@ -31,6 +31,7 @@ words=${2:+$(realpath -- "$2")}
 rounds=${ROUNDS:-5}
 newlines=${NEWLINES:+$(realpath -- "$NEWLINES")}
 probewatch=${PROBEWATCH:+$(realpath -- "$PROBEWATCH")}
+. "$(dirname -- "$0")/rounds.sh"
 . "$(dirname -- "$0")/built.sh"
 newlines=${newlines:-$(built newlines bench --bench newlines --no-run)}
 probewatch=${probewatch:-$(built probewatch build --release)}
@@ -113,7 +114,7 @@ memory_of() {
 }
 shell=$(< "/proc/$$/comm")
 
-# Round 0 fills the page cache, measures memory and is not timed.
+# One run of each, which measures memory and is not timed.
 names=() commands=() texts=()
 while IFS='|' read -r name command text; do
     program=${command%% *}
@@ -140,17 +141,12 @@ while IFS='|' read -r name command text; do
     printf '%s\t%s\n' "$((${#names[@]} - 1))" "$memory" >> "$folder/memory"
 done <<< "$tools"
 
-for round in $(seq "$rounds"); do
-    echo "round $round of $rounds" >&2
-    for i in "${!names[@]}"; do
-        code=0
-        start=$(date +%s%N)
-        (become "${commands[$i]}") || code=$?
-        end=$(date +%s%N)
-        done_well "${commands[$i]}" "$code"
-        printf '%s\t%s\n' "$i" "$((end - start))" >> "$folder/times"
-    done
-done
+run() {
+    local code=0
+    (become "${commands[$1]}") || code=$?
+    done_well "${commands[$1]}" "$code"
+}
+time_in_turn "${#names[@]}" "$rounds" "$folder/times"
 
 # Sorted by speed: name, command, what it does, bytes, median in ns, GB/s, own memory, all memory.
 for i in "${!names[@]}"; do
@@ -158,7 +154,7 @@ for i in "${!names[@]}"; do
         *PART*) bytes=$(wc -c < "$folder/part.log") ;;
         *) bytes=$(wc -c < "$log") ;;
     esac
-    median=$(awk -F '\t' -v i="$i" '$1 == i { print $2 }' "$folder/times" | sort -n | awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] }')
+    median=$(median_of "$i" "$folder/times")
     speed=$(awk -v bytes="$bytes" -v ns="$median" 'BEGIN { printf "%.6f", bytes / ns }')
     memory=$(awk -F '\t' -v i="$i" '$1 == i { print $2 "\t" $3 }' "$folder/memory")
     printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "${names[$i]}" "${commands[$i]/PART/LOG}" "${texts[$i]}" "$bytes" "$median" "$speed" "$memory"
