@@ -8,6 +8,7 @@
 //! end, a space in an address. What is missing is written in a form that has the same length as what is usual, because
 //! the fast way through a line counts bytes: a time of dashes, `---` for a status. Nothing is decoded.
 
+use super::swar::marks_of_8;
 use super::{Asked, Escapes, Fields, Frame, When};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
@@ -244,11 +245,9 @@ fn ends_client(byte: u8) -> bool {
 #[inline]
 fn is_harmless(text: [u8; 8]) -> bool {
     const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let text = u64::from_le_bytes(text);
-    let has_zero = |bytes: u64| bytes.wrapping_sub(ONES) & !bytes & HIGH;
-    let has_low = text.wrapping_sub(ONES * 0x21) & !text & HIGH;
-    has_low | has_zero(text ^ (ONES * u64::from(b'"'))) | has_zero(text ^ (ONES * 0x7f)) == 0
+    let bytes = u64::from_le_bytes(text);
+    let has_low = bytes.wrapping_sub(ONES * 0x21) & !bytes & (ONES << 7);
+    has_low | marks_of_8(text, b'"') | marks_of_8(text, 0x7f) == 0
 }
 
 /// The address up to the first byte that none has.

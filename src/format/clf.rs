@@ -13,6 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
+use super::swar::marks_of_8;
 use crate::client::Client;
 use crate::record::Record;
 use crate::time::{CLF_TIME_LEN, LogTime};
@@ -154,21 +155,11 @@ const BEHIND_TIME: [u8; 3] = *b"] \"";
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
-    match (spaces_in(*first), spaces_in(*second)) {
+    match (marks_of_8(*first, b' '), marks_of_8(*second, b' ')) {
         (0, 0) => None,
         (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
         (marks, _) => Some(marks.trailing_zeros() as usize / 8),
     }
-}
-
-/// The highest bit of each byte that is a space; the lowest of them is right, those above it may not be.
-#[inline]
-fn spaces_in(bytes: [u8; 8]) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
-    // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
-    let zero_where_space = u64::from_le_bytes(bytes) ^ SPACES;
-    zero_where_space.wrapping_sub(ONES) & !zero_where_space & (ONES << 7)
 }
 
 /// The start of any line.
@@ -234,7 +225,7 @@ fn starts_like_status(text: &[u8]) -> bool {
 }
 
 /// Whether the byte at `at` has an odd number of backslashes before it.
-fn is_escaped(text: &[u8], at: usize) -> bool {
+pub(super) fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
 }
 
@@ -340,7 +331,7 @@ fn short_number(text: [u8; 8]) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
-    let digits = spaces_in(text).trailing_zeros() / 8;
+    let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
     // With as many zeros before them as there is room; neither none nor all of the eight are digits.
     let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;

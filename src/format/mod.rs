@@ -24,6 +24,7 @@ mod plan;
 pub mod prefix;
 mod room;
 mod sheet;
+mod swar;
 pub mod transcriber;
 mod values;
 pub mod w3c;

@@ -7,6 +7,7 @@
 use memchr::memchr2;
 
 use super::layout::bare;
+use crate::format::swar::marks_of_16;
 
 /// How deep objects and arrays may lie in one another; deeper lines are broken. `serde_json` stops at 128.
 const DEEPEST: u32 = 64;
@@ -222,20 +223,8 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
 #[inline]
 fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     let Some((start, rest)) = text.split_first_chunk::<16>() else { return memchr2(b'"', b'\\', text) };
-    let bytes = u128::from_le_bytes(*start);
-    let marks = zeros(bytes ^ repeated(b'"')) | zeros(bytes ^ repeated(b'\\'));
+    let marks = marks_of_16(*start, b'"') | marks_of_16(*start, b'\\');
     if marks != 0 { Some(marks.trailing_zeros() as usize / 8) } else { memchr2(b'"', b'\\', rest).map(|at| at + 16) }
-}
-
-const ONES: u128 = u128::MAX / 255;
-
-const fn repeated(byte: u8) -> u128 {
-    ONES * byte as u128
-}
-
-/// The high bit of each byte that is zero. Above the first such byte it may be wrong: a zero byte borrows from the one above it.
-const fn zeros(bytes: u128) -> u128 {
-    bytes.wrapping_sub(ONES) & !bytes & (ONES << 7)
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use memchr::memchr;
 
 use crate::format::Meaning;
 use crate::format::begins::begins;
+use crate::format::clf::is_escaped;
+use crate::format::swar::marks_of_16;
 
 /// Where the text of a field is put; one of each in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,11 +255,6 @@ impl Field {
     }
 }
 
-/// Whether the byte at `at` has an odd number of backslashes before it.
-fn is_escaped(text: &[u8], at: usize) -> bool {
-    text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
-}
-
 /// Whether a quote that nobody escaped stands in `text`.
 fn has_bare_quote(text: &[u8]) -> bool {
     memchr(b'"', text).is_some() && memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
@@ -272,11 +269,8 @@ fn is_gap(text: &[u8], at: usize) -> bool {
 /// The first `key` in `text`, where it is among the first bytes, sooner than a search.
 #[inline]
 fn near(key: u8, text: &[u8]) -> Option<usize> {
-    const ONES: u128 = u128::MAX / 255;
     if let Some(start) = text.first_chunk::<16>() {
-        // A zero byte borrows from the one above it; below the first zero byte nothing is borrowed.
-        let zero_where_key = u128::from_le_bytes(*start) ^ (ONES * u128::from(key));
-        let marks = zero_where_key.wrapping_sub(ONES) & !zero_where_key & (ONES << 7);
+        let marks = marks_of_16(*start, key);
         if marks != 0 {
             return Some(marks.trailing_zeros() as usize / 8);
         }
