@@ -56,10 +56,10 @@ fn short_form(text: &str, file: &serde_json::Value) -> Option<String> {
     serde_json::to_string(&serde_json::json!({ "lines": lines::Lines::of(text).ok()?, "file": file })).ok()
 }
 
-/// The regexes of the rules of a file.
+/// The regexes of the rules and of the apps of a file.
 fn regexes_of(file: &serde_json::Value) -> Vec<String> {
-    let rules = file["rule"].as_array().into_iter().flatten();
-    rules.flat_map(|rule| [&rule["regex"], &rule["unless"]["regex"]]).filter_map(|regex| Some(regex.as_str()?.to_owned())).collect()
+    let all = ["rule", "app"].into_iter().filter_map(|kind| file[kind].as_array()).flatten();
+    all.flat_map(|one| [&one["regex"], &one["unless"]["regex"]]).filter_map(|regex| Some(regex.as_str()?.to_owned())).collect()
 }
 
 /// One file of tables, and a list of whose they are and where they lie.
