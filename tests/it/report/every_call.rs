@@ -6,14 +6,14 @@
 
 #![expect(clippy::print_stdout, reason = "how many calls there were, for who asks with --nocapture")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::halt::{can_trace, output, traced, was_killed};
+use super::halt::{Traced, can_trace, output, traced, was_killed};
 use super::rig::{Out, Sums, full, picture};
 use super::site::Site;
 use crate::rig::{Rig, Run};
@@ -78,11 +78,11 @@ impl Start {
         let rig = self.copy();
         let out = output(&mut traced(&rig, &["-e", CALLS], &self.args));
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
-        points(&trace(&rig))
+        points(&trace(&rig, &out))
     }
 
     /// Runs over a copy with this injected; `None` for what it left when the point was not met.
-    fn run_into(&self, point: &Point, what: &str) -> (Rig, std::process::Output) {
+    fn run_into(&self, point: &Point, what: &str) -> (Rig, Traced) {
         let rig = self.copy();
         let (which, inject) = (format!("trace={}", point.0), format!("inject={}:{what}:when={}", point.0, point.1));
         let out = output(&mut traced(&rig, &["-e", &which, "-e", &inject], &self.args));
@@ -119,17 +119,32 @@ fn reports(rig: &Rig) -> BTreeMap<String, Value> {
     Out::visible(&rig.path("out"), 0o600).folders.into_iter().map(|folder| (folder.name, folder.report)).collect()
 }
 
-/// The trace of a run that has ended; the tracer writes its last line behind that.
-fn trace(rig: &Rig) -> String {
+/// The whole trace of a run that has ended. The tracer may still be writing it; the line on the end of the process is the last one.
+fn trace(rig: &Rig, run: &Traced) -> String {
+    let end = format!("{} ", run.pid);
     let start = std::time::Instant::now();
     loop {
         let text = fs::read_to_string(rig.path("trace")).unwrap();
-        if text.lines().any(|line| line.contains("+++ exited with") || line.contains("+++ killed by")) {
+        let of_process = text.lines().filter_map(|line| line.strip_prefix(&end));
+        if of_process.map(str::trim_start).any(|event| event.starts_with("+++ exited with") || event.starts_with("+++ killed by")) {
             return text;
         }
         assert!(start.elapsed() < crate::follow::follower::DEADLINE, "the trace does not end: {text}");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+/// Whether a write to standard error was made to fail. A call during which another thread made one takes two lines of the trace.
+fn is_message_lost(trace: &str) -> bool {
+    let mut unfinished = BTreeSet::new();
+    trace.lines().filter_map(|line| line.split_once(' ')).any(|(thread, call)| {
+        let call = call.trim_start();
+        if call.starts_with("write(2, ") {
+            unfinished.insert(thread);
+        }
+        let is_result = call.starts_with("write(2, ") || call.starts_with("<... write resumed>");
+        is_result && !call.ends_with("<unfinished ...>") && unfinished.remove(thread) && call.contains("(INJECTED)")
+    })
 }
 
 /// Reads the calls out of a trace: `1234 openat(3, "x", O_CREAT) = 4`.
@@ -178,12 +193,13 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
         tried += 1;
         let (rig, out) = start.run_into(point, &format!("error={error}"));
         let when = format!("{error} at call {} of {}", point.1, point.0);
-        let run = Run::of(out);
+        let is_said = !out.stderr.is_empty() || is_message_lost(&trace(&rig, &out));
+        let run = Run::of(out.output);
         // What is only tidied up or said may fail and not matter; what is to stay may not.
         let fine: &[i32] = if point.0.contains("sync") { &[4] } else { &[0, 2, 4] };
         assert!(fine.contains(&run.code), "{when}: {} {}", run.code, run.stderr);
-        // Calls are counted by thread: what failed in one that writes files may fail once more in the one that says so.
-        let is_said = !run.stderr.is_empty() || trace(&rig).lines().any(|line| line.contains(" write(2, ") && line.contains("(INJECTED)"));
+        // Calls are counted by thread: where a write fails in one that writes files, the first one of the thread that prints the
+        // message fails too.
         assert!(run.code == 0 || is_said, "{when}: exit {} and not a word", run.code);
         start.recover(&rig, &when);
     }
@@ -249,7 +265,7 @@ fn f2_killed_at_every_call_of_a_recovery() {
         let rig = start.copy();
         let out = output(&mut traced(&rig, &["-e", CALLS], &start.args));
         assert_eq!(out.status.code(), Some(0));
-        let text = trace(&rig);
+        let text = trace(&rig, &out);
         let commit = text.lines().position(|line| line.contains(" rename") && line.contains("\"report.json\""));
         let commit = commit.unwrap_or_else(|| panic!("no rename of the state in the trace:\n{text}"));
         let upto = text.lines().take(commit + 1).collect::<Vec<_>>().join("\n");
@@ -301,7 +317,7 @@ fn f21_the_state_stays_as_it_was() {
     let rig = start.copy();
     let before = fs::read(rig.path("state/report.json")).unwrap();
     let out = output(&mut traced(&rig, &["-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO"], &start.args));
-    let run = Run::of(out);
+    let run = Run::of(out.output);
     assert_eq!((run.code, run.stdout.len()), (4, 0), "{}", run.stderr);
     assert!(fs::read(rig.path("state/report.json")).unwrap() == before, "the checkpoint has moved");
     assert!(leftovers(&rig.path("out")).is_empty(), "{:?}", leftovers(&rig.path("out")));
@@ -319,4 +335,17 @@ fn the_points_are_read_from_a_trace() {
                  7 write(1, \"x(\", 2) = 2\n8 <... fsync resumed>) = 0\n7 fsync(4) = 0\n7 fsync(4) = 0\n8 +++ exited with 0 +++\n";
     let expected = [("openat", 2), ("fsync", 1), ("write", 1), ("fsync", 2)].map(|(name, n)| (name.to_owned(), n));
     assert_eq!(points(trace), expected);
+}
+
+#[test]
+fn a_lost_message_is_found_in_a_trace() {
+    let failed = "= -1 EACCES (Permission denied) (INJECTED)";
+    for (trace, expected) in [
+        (format!("7 write(2, \"x\", 1) {failed}"), true),
+        (format!("7 write(2, \"x\", 1 <unfinished ...>\n8 fsync(4) = 0\n7 <... write resumed>) {failed}"), true),
+        (format!("7 write(2, \"x\", 1 <unfinished ...>\n8 write(5, \"x\", 1) {failed}\n7 <... write resumed>) = 1"), false),
+        (format!("7 write(5, \"x\", 1 <unfinished ...>\n7 <... write resumed>) {failed}"), false),
+    ] {
+        assert_eq!(is_message_lost(&trace), expected, "{trace}");
+    }
 }

@@ -4,6 +4,7 @@
 //! own (`-D`), so that the run is our child, and its end its own.
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -30,9 +31,24 @@ pub(super) fn traced(rig: &Rig, options: &[&str], args: &[&str]) -> Command {
     rig.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
 }
 
-/// What a run left that was ended by a signal or by itself.
-pub(super) fn output(command: &mut Command) -> Output {
-    command.output().unwrap()
+/// A traced run that has ended, and the process it was.
+pub(super) struct Traced {
+    pub(super) pid: u32,
+    pub(super) output: Output,
+}
+
+impl Deref for Traced {
+    type Target = Output;
+
+    fn deref(&self) -> &Output {
+        &self.output
+    }
+}
+
+/// Waits for the end of a run, be it by a signal or by itself.
+pub(super) fn output(command: &mut Command) -> Traced {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    Traced { pid: child.id(), output: child.wait_with_output().unwrap() }
 }
 
 /// Whether a run was killed.
