@@ -6,6 +6,9 @@ use crate::client::ClientKey;
 use crate::finding::{RuleId, Severity};
 use crate::time::LogTime;
 
+/// From this severity on a distinct answer raises an alert: what lets an attacker in, or helps much.
+pub const ANSWERED_FROM: Severity = Severity::High;
+
 /// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {

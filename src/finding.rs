@@ -2,6 +2,7 @@
 //!
 //! Plain data. What a rule looks for is the business of `rules`; whether a line meets it, of `engine`.
 
+mod home;
 mod others;
 mod signs;
 mod unlisted;
@@ -12,7 +13,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::soft_404::MethodClass;
 use crate::time::LogTime;
+pub use home::Homes;
 pub use others::Others;
 pub use signs::{Few, Signs};
 pub use unlisted::Unlisted;
@@ -95,6 +98,8 @@ pub struct Findings {
     pub allowed: Vec<(u16, u32)>,
     /// What was answered that shows an app.
     pub signs: Signs,
+    /// Sizes of home pages, by the number of the host.
+    pub home: Homes,
     /// The requests that matched nothing, where the run asks for them.
     pub unlisted: Vec<Unlisted>,
     text: Vec<u8>,
@@ -157,6 +162,12 @@ pub struct Hit {
     pub parsed: bool,
     /// Whether a 2xx means that what was asked for is there.
     pub exposes: bool,
+    /// The class of the method.
+    pub method: MethodClass,
+    /// The target has a query.
+    pub has_query: bool,
+    /// Bytes of the target beyond the path, 255 for more.
+    pub extra: u8,
     /// The client's number.
     pub client: u32,
     /// The number of the normalised path.
@@ -189,10 +200,11 @@ impl Findings {
         self.hits.clear();
         self.allowed.clear();
         self.signs.clear();
+        self.home.clear();
         self.unlisted.clear();
         self.text.clear();
-        let Self { askers, hits, allowed, signs, unlisted, text, .. } = self;
-        Self { askers, hits, allowed, signs, unlisted, text, ..Self::default() }
+        let Self { askers, hits, allowed, signs, home, unlisted, text, .. } = self;
+        Self { askers, hits, allowed, signs, home, unlisted, text, ..Self::default() }
     }
 
     /// Keeps a hit and its line.
@@ -226,6 +238,9 @@ impl Hit {
             bytes: None,
             parsed: false,
             exposes: false,
+            method: MethodClass::Get,
+            has_query: false,
+            extra: 0,
             client: 0,
             path: 0,
             host: 0,

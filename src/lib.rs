@@ -11,7 +11,7 @@
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`server`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`source`] · [`system`] · [`time`] |
+//! | 0 | [`alert`] · [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
@@ -45,6 +45,7 @@ pub mod record;
 pub mod report;
 pub mod rules;
 pub mod server;
+pub mod soft_404;
 pub mod source;
 pub mod state;
 pub mod system;

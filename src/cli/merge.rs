@@ -44,11 +44,15 @@ pub struct MergeArgs {
     #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true, help_heading = "What to report")]
     pub fail_on: Option<FailOn>,
 
-    /// What a row of table or CSV is: pair, client, path, rule
+    /// What a row of table or CSV is: pair, client, path, rule, answer
     ///
-    /// As for a scan: a table has all its sections unless this is given, and CSV is by pair.
+    /// As for a scan: a table shows only this section, and CSV is by pair by default.
     #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true, help_heading = "Output")]
     pub by: Option<By>,
+
+    /// Show all sections of the table
+    #[arg(long, action = ArgAction::SetTrue, help_heading = "Output")]
+    pub full: Option<bool>,
 
     /// The configuration file.
     #[command(flatten)]
@@ -142,6 +146,7 @@ impl MergeArgs {
         let mut shared = self.retold.shared(self.rules, self.other);
         shared.selection.fail_on = self.fail_on;
         shared.output.by = self.by;
+        shared.output.full = self.full;
         shared.client.privacy.anonymize = self.privacy.anonymize;
         (self.reports, shared)
     }

@@ -213,13 +213,19 @@ pub struct OutputArgs {
     #[serde(deserialize_with = "word")]
     pub format: Option<Format>,
 
-    /// What a row of table or CSV is: pair, client, path, rule
+    /// What a row of table or CSV is: pair, client, path, rule, answer
     ///
-    /// A pair is a client, a path and an outcome. A table has all its sections, and only this one when it is given; CSV
-    /// is by pair unless it is given; JSON always has them all.
+    /// A pair is a client, a path and an outcome; an answer is a path with a distinct answer. A table shows only this
+    /// section; CSV is by pair by default; JSON always has them all.
     #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
     #[serde(deserialize_with = "word")]
     pub by: Option<By>,
+
+    /// Show all sections of the table
+    ///
+    /// Paths, rules, campaigns, and where the lines of each input went. The table fits a screen without it.
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub full: Option<bool>,
 
     /// Write the report to a file; - is standard output
     ///
@@ -297,7 +303,7 @@ impl ScanArgs {
     #[must_use]
     pub fn as_given(mut self) -> Self {
         let rules = [&mut self.rules.no_builtin, &mut self.rules.no_prefilter];
-        let output = [&mut self.output.no_progress, &mut self.output.quiet, &mut self.output.stats];
+        let output = [&mut self.output.full, &mut self.output.no_progress, &mut self.output.quiet, &mut self.output.stats];
         for switch in rules.into_iter().chain(output) {
             switch.take_if(|on| !*on);
         }
@@ -365,6 +371,7 @@ impl OutputArgs {
         Self {
             format: self.format.or(below.format),
             by: self.by.or(below.by),
+            full: self.full.or(below.full),
             output: self.output.or(below.output),
             color: self.color.or(below.color),
             no_progress: self.no_progress.or(below.no_progress),

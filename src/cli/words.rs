@@ -28,7 +28,7 @@ impl ValueEnum for Format {
 
 impl ValueEnum for By {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Pair, Self::Client, Self::Path, Self::Rule]
+        &[Self::Pair, Self::Client, Self::Path, Self::Rule, Self::Answer]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -37,6 +37,7 @@ impl ValueEnum for By {
             Self::Client => PossibleValue::new("client").help("A client"),
             Self::Path => PossibleValue::new("path").help("A path"),
             Self::Rule => PossibleValue::new("rule").help("A rule"),
+            Self::Answer => PossibleValue::new("answer").help("A path with a distinct answer"),
         })
     }
 }

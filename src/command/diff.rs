@@ -33,7 +33,7 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
         }
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: None, top: asked.top, width, color };
+    let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
     render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)

@@ -80,7 +80,7 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), Failure> {
     let scan = &settings.scan;
     let Screen { width, color } = screen::of(scan.color, scan.output.is_some());
-    let view = View { format: scan.format, by: None, top: scan.top, width, color };
+    let view = View { format: scan.format, by: None, top: scan.top, full: true, width, color };
     render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match write_rules(proposals, scan.top, &mut rules) {

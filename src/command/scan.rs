@@ -63,7 +63,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     };
     let context = Context::of(&material);
     let mut report = pool.install(|| {
-        build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.top))
+        build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.full, settings.top))
     });
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
@@ -73,7 +73,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         message::notice(&approximate::sentence(bound));
     }
     let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
-    let severity = report.totals.severity;
+    let severity = report.totals.fail_severity;
     let times = statistics::Times { ready, read, built: report.elapsed };
     let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
     write(settings, &privacy, &material, &context, &report, spool, sink)?;
@@ -88,20 +88,22 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, most: Option<usize>) -> Wanted {
+pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
     let is = |row: By| by.unwrap_or_default() == row;
-    let shown = |row: By| by.is_none_or(|b| b == row);
+    let shown = |row: By| by.map_or(full, |b| b == row);
     match format {
         Format::Ndjson => Wanted::default(),
-        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most },
+        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
         Format::Csv => {
-            Wanted { answered: false, pairs: is(By::Pair), clients: is(By::Client), paths: is(By::Path), rules: is(By::Rule), most }
+            let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
+            Wanted { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
         Format::Table => Wanted {
             answered: true,
+            campaigns: full && by.is_none(),
             // The section of pairs says how many there are, so all are made.
             pairs: by == Some(By::Pair),
-            clients: shown(By::Client),
+            clients: by.is_none() || shown(By::Client),
             paths: shown(By::Path),
             rules: shown(By::Rule),
             most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
@@ -127,7 +129,7 @@ fn write(
         })
     } else {
         let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
-        let view = View { format: settings.format, by: settings.by, top: settings.top, width, color };
+        let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
         privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;

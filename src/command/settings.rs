@@ -32,6 +32,8 @@ pub struct Settings {
     pub format: Format,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
     pub by: Option<By>,
+    /// All sections of a table.
+    pub full: bool,
     /// Where to print it; `None` is standard output.
     pub output: Option<PathBuf>,
     /// The formats of the logs.
@@ -232,6 +234,8 @@ pub struct MergeSettings {
     pub reports: Vec<PathBuf>,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
     pub by: Option<By>,
+    /// All sections of a table.
+    pub full: bool,
     /// Exit 1 when something at or above this was found.
     pub fail_on: Option<Severity>,
     /// How they are told again.

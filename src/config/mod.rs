@@ -95,6 +95,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         left: logs.notices,
         format: output.format.unwrap_or_default(),
         by: output.by,
+        full: output.full.unwrap_or(false),
         output: output.output.filter(|path| path != Path::new("-")),
         formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
@@ -275,9 +276,9 @@ fn state_settings(asked: StateArgs) -> StateSettings {
 ///
 /// [`Error::NoLines`].
 pub fn merge_settings(reports: Vec<PathBuf>, asked: ScanArgs) -> Result<MergeSettings, Error> {
-    let by = asked.output.by;
+    let (by, full) = (asked.output.by, asked.output.full.unwrap_or(false));
     let fail_on = asked.selection.fail_on.and_then(|FailOn(level)| level);
-    Ok(MergeSettings { reports, by, fail_on, retold: retold_settings("merge", asked)? })
+    Ok(MergeSettings { reports, by, full, fail_on, retold: retold_settings("merge", asked)? })
 }
 
 /// The settings of a `diff` of these reports.

@@ -68,7 +68,7 @@ fn sample(name: &str) -> &'static str {
         "format" => "json",
         "by" => "client",
         "color" | "mmap" => "never",
-        "no-builtin" | "no-prefilter" | "no-progress" | "quiet" | "stats" | "no-redact" => "true",
+        "full" | "no-builtin" | "no-prefilter" | "no-progress" | "quiet" | "stats" | "no-redact" => "true",
         "client-from" => "x-real-ip",
         "trusted-proxy" => "192.0.2.7",
         "ipv6-prefix" => "64",

@@ -4,15 +4,19 @@
 //! Bounded: of many the one seen last longest ago is forgotten first, and may be learnt again. Holds hashes, and no text of a log.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{CLASSES, PATHS};
+use crate::finding::RuleId;
+use crate::soft_404::{Extension, PathEvidence, PathShape, SiteEvidence, Size};
 
-/// Answers that are remembered: sites give few, and whoever asks may choose the name of a host.
-const ANSWERS: usize = 4_096;
+/// Sites whose answers are remembered: a client may choose the name of a host.
+const SITES: usize = 4_096;
+/// Paths of all sites together, each some 100 bytes of the state.
+const PATHS: usize = 1 << 15;
 /// Apps on sites that are remembered.
 const APPS: usize = 4_096;
 
@@ -39,23 +43,63 @@ impl Site<'_> {
     }
 }
 
-/// What one answer was given to.
+/// What a site answered, and when it last answered anything in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Given {
-    /// Hashes of unlike probe paths, as many as it takes to see that everything gets this answer.
-    pub paths: Vec<u64>,
-    /// Classes of the rules they matched, likewise.
-    pub classes: Vec<String>,
-    /// When it was last given, in seconds since 1970.
+struct SiteRecord {
+    paths: BTreeMap<u64, PathRecord>,
+    home: Vec<u64>,
     last: i64,
+}
+
+/// What a site answered for one path: its shape in numbers, flags, hashes of rule ids, and the sizes that GET and POST got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<(u64, u8)>, Vec<(u64, u8)>);
+
+/// The rules of a run by the hashes of their ids, which stay the same from run to run.
+#[derive(Debug, Default)]
+pub struct RuleHashes {
+    hashes: Vec<u64>,
+    numbers: BTreeMap<u64, RuleId>,
+}
+
+impl RuleHashes {
+    /// Those of rules with these ids, in the order of their numbers.
+    pub fn new<'i>(ids: impl Iterator<Item = &'i str>) -> Self {
+        let hashes: Vec<u64> = ids.map(|id| xxh3_64(id.as_bytes())).collect();
+        let numbers = hashes.iter().zip(0..).map(|(hash, number)| (*hash, RuleId(number))).collect();
+        Self { hashes, numbers }
+    }
+}
+
+impl PathRecord {
+    fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
+        let (shape, flags, get, post) = path.to_parts();
+        let PathShape { len, segment, folder, name, extension, is_random } = shape;
+        let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
+        let sizes = |sizes: &[Size]| {
+            let mut sizes: Vec<_> = sizes.iter().map(|size| (size.bytes, size.extra)).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        Self(len, segment, folder, name, extension as u8, is_random, flags, ids, sizes(get), sizes(post))
+    }
+
+    fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
+        let Self(len, segment, folder, name, extension, is_random, flags, ids, get, post) = self;
+        let (len, segment, folder, name, is_random) = (*len, *segment, *folder, *name, *is_random);
+        let shape = PathShape { len, segment, folder, name, extension: Extension::from_u8(*extension), is_random };
+        let known: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
+        let sizes = |sizes: &[(u64, u8)]| sizes.iter().map(|&(bytes, extra)| Size { bytes, extra }).collect::<Vec<_>>();
+        PathEvidence::from_parts(shape, *flags, &known, &sizes(get), &sizes(post))
+    }
 }
 
 /// What earlier runs saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    answers: BTreeMap<u64, Given>,
+    answers: BTreeMap<u64, SiteRecord>,
     /// When an app was last seen on a site.
     apps: BTreeMap<u64, i64>,
 }
@@ -67,24 +111,32 @@ impl Memory {
         self.answers.is_empty() && self.apps.is_empty()
     }
 
-    /// What a site's answer of that status and size was given to, as far as it is remembered.
+    /// What a site answered in earlier runs.
     #[must_use]
-    pub fn given(&self, site: Site<'_>, status: u16, bytes: Option<u64>) -> Option<&Given> {
-        self.answers.get(&answer(site, status, bytes))
+    pub fn answers(&self, site: Site<'_>, rules: &RuleHashes) -> Option<SiteEvidence> {
+        let record = self.answers.get(&site.hash(b""))?;
+        let mut evidence = SiteEvidence::default();
+        for (path, known) in &record.paths {
+            evidence.insert(*path, &Arc::new(known.evidence(rules)));
+        }
+        record.home.iter().for_each(|size| evidence.home.insert(*size));
+        Some(evidence)
     }
 
-    /// Takes in that a site gave an answer to a probe path.
-    pub fn note_given(&mut self, site: Site<'_>, status: u16, bytes: Option<u64>, path: u64, classes: &[&str], now: i64) {
-        let given = self.answers.entry(answer(site, status, bytes)).or_default();
-        given.last = given.last.max(now);
-        if given.paths.len() < PATHS && !given.paths.contains(&path) {
-            given.paths.push(path);
+    /// Records what a site answered.
+    pub fn record_answers(&mut self, site: Site<'_>, evidence: &SiteEvidence, rules: &RuleHashes, now: i64) {
+        let mut all = self.answers(site, rules).unwrap_or_default();
+        all.merge(evidence);
+        all.trim();
+        let paths = all.given().chain(all.refused()).map(|(path, known)| (path, PathRecord::new(known, rules)));
+        let mut home: Vec<u64> = all.home.iter().collect();
+        home.sort_unstable();
+        let record = SiteRecord { paths: paths.collect(), home, last: now };
+        if record.paths.is_empty() && record.home.is_empty() {
+            return;
         }
-        for class in classes {
-            if given.classes.len() < CLASSES && !given.classes.iter().any(|known| known == class) {
-                given.classes.push((*class).to_owned());
-            }
-        }
+        let known = self.answers.entry(site.hash(b"")).or_default();
+        *known = SiteRecord { last: known.last.max(now), ..record };
     }
 
     /// Whether a site was seen to run an app.
@@ -102,18 +154,15 @@ impl Memory {
     /// Forgets what was not seen for as long as `keep`, and what is too much.
     pub fn prune(&mut self, now: i64, keep: Duration) {
         let oldest = now.saturating_sub_unsigned(keep.as_secs());
-        self.answers.retain(|_, given| given.last >= oldest);
+        self.answers.retain(|_, site| site.last >= oldest);
         self.apps.retain(|_, last| *last >= oldest);
-        thin(&mut self.answers, ANSWERS, |given| given.last);
+        thin(&mut self.answers, SITES, |site| site.last);
+        while self.answers.values().map(|site| site.paths.len()).sum::<usize>() > PATHS {
+            let most = self.answers.len() - 1;
+            thin(&mut self.answers, most, |site| site.last);
+        }
         thin(&mut self.apps, APPS, |last| *last);
     }
-}
-
-fn answer(site: Site<'_>, status: u16, bytes: Option<u64>) -> u64 {
-    let mut of = Vec::with_capacity(16);
-    of.extend(status.to_le_bytes());
-    of.extend(bytes.into_iter().flat_map(u64::to_le_bytes));
-    site.hash(&of)
 }
 
 /// Lets go what was seen longest ago, until there are `most`.
@@ -131,38 +180,53 @@ fn thin<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::soft_404::{MethodClass, Response, path_hash};
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
-    #[test]
-    fn an_answer_is_known_by_site_status_and_size() {
-        let mut memory = Memory::default();
-        for path in 0..9 {
-            memory.note_given(Site::Host(b"a.example"), 200, Some(512), path % 7, &["vcs", "env"], 10);
-        }
-        let given = memory.given(Site::Host(b"a.example"), 200, Some(512)).unwrap();
-        assert_eq!((given.paths.len(), &given.classes[..]), (PATHS, &["vcs".to_owned(), "env".to_owned()][..]));
-        let others =
-            [(Site::Log(b"a.example"), 200, Some(512)), (Site::Host(b"a.example"), 206, Some(512)), (Site::Host(b"a.example"), 200, None)];
-        for (site, status, bytes) in others {
-            assert_eq!(memory.given(site, status, bytes), None);
-        }
+    fn rules() -> RuleHashes {
+        RuleHashes::new(["t/a", "t/b"].into_iter())
+    }
+
+    /// A site that answered this path with so many bytes.
+    fn answered(path: &str, bytes: u64) -> SiteEvidence {
+        let response = Response { method: MethodClass::Get, status: Some(200), bytes: Some(bytes), extra: 0 };
+        let mut evidence = SiteEvidence::default();
+        evidence.record(path_hash(path.as_bytes()), || PathShape::of(path.as_bytes()), &[RuleId(1)], &response);
+        evidence.home.insert(bytes);
+        evidence
     }
 
     #[test]
-    fn what_is_old_or_too_much_is_forgotten() {
+    fn what_a_site_answered_is_known_by_the_site() {
+        let mut memory = Memory::default();
+        let site = Site::Host(b"a.example");
+        memory.record_answers(site, &answered("/.env", 512), &rules(), 10);
+        memory.record_answers(site, &answered("/x", 7), &rules(), 11);
+        let known = memory.answers(site, &rules()).unwrap();
+        let mut expected = answered("/.env", 512);
+        expected.merge(&answered("/x", 7));
+        assert_eq!(known, expected);
+        assert!(memory.answers(Site::Log(b"a.example"), &rules()).is_none());
+        let other_rules = RuleHashes::new(["t/b"].into_iter());
+        let path = path_hash(b"/.env");
+        assert_eq!(memory.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
+    }
+
+    #[test]
+    fn what_is_old_or_too_much_is_dropped() {
         let mut memory = Memory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
-            memory.note_given(Site::Host(&name(n)), 200, None, 1, &[], 1_000 + n);
+            memory.record_answers(Site::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
             memory.note_app(Site::Host(&name(n)), "wordpress", 1_000 + n);
         }
         memory.prune(6_000, WEEK);
-        assert_eq!((memory.answers.len(), memory.apps.len()), (ANSWERS, APPS));
+        assert_eq!((memory.answers.len(), memory.apps.len()), (SITES, APPS));
         assert!(memory.runs(Site::Host(b"4999.example"), "wordpress") && !memory.runs(Site::Host(b"4999.example"), "joomla"));
-        assert!(memory.given(Site::Host(b"0.example"), 200, None).is_none());
+        assert!(memory.answers(Site::Host(b"0.example"), &rules()).is_none());
         memory.prune(0, WEEK);
-        assert_eq!(memory.apps.len(), APPS, "a clock that was set back forgets nothing");
+        assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
         memory.prune(700_000, WEEK);
         assert_eq!(memory, Memory::default());
     }
@@ -170,7 +234,7 @@ mod tests {
     #[test]
     fn it_is_written_and_read_back() {
         let mut memory = Memory::default();
-        memory.note_given(Site::Log(b"access.log"), 200, Some(1), u64::MAX, &["vcs"], 7);
+        memory.record_answers(Site::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
         memory.note_app(Site::Host(b"a.example"), "wordpress", 7);
         let text = serde_json::to_string(&memory).unwrap();
         assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);

@@ -2,12 +2,10 @@
 
 mod apps;
 mod campaigns;
-mod catch_all;
 mod memory;
 mod probers;
 
 pub use apps::Apps;
 pub use campaigns::{Campaign, campaigns};
-pub use catch_all::{CLASSES, CatchAlls, Evidence, PATHS};
-pub use memory::{Given, Memory, Site};
+pub use memory::{Memory, RuleHashes, Site};
 pub use probers::Probers;

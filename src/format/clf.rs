@@ -72,6 +72,19 @@ impl<'a> Frame<'a> {
         Self { client, host, time, request, answer, headers }
     }
 
+    /// Whether it is a GET of `/`, perhaps with a short query. A long one would let the client choose the size of the page.
+    #[must_use]
+    #[inline]
+    pub fn is_home_page(&self) -> bool {
+        /// `GET `, a target of 16 bytes, ` HTTP/1.1`: what fits is no padding.
+        const SHORT: usize = 4 + 16 + 9;
+        match self.request {
+            [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
+            [b'G', b'E', b'T', b' ', b'/', b'?', ..] => self.request.len() <= SHORT,
+            _ => false,
+        }
+    }
+
     /// The status code, where it has three digits.
     #[must_use]
     #[inline]

@@ -80,7 +80,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
     Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() }
 }
 
-const ALL: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most: None };
+const ALL: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
     let material = Material {

@@ -19,6 +19,7 @@ pub use self::eras::Since;
 use self::log::Log;
 use super::desk::Desk as Writing;
 use crate::client::Prefix;
+use crate::context::Memory;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::format::transcriber::Course;
@@ -29,7 +30,7 @@ use crate::names::Names;
 use crate::record::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::context::{Late, LiveContext};
-use crate::report::hit::{Desk, LiveHit, LiveLine, live};
+use crate::report::hit::{Desk, LiveHit, LiveLine, Occasion, live};
 use crate::report::model::{Input, Report};
 use crate::rules::RuleSet;
 use crate::source::SourceText;
@@ -89,6 +90,8 @@ pub struct Carried {
     logs: HashMap<u32, Log>,
     accounts: Accounts,
     hits: u64,
+    /// What sites answered, for the context of other rules.
+    sites: Memory,
 }
 
 /// Where a run of lines stands in its log.
@@ -108,15 +111,23 @@ pub struct Taken {
     pub lines: u64,
 }
 
+impl Carried {
+    /// Before the first line, with what earlier runs recorded of the sites.
+    #[must_use]
+    pub fn remembering(sites: Memory) -> Self {
+        Self { sites, ..Self::default() }
+    }
+}
+
 impl<'a> Stream<'a> {
     /// Goes on with the sums of another stream; with none, where nothing was read yet.
     #[must_use]
     pub fn new(asked: Asked<'a>, carried: Carried) -> Self {
-        let Carried { eras, texts, logs, accounts, hits } = carried;
+        let Carried { eras, texts, logs, accounts, hits, sites } = carried;
         Self {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
-            context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps),
+            context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).remembering(sites),
             scratch: scratch(asked.prefix),
             writing: Writing::default(),
             tally: Tally::default(),
@@ -131,9 +142,10 @@ impl<'a> Stream<'a> {
 
     /// What goes on under other rules. Hits are let go: their rules are.
     #[must_use]
-    pub fn into_carried(self) -> Carried {
+    pub fn into_carried(mut self, now: i64) -> Carried {
+        let sites = self.sites(now).clone();
         let Self { texts, logs, accounts, hits, .. } = self;
-        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits }
+        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits, sites }
     }
 
     /// Hits that were told, those before the last reload too.
@@ -161,7 +173,7 @@ impl<'a> Stream<'a> {
     /// What `each` could not do. The lines count as taken.
     pub fn take<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.text_of(piece), self.asked.scope.max_line));
-        let done = self.take_from(&mut log, piece, each);
+        let done = self.take_from(&mut log, piece, each).and_then(|taken| self.regrade(each).map(|()| taken));
         self.logs.insert(piece.log, log);
         self.make_room();
         done
@@ -193,6 +205,36 @@ impl<'a> Stream<'a> {
         Ok(taken)
     }
 
+    /// Weighs what sites answered so far, and reports hits whose grade changed by that.
+    ///
+    /// # Errors
+    ///
+    /// What `each` could not do.
+    pub fn settle<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        self.context.weigh_all();
+        self.regrade(each)
+    }
+
+    /// What sites answered, for the next run. `now` is in seconds since 1970.
+    pub fn sites(&mut self, now: i64) -> &Memory {
+        self.context.memory(now)
+    }
+
+    /// Reports hits again whose grade changed.
+    fn regrade<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
+        if !self.context.has_ungraded() {
+            return Ok(());
+        }
+        for regraded in self.context.regrade() {
+            let occasion = Occasion::Regraded { may_alert: regraded.may_alert };
+            let told = live(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
+            if told.is_reported() {
+                each(&told)?;
+            }
+        }
+        Ok(())
+    }
+
     fn judge(&mut self, lines: &[u8], path: &[u8], header: Header) -> Findings {
         let Asked { scope, formats, .. } = self.asked;
         let first = formats.first_of(Path::new(OsStr::from_bytes(path)));
@@ -213,6 +255,7 @@ impl<'a> Stream<'a> {
         let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.absorb(&findings, place);
         self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
+        self.context.see_homes(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
             self.tell(log, &findings, hit, place, each)?;
         }
@@ -239,7 +282,7 @@ impl<'a> Stream<'a> {
             rules: self.scratch.names.rules.key(hit.rules),
         };
         let mut late = Vec::new();
-        let told = live(&mut self.context, &line, Some(&mut late), &mut self.desk);
+        let told = live(&mut self.context, &line, Occasion::New(&mut late), &mut self.desk);
         self.hits += u64::from(told.is_reported());
         each(&told)?;
         let (client, may_come_late) = (told.hit.client, told.may_come_late);
@@ -247,7 +290,7 @@ impl<'a> Stream<'a> {
             self.context.wait(client, Late::of(&line));
         }
         for line in late {
-            let told = live(&mut self.context, &line.line(), None, &mut self.desk);
+            let told = live(&mut self.context, &line.line(), Occasion::Late, &mut self.desk);
             if told.is_reported() {
                 self.hits += 1;
                 each(&told)?;

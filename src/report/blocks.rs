@@ -164,7 +164,7 @@ impl Party {
             hits: row.hits,
             paths: row.paths,
             ordinary: row.other_requests,
-            in_vain: (row.hits + row.catch_all).saturating_sub(said_yes),
+            in_vain: (row.hits + row.soft_404).saturating_sub(said_yes),
             fruitless: row.hits.saturating_sub(row.answered),
             worst,
         }

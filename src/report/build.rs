@@ -5,15 +5,16 @@
 use std::time::Duration;
 
 use super::campaigns;
-use super::context::{AnswerKey, answer_key};
 pub use super::context::{Context, Decision};
 use super::evidence::Basis;
-use super::model::{Approximate, CatchAll, Input, Report, Row, Totals};
+use super::model::{Approximate, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};
+use super::soft_404;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
+use crate::soft_404::Answer;
 use crate::source::SourceText;
 use crate::tally::{Bound, CellView, Scope, Tally};
 
@@ -40,7 +41,7 @@ pub struct Material<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
 pub struct Wanted {
-    /// What answered.
+    /// What answered, and what is uncertain.
     pub answered: bool,
     /// Pair rows.
     pub pairs: bool,
@@ -50,8 +51,9 @@ pub struct Wanted {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// The first so many of each, all where `None`; what answered is always whole. Where all of the above are wanted, the
-    /// report holds [`answers`](Report::answers) and [`campaigns`](Report::campaigns) as well, and those are whole, too.
+    /// Campaigns, always whole.
+    pub campaigns: bool,
+    /// The first so many of each, all where `None`; what answered is always whole.
     pub most: Option<usize>,
 }
 
@@ -79,22 +81,21 @@ pub fn build<'a>(
     }
     let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
     let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
+    // What was let go of a pair is still known of its path.
+    let of_answers: Vec<_> = items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
         if wanted { group(material, &items, most) } else { Vec::new() }
     };
-    // Only a whole report is asked for these.
-    let whole = wanted.answered && wanted.pairs && wanted.clients && wanted.paths && wanted.rules;
     let totals = || totals(&items, &of_paths, &inputs, without_time);
-    let of_whole = || {
-        let campaigns = || if whole { campaigns::of(material, &items) } else { Vec::new() };
-        rayon::join(campaigns, || rows(whole, rows::by_answer, usize::MAX))
-    };
+    let campaigns = || if wanted.campaigns { campaigns::of(material, &items) } else { Vec::new() };
+    let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
+    let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_path = || if wanted.paths { rows::by_path(material, &items, &of_paths, most) } else { Vec::new() };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
-    let last = || rayon::join(|| rows(wanted.answered, rows::answered, usize::MAX), || rayon::join(of_whole, totals));
+    let last = || rayon::join(answers, || rayon::join(campaigns, totals));
     // What takes longest begins first.
-    let ((pairs, mut clients), (rules, (paths, (answered, ((campaigns, answers), totals))))) = rayon::join(
+    let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) = rayon::join(
         || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
         || rayon::join(by_rule, || rayon::join(by_path, last)),
     );
@@ -111,8 +112,8 @@ pub fn build<'a>(
         totals,
         approximate: approximate(material.tally, &items),
         answered,
-        answers,
-        catch_all: catch_alls(material, context, &items),
+        uncertain,
+        soft_404: soft_404::sites(material, context, &of_answers),
         campaigns,
         apps: ordinary::apps(material, context),
         allowed: ordinary::allowed(material),
@@ -142,8 +143,8 @@ impl Report<'_> {
 }
 
 fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
-    let Decision { severity, answered, catch_all, .. } = *decision;
-    Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, catch_all }
+    let Decision { severity, answered, grade, .. } = *decision;
+    Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
 /// What the tally says of itself, and the reported hits that no pair holds.
@@ -159,8 +160,12 @@ fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_t
         let hits = item.view.cell.hits;
         totals.outcomes[item.outcome as usize] += hits;
         totals.answered += if item.answered { hits } else { 0 };
-        totals.catch_all += if item.catch_all { hits } else { 0 };
+        totals.uncertain += if item.has_grade(Answer::Uncertain) { hits } else { 0 };
+        totals.soft_404 += if item.has_grade(Answer::Soft404) { hits } else { 0 };
         totals.severity = totals.severity.max(Some(item.severity));
+        if !item.has_grade(Answer::Soft404) {
+            totals.fail_severity = totals.fail_severity.max(Some(item.severity));
+        }
     }
     totals.clients = rows::count_distinct(items.iter().map(|i| i.view.client));
     totals.paths = rows::count_distinct(items.iter().chain(of_paths).map(|i| i.view.path));
@@ -184,24 +189,6 @@ fn sum(inputs: &[Input]) -> Input {
         (sum.first_time, sum.last_time) = crate::tally::span(times(&sum), times(input)).unzip();
     }
     sum
-}
-
-fn catch_alls<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<CatchAll<'a>> {
-    let mut found: Vec<CatchAll<'a>> = Vec::new();
-    let mut keys: Vec<AnswerKey<'a>> = Vec::new();
-    for item in items.iter().filter(|i| i.catch_all) {
-        let Some(key) = answer_key(&item.view) else { continue };
-        let hits = item.view.cell.hits;
-        if let Some(at) = keys.iter().position(|k| *k == key) {
-            found[at].hits += hits;
-            continue;
-        }
-        let paths = context.catch_all_paths(&key) as u64;
-        found.push(CatchAll { site: site_name(material, key.0), status: key.1, bytes: key.2, paths, hits });
-        keys.push(key);
-    }
-    found.sort_by(|a, b| (b.hits, a.site, a.status, a.bytes).cmp(&(a.hits, b.site, b.status, b.bytes)));
-    found
 }
 
 /// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.

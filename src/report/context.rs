@@ -5,23 +5,25 @@
 
 mod decide;
 mod live;
+mod live_answers;
+
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
-use xxhash_rust::xxh3::xxh3_64;
 
 use self::decide::Standing;
 pub use self::live::{Late, LiveContext, LiveSeen, Met};
+pub use self::live_answers::Regraded;
 use super::build::Material;
-use crate::context::{Apps, CatchAlls, Evidence, Memory, Probers, Site};
+use crate::context::{Apps, Memory, Probers, RuleHashes, Site};
 use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
+use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::{Rule, RuleSet, WithClient};
+use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceText;
 use crate::tally::{CellView, Scope};
-
-/// Status and size of an answer, and who gave it.
-pub(super) type AnswerKey<'a> = (Scope<'a>, u16, Option<u64>);
 
 /// What the whole log shows.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub struct Context<'a> {
     families: Vec<u32>,
     /// The conditions on clients that rules have, and who meets them.
     probers: Vec<(&'a WithClient, Probers)>,
-    catch_alls: CatchAlls<AnswerKey<'a>>,
+    answers: Answers<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
     decisions: Vec<Decision>,
@@ -55,9 +57,10 @@ pub struct Decision {
     pub(super) reported: bool,
     /// A rule stands, reported or not.
     pub(super) matched: bool,
-    /// The answer means something.
+    /// The answer is distinct.
     pub(super) answered: bool,
-    pub(super) catch_all: bool,
+    /// The grade of an answer that could expose something.
+    pub(super) grade: Option<Grade>,
     /// But for this app it would be reported.
     pub(super) silenced: Option<RuleId>,
 }
@@ -67,8 +70,15 @@ pub struct Decision {
 pub(super) struct Seen<'a> {
     pub(super) client: u32,
     pub(super) site: Scope<'a>,
-    pub(super) status: Option<u16>,
-    pub(super) bytes: Option<u64>,
+    pub(super) path: &'a [u8],
+    pub(super) response: Response,
+}
+
+/// What the sites answered, and the grades that follow from it.
+#[derive(Debug)]
+struct Answers<'a> {
+    grader: Grader,
+    sites: HashMap<Scope<'a>, usize>,
 }
 
 impl<'a> Context<'a> {
@@ -95,7 +105,7 @@ impl<'a> Context<'a> {
             may_be_silent: Vec::new(),
             families,
             probers: Vec::new(),
-            catch_alls: CatchAlls::weigh(std::iter::empty::<Evidence<'_, _, u8>>()),
+            answers: Answers::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
             path_decisions: Vec::new(),
@@ -104,7 +114,7 @@ impl<'a> Context<'a> {
         let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.run_somewhere(app));
         context.may_be_silent = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         context.probers = context.probers(material);
-        context.catch_alls = context.catch_alls(material, memory);
+        context.answers = context.answers(material, memory);
         context.decide_all(material);
         context
     }
@@ -116,8 +126,9 @@ impl<'a> Context<'a> {
                 memory.note_app(lasting(material, site), app, now);
             }
         }
-        for ((site, status, bytes), path, classes) in self.answers(material) {
-            memory.note_given(lasting(material, site), status, bytes, path, &classes, now);
+        let rules = rule_hashes(self.rules);
+        for (site, evidence) in material.tally.evidence() {
+            memory.record_answers(lasting(material, self.home(site)), &evidence, &rules, now);
         }
     }
 
@@ -143,8 +154,18 @@ impl<'a> Context<'a> {
     }
 
     /// The site whose apps count for another: the logs of a site are rotated, and the newest may hold few lines.
-    pub(super) fn home(&self, site: Scope<'a>) -> Scope<'a> {
+    pub(super) fn home<'s>(&self, site: Scope<'s>) -> Scope<'s> {
         home(&self.families, site)
+    }
+
+    /// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
+    pub(super) fn site_name(&self, material: &Material<'a>, site: Scope<'a>) -> &'a [u8] {
+        super::build::site_name(material, site)
+    }
+
+    /// Whether ordinary requests that were answered name this host: any other may be a client's invention.
+    pub(super) fn is_known_host(&self, site: Scope<'_>) -> bool {
+        matches!(site, Scope::Host(_)) && self.answers.has_home_page(self.home(site))
     }
 
     /// Decisions by cell, in the order of the tally.
@@ -165,13 +186,8 @@ impl<'a> Context<'a> {
         self.lists.key(decision.list)
     }
 
-    /// The number of unlike probe paths an answer was given to; 0 where it is no catch-all.
-    pub(super) fn catch_all_paths(&self, answer: &AnswerKey<'_>) -> usize {
-        self.catch_alls.paths(answer)
-    }
-
     /// How bad one rule is for a hit.
-    pub(super) fn severity_of(&self, rule: RuleId, site: Scope<'a>, answered: bool) -> Severity {
+    pub(super) fn severity_of(&self, rule: RuleId, site: Scope<'_>, answered: bool) -> Severity {
         match self.silenced(rule, site) {
             Some(_) => Severity::Info,
             None => self.rules.rule(rule).severity_when(answered),
@@ -179,9 +195,9 @@ impl<'a> Context<'a> {
     }
 
     /// What a hit by these rules comes to, whatever outcomes are asked for; the rules that are reported go to `kept`.
-    pub(super) fn decide(&self, matched: &[RuleId], seen: &Seen<'a>, kept: &mut Vec<RuleId>) -> Decision {
-        let is_catch_all = || seen.status.is_some_and(|status| self.catch_alls.contains(&(seen.site, status, seen.bytes)));
-        decide::decide(self.rules, self.level, matched, seen.status, |rule| self.standing(rule, seen), is_catch_all, kept)
+    pub(super) fn decide(&self, matched: &[RuleId], seen: &Seen<'_>, kept: &mut Vec<RuleId>) -> Decision {
+        let grade = || self.answers.grade(self.home(seen.site), seen.path, matched, &seen.response);
+        decide::decide(self.rules, self.level, matched, seen.response.status, |rule| self.standing(rule, seen), grade, kept)
     }
 
     /// A decision for a hit with this outcome: one that is not asked for is neither reported nor missed.
@@ -194,7 +210,7 @@ impl<'a> Context<'a> {
         decide::is_of_client(self.rules, rules)
     }
 
-    fn standing(&self, rule: RuleId, seen: &Seen<'a>) -> Standing {
+    fn standing(&self, rule: RuleId, seen: &Seen<'_>) -> Standing {
         let upheld = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(seen.client));
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return Standing::Falls;
@@ -206,7 +222,7 @@ impl<'a> Context<'a> {
     }
 
     /// The app that silences a rule on a site.
-    fn silenced(&self, rule: RuleId, site: Scope<'a>) -> Option<RuleId> {
+    fn silenced(&self, rule: RuleId, site: Scope<'_>) -> Option<RuleId> {
         let apps = if self.may_be_silent[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.run(app, self.home(site)))
     }
@@ -232,49 +248,43 @@ impl<'a> Context<'a> {
         conditions.into_iter().map(with).collect()
     }
 
-    fn catch_alls(&self, material: &Material<'a>, memory: &Memory) -> CatchAlls<AnswerKey<'a>> {
-        let answers = self.answers(material);
-        let known: HashSet<AnswerKey<'a>> = answers.iter().map(|(answer, ..)| *answer).collect();
-        let remembered: Vec<(AnswerKey<'a>, u64, Vec<&str>)> = known
-            .into_iter()
-            .filter_map(|answer @ (site, status, bytes)| Some((answer, memory.given(lasting(material, site), status, bytes)?)))
-            .flat_map(|(answer, given)| {
-                let classes: Vec<&str> = given.classes.iter().map(String::as_str).collect();
-                given.paths.iter().map(move |&path| (answer, path, classes.clone()))
-            })
-            .collect();
-        let all = answers.iter().chain(&remembered);
-        CatchAlls::weigh(all.map(|(answer, path, classes)| Evidence { answer: *answer, path: *path, classes }))
-    }
-
-    /// The answers that mean something, if they are not given to everything: to which path, and what rules call that.
-    fn answers(&self, material: &Material<'a>) -> Vec<(AnswerKey<'a>, u64, Vec<&'a str>)> {
-        let classes = |view: &CellView<'a>| -> Vec<&'a str> {
-            let stands = |rule: &&RuleId| self.standing(**rule, &Seen::of(view)) == Standing::Stands;
-            let rules = material.tally.rules(view.rules).iter().filter(stands).map(|&rule| self.rules.rule(rule));
-            rules.filter(|rule| rule.exposes()).map(|rule| rule.class.as_str()).collect()
-        };
-        let path = |view: &CellView<'a>| xxh3_64(material.tally.path(view.path));
-        // What was let go of a pair is still known of its path.
-        let cells = material.tally.cells().filter(|view| !view.is_rest()).chain(material.tally.path_cells());
-        let answers = cells.filter_map(|view| Some((answer_key(&view)?, path(&view), classes(&view))));
-        answers.filter(|(_, _, classes)| !classes.is_empty()).collect()
+    /// What each site answered, in these lines and in those of earlier runs.
+    fn answers(&self, material: &Material<'a>, memory: &Memory) -> Answers<'a> {
+        let is_answered = |view: CellView<'_>| view.answered;
+        if !material.tally.cells().any(is_answered) && !material.tally.path_cells().any(is_answered) {
+            return Answers::default();
+        }
+        let mut evidence: HashMap<Scope<'a>, SiteEvidence> = HashMap::default();
+        for (site, of_site) in material.tally.evidence() {
+            let known = evidence.entry(self.home(site)).or_default();
+            if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
+        }
+        let rules = rule_hashes(self.rules);
+        for (site, known) in &mut evidence {
+            if let Some(remembered) = memory.answers(lasting(material, *site), &rules) {
+                known.merge(&remembered);
+            }
+        }
+        Answers::of(evidence, self.rules)
     }
 
     fn decide_all(&mut self, material: &Material<'a>) {
         // The same for every client and site, as most lists are: decided once for each answer.
         let depends = |rule: RuleId| self.rules.rule(rule).with_client.is_some() || self.may_be_silent[usize::from(rule.0)];
         let depends = by_list(material, depends);
-        let mut known: Vec<[Option<Decision>; 3]> = vec![[None; 3]; depends.len()];
+        let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
         let mut kept = Vec::new();
         let mut decide = |context: &mut Self, view: CellView<'a>| {
-            let seen = Seen::of(&view);
+            let seen = Seen::of(material, &view);
             let at = view.rules as usize;
-            let answer = answer_key(&view).map_or(0, |key| 1 + usize::from(context.catch_alls.contains(&key)));
-            let decision = known[at][answer].filter(|_| !depends[at]).unwrap_or_else(|| {
+            // A grade differs from path to path.
+            let is_known = !depends[at] && !view.answered;
+            let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
                 let mut decision = context.decide(material.tally.rules(view.rules), &seen, &mut kept);
                 decision.list = context.lists.number(&*kept, Box::from);
-                known[at][answer] = Some(decision);
+                if is_known {
+                    known[at] = Some(decision);
+                }
                 decision
             });
             context.within_outcomes(decision, Outcome::of(view.status))
@@ -282,6 +292,11 @@ impl<'a> Context<'a> {
         self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
         self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
     }
+}
+
+/// Rules as later runs know them too.
+fn rule_hashes(rules: &RuleSet) -> RuleHashes {
+    RuleHashes::new(rules.rules().iter().map(|rule| rule.id.as_str()))
 }
 
 /// A site as later runs know it too.
@@ -310,14 +325,39 @@ fn by_list(material: &Material<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool>
 }
 
 impl<'a> Seen<'a> {
-    fn of(view: &CellView<'a>) -> Self {
-        Self { client: view.client, site: view.site, status: view.status, bytes: view.bytes }
+    fn of(material: &Material<'a>, view: &CellView<'a>) -> Self {
+        let path = if view.path == Names::REST { b"" } else { material.tally.path(view.path) };
+        Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }
 
-/// What answered, where it means something.
-pub(super) fn answer_key<'a>(view: &CellView<'a>) -> Option<AnswerKey<'a>> {
-    view.status.filter(|_| view.answered).map(|status| (view.site, status, view.bytes))
+impl Default for Answers<'_> {
+    fn default() -> Self {
+        Self { grader: Grader::new(Vec::new(), Arc::new([])), sites: HashMap::default() }
+    }
+}
+
+impl<'a> Answers<'a> {
+    fn of(evidence: HashMap<Scope<'a>, SiteEvidence>, rules: &RuleSet) -> Self {
+        let mut all: Vec<(Scope<'a>, SiteEvidence)> = evidence.into_iter().collect();
+        // Sites share a server, and are sampled in this order.
+        all.sort_unstable_by_key(|(site, _)| *site);
+        let sites = all.iter().zip(0..).map(|((site, _), number)| (*site, number)).collect();
+        let evidence = all.into_iter().map(|(site, evidence)| (matches!(site, Scope::Host(_)), evidence)).collect();
+        Self { grader: Grader::new(evidence, rules.subjects()), sites }
+    }
+
+    /// Whether a site's home page was answered.
+    fn has_home_page(&self, site: Scope<'_>) -> bool {
+        self.sites.get(&site).is_some_and(|&site| self.grader.has_home_page(site))
+    }
+
+    /// The grade of an answer that could expose something.
+    fn grade(&self, site: Scope<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
+        let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
+        let candidate = Candidate { path: path_hash(path), shape: PathShape::of(path), rules };
+        self.grader.grade(site, &candidate, None::<&PathEvidence>, response)
+    }
 }
 
 #[cfg(test)]

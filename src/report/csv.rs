@@ -14,8 +14,9 @@ use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 use super::By;
 use super::blocks::Block;
 use super::facts::{self, first};
+use super::grades;
 use super::mask::shown;
-use super::model::{Report, Row};
+use super::model::{AnswerDetail, Key, Report, Row};
 use super::sanitize::{guard, text};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -86,6 +87,26 @@ const RULE: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
 ];
 
+const ANSWER: &[Column] = &[
+    ("site", |_, row| if let Key::Answer(.., site) = row.key { shown(site) } else { Cow::default() }),
+    ("path", path),
+    ("rules", |set, row| joined(&facts::rule_ids(set, &row.rules))),
+    ("classes", |set, row| joined(&facts::classes(set, &row.rules))),
+    ("severity", severity),
+    ("status", |_, row| of_answer(row, |answer| joined_numbers(&answer.statuses))),
+    ("bytes", |_, row| of_answer(row, |answer| answer.bytes.map_or_else(String::new, |bytes| bytes.to_string()))),
+    ("method", |_, row| of_answer(row, |answer| answer.method.as_str().to_owned())),
+    ("hits", |_, row| count(row.hits)),
+    ("clients", |_, row| count(row.clients)),
+    ("first_time", |_, row| time(row.first_time)),
+    ("last_time", |_, row| time(row.last_time)),
+    ("why", |_, row| of_answer(row, grades::why)),
+    ("command", |_, row| grades::command(row).unwrap_or_default().into()),
+    ("sample_target", |_, row| shown(row.sample.target)),
+    ("source", |_, row| text(row.sample.source)),
+    ("line", |_, row| count(row.sample.line)),
+];
+
 /// Further columns of a client, where it was asked whom one could block.
 const BLOCK: &[BlockColumn] = &[
     ("block_candidate", |block| block.is_candidate().to_string()),
@@ -101,18 +122,19 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
         By::Client => (CLIENT, &report.clients),
         By::Path => (PATH, &report.paths),
         By::Rule => (RULE, &report.rules),
+        By::Answer => (ANSWER, &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == By::Client);
     write_rows(report.rule_set, columns, first(rows, top), blocks, out)
 }
 
-/// Writes a pair a row, of those that got an answer that means something: the columns are those of pairs.
+/// Writes a row a distinct answer.
 ///
 /// # Errors
 ///
 /// Those of `out`, as they came.
 pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
-    write_rows(report.rule_set, PAIR, &report.answered, None, out)
+    write_rows(report.rule_set, ANSWER, &report.answered, None, out)
 }
 
 fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], blocks: Option<&[Block]>, out: W) -> io::Result<()> {
@@ -159,6 +181,14 @@ fn path<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
 
 fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
     row.severity.as_str().into()
+}
+
+fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> String) -> Cow<'r, str> {
+    row.answer.as_ref().map(cell).unwrap_or_default().into()
+}
+
+fn joined_numbers(numbers: &[u16]) -> String {
+    numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(";")
 }
 
 fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {

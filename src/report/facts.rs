@@ -80,7 +80,7 @@ impl<'a> Key<'a> {
     /// The path, where the row has one.
     pub(super) fn path(self) -> Option<&'a [u8]> {
         match self {
-            Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path) => Some(path),
+            Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path, _) => Some(path),
             Self::Client(_) | Self::Rule(_) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 mod live;
 
-pub use self::live::{LiveHit, LiveLine, live};
+pub use self::live::{LiveHit, LiveLine, Occasion, live};
 use super::build::Material;
 use super::context::{Context, Seen};
 use super::model::Hit;
@@ -13,6 +13,7 @@ use crate::finding::{RuleId, Severity};
 use crate::names::Names;
 use crate::normalize::{Normalizer, Views};
 use crate::record::{Outcome, Record};
+use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{Place, Scope};
 
 /// A line that matched, as it was kept.
@@ -50,11 +51,12 @@ impl Desk {
 pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'a>, desk: &'a mut Desk) -> Option<Hit<'a>> {
     let (record, probe) = reread(line.text, line.parsed);
     let Desk { normalizer, rules, host, client, prefix } = desk;
+    let views = normalizer.views(probe.line.target);
     let who = counted(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
     let client = material.tally.number_of(who).unwrap_or(Names::REST);
     let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
-    let seen = Seen { client, site, status: record.status, bytes: record.bytes };
+    let seen = Seen { client, site, path: views.resolved, response: response(&record, &probe) };
     let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
@@ -63,7 +65,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
     let verdict = Verdict {
         severity: decision.severity,
         rules,
-        catch_all: Some(decision.catch_all),
+        answer: decision.grade.map(|grade| grade.answer),
         context: context.is_of_client(rules).then_some("client"),
     };
     let spot = Spot {
@@ -72,7 +74,19 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
         source: &text.path,
         line: text.line_number(line.place.chunk, line.place.line),
     };
-    Some(told(&record, who, &probe, normalizer.views(probe.line.target), &spot, &verdict))
+    Some(told(&record, who, &probe, views, &spot, &verdict))
+}
+
+/// What the site answered.
+fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
+    let target = probe.line.target;
+    let query = memchr::memchr(b'?', target).map_or(0, |path| target.len() - path);
+    Response {
+        method: MethodClass::of(probe.line.method),
+        status: record.status,
+        bytes: record.bytes,
+        extra: u8::try_from(query).unwrap_or(u8::MAX),
+    }
 }
 
 /// The client as it is counted: its group, or itself.
@@ -104,7 +118,7 @@ struct Spot<'a> {
 struct Verdict<'a> {
     severity: Severity,
     rules: &'a [RuleId],
-    catch_all: Option<bool>,
+    answer: Option<Answer>,
     context: Option<&'static str>,
 }
 
@@ -131,7 +145,7 @@ fn told<'a>(
         status: record.status,
         bytes: record.bytes,
         outcome: Outcome::of(record.status),
-        catch_all: verdict.catch_all,
+        answer: verdict.answer,
         severity: verdict.severity,
         context: verdict.context,
         rules: verdict.rules,

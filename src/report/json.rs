@@ -17,8 +17,9 @@ use self::rows::RowLines;
 use super::blocks::Block;
 use super::evidence::Told;
 use super::facts::{self, first};
+use super::grades;
 use super::mask::shown;
-use super::model::{Allowed, AppSeen, Approximate, Campaign, CatchAll, Input, Report, Row, Sample, Skipped, Totals};
+use super::model::{Allowed, AppSeen, Approximate, Campaign, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
 use super::sanitize::text;
 use crate::client::Prefix;
 use crate::finding::Severity;
@@ -27,7 +28,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// Who wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -42,11 +43,12 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         totals: totals(&report.totals),
         approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
+        uncertain: list(&report.uncertain),
+        soft_404: report.soft_404.iter().map(soft_404).collect(),
         clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
-        catch_all: report.catch_all.iter().map(catch_all).collect(),
         campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
@@ -68,11 +70,12 @@ struct Document<'a> {
     totals: TotalsObject,
     approximate: Option<ApproximateObject>,
     answered: Rows<'a>,
+    uncertain: Rows<'a>,
+    soft_404: Vec<Soft404Object<'a>>,
     clients: Rows<'a>,
     paths: Rows<'a>,
     rules: Rows<'a>,
     pairs: Rows<'a>,
-    catch_all: Vec<CatchAllObject<'a>>,
     campaigns: Vec<CampaignObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
@@ -169,7 +172,8 @@ struct TotalsObject {
     paths: u64,
     rules: u64,
     answered: u64,
-    catch_all: u64,
+    uncertain: u64,
+    soft_404: u64,
     without_time: u64,
     outcomes: Outcomes,
     severity: Option<Severity>,
@@ -193,7 +197,8 @@ fn totals(totals: &Totals) -> TotalsObject {
         paths: totals.paths,
         rules: totals.rules,
         answered: totals.answered,
-        catch_all: totals.catch_all,
+        uncertain: totals.uncertain,
+        soft_404: totals.soft_404,
         without_time: totals.without_time,
         outcomes: Outcomes(totals.outcomes),
         severity: totals.severity,
@@ -234,6 +239,8 @@ impl Serialize for Rows<'_> {
 struct RowObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<Cow<'a, str>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    answer: Option<AnswerObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -253,7 +260,8 @@ struct RowObject<'a> {
     last_time: Option<String>,
     outcomes: Outcomes,
     answered: u64,
-    catch_all: u64,
+    uncertain: u64,
+    soft_404: u64,
     severity: Severity,
     rules: Vec<&'a str>,
     classes: Vec<&'a str>,
@@ -296,7 +304,9 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         last_time: row.last_time.map(LogTime::rfc3339),
         outcomes: Outcomes(row.outcomes),
         answered: row.answered,
-        catch_all: row.catch_all,
+        uncertain: row.uncertain,
+        soft_404: row.soft_404,
+        answer: answer(row),
         severity: row.severity,
         rules: facts::rule_ids(rules, &row.rules),
         classes: facts::classes(rules, &row.rules),
@@ -306,6 +316,32 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         client: client.map(facts::client),
         path,
     }
+}
+
+/// What an answer was, why it is graded so, and a command that looks.
+#[derive(Serialize)]
+struct AnswerObject<'a> {
+    site: Cow<'a, str>,
+    status: Vec<u16>,
+    bytes: Option<u64>,
+    method: &'static str,
+    reason: &'static str,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+}
+
+fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
+    let (Key::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
+    Some(AnswerObject {
+        site: shown(site),
+        status: detail.statuses.clone(),
+        bytes: detail.bytes,
+        method: detail.method.as_str(),
+        reason: grades::reason(detail.grade.reason),
+        why: grades::why(detail),
+        command: grades::command(row),
+    })
 }
 
 /// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
@@ -344,16 +380,18 @@ fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
 }
 
 #[derive(Serialize)]
-struct CatchAllObject<'a> {
+struct Soft404Object<'a> {
     site: Cow<'a, str>,
-    status: u16,
-    bytes: Option<u64>,
+    hosts: u64,
+    reason: &'static str,
+    sizes: &'a [(u64, u64)],
     paths: u64,
-    hits: u64,
+    requests: u64,
 }
 
-fn catch_all<'a>(site: &CatchAll<'a>) -> CatchAllObject<'a> {
-    CatchAllObject { site: shown(site.site), status: site.status, bytes: site.bytes, paths: site.paths, hits: site.hits }
+fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
+    let Soft404 { hosts, paths, requests, .. } = *site;
+    Soft404Object { site: shown(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
 #[derive(Serialize)]

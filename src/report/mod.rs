@@ -15,6 +15,7 @@ mod facts;
 #[cfg(test)]
 mod fixture;
 pub mod formats;
+mod grades;
 pub mod hit;
 mod json;
 pub mod live;
@@ -29,6 +30,7 @@ mod rows;
 pub mod sanitize;
 pub mod sink;
 pub mod skipped;
+mod soft_404;
 pub mod status;
 mod style;
 pub mod summary;
@@ -68,6 +70,8 @@ pub enum By {
     Path,
     /// A rule.
     Rule,
+    /// A site's path with a distinct answer.
+    Answer,
 }
 
 /// When to colour.
@@ -91,6 +95,8 @@ pub struct View {
     pub by: Option<By>,
     /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
     pub top: Option<usize>,
+    /// All sections of a table, and where the lines of each input went.
+    pub full: bool,
     /// Columns of the terminal, for a table; 0 is unknown.
     pub width: u16,
     /// Whether a table is coloured.

@@ -14,6 +14,7 @@ use crate::client::{Client, Prefix};
 use crate::finding::{Others, RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
+use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;
 
 /// A whole report. Vectors hold what the chosen format prints of them: all, the first rows, or nothing; how many clients,
@@ -36,10 +37,10 @@ pub struct Report<'a> {
     pub totals: Totals,
     /// By how much rows may be too low; `None` where they are exact.
     pub approximate: Option<Approximate>,
-    /// Pair rows that got an answer that means something: [`Row::answered`] > 0.
+    /// A row a site's path with a distinct answer, out of those of its hits that got it.
     pub answered: Vec<Row<'a>>,
-    /// A row an answer that means something: a site's path, out of those of its hits that got it.
-    pub answers: Vec<Row<'a>>,
+    /// The same where the answer is uncertain.
+    pub uncertain: Vec<Row<'a>>,
     /// A row a client, path and outcome.
     pub pairs: Vec<Row<'a>>,
     /// A row a client.
@@ -50,8 +51,8 @@ pub struct Report<'a> {
     pub paths: Vec<Row<'a>>,
     /// A row a rule.
     pub rules: Vec<Row<'a>>,
-    /// Sites that say the same to everything.
-    pub catch_all: Vec<CatchAll<'a>>,
+    /// Sites that answer anything.
+    pub soft_404: Vec<Soft404<'a>>,
     /// Lists of paths that several networks worked through.
     pub campaigns: Vec<Campaign<'a>>,
     /// The apps that sites run, what was silenced most first.
@@ -128,14 +129,18 @@ pub struct Totals {
     pub paths: u64,
     /// Distinct rules that matched.
     pub rules: u64,
-    /// Hits whose answer means something.
+    /// Hits with a distinct answer.
     pub answered: u64,
-    /// Hits marked `catch_all`.
-    pub catch_all: u64,
+    /// Hits with an uncertain answer.
+    pub uncertain: u64,
+    /// Hits that got a soft 404.
+    pub soft_404: u64,
     /// Lines without a time that could be read, where `--since` or `--until` asked for one.
     pub without_time: u64,
     /// The worst severity of all.
     pub severity: Option<Severity>,
+    /// The same without soft 404s: what `--fail-on` is compared with.
+    pub fail_severity: Option<Severity>,
 }
 
 /// By how much rows may be too low, where there was more to count than memory was allowed for. The truth lies between what
@@ -156,7 +161,7 @@ pub struct Approximate {
 }
 
 /// What a row is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key<'a> {
     /// A client, a path and what was said.
     Pair(Client<'a>, &'a [u8], Outcome),
@@ -166,8 +171,8 @@ pub enum Key<'a> {
     Path(&'a [u8]),
     /// A rule.
     Rule(RuleId),
-    /// A path that answered, and its host where one was logged, in lower case.
-    Answer(Option<&'a [u8]>, &'a [u8]),
+    /// A path that answered: its host where one was logged, in lower case, the path, and the site as a reader knows it.
+    Answer(Option<&'a [u8]>, &'a [u8], &'a [u8]),
 }
 
 /// One row of a report.
@@ -183,10 +188,14 @@ pub struct Row<'a> {
     pub hits: u64,
     /// Hits by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; 8],
-    /// Hits whose answer means something: 2xx, the rule exposes, not a catch-all.
+    /// Hits with a distinct answer.
     pub answered: u64,
-    /// Hits marked `catch_all`.
-    pub catch_all: u64,
+    /// Hits with an uncertain answer.
+    pub uncertain: u64,
+    /// Hits that got a soft 404.
+    pub soft_404: u64,
+    /// For an answer: what it was, and why it is graded so.
+    pub answer: Option<AnswerDetail<'a>>,
     /// Distinct clients among the hits.
     pub clients: u64,
     /// Distinct paths among the hits.
@@ -228,19 +237,43 @@ pub struct Sample<'a> {
     pub user_agent: Option<&'a [u8]>,
 }
 
-/// A site that gives many unlike probes one and the same answer.
+/// What an answer was, and why it is graded so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CatchAll<'a> {
+pub struct AnswerDetail<'a> {
+    /// The statuses, sorted.
+    pub statuses: Vec<u16>,
+    /// Bytes of the answer that decided; `None` where the log has none.
+    pub bytes: Option<u64>,
+    /// The class of its method.
+    pub method: MethodClass,
+    /// Its grade.
+    pub grade: Grade,
+    /// The only client; `None` where there are several.
+    pub client: Option<Client<'a>>,
+    /// Ordinary requests use the host as well, so that a URL may name it.
+    pub is_known_host: bool,
+}
+
+/// A site that answers anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Soft404<'a> {
     /// The host, or the input where hosts are not logged.
     pub site: &'a [u8],
-    /// The status of the answer.
-    pub status: u16,
-    /// Its size.
-    pub bytes: Option<u64>,
-    /// Distinct probe paths it was given to.
+    /// Hosts of one server that answer alike; 1 for one site.
+    pub hosts: u64,
+    /// What shows that they are soft 404s, for most paths.
+    pub grade: Grade,
+    /// Sizes of the answers, from and to, smallest first; at most [`Soft404::MOST_RANGES`].
+    pub sizes: Vec<(u64, u64)>,
+    /// Distinct probed paths.
     pub paths: u64,
-    /// Hits marked.
-    pub hits: u64,
+    /// Requests for them.
+    pub requests: u64,
+}
+
+impl Soft404<'_> {
+    /// More sizes than fit are one range.
+    pub const MOST_RANGES: usize = 5;
 }
 
 /// One list of probed paths that clients of several networks worked through, give or take a few paths.
@@ -327,8 +360,8 @@ pub struct Hit<'a> {
     pub bytes: Option<u64>,
     /// What the server said.
     pub outcome: Outcome,
-    /// Whether a catch-all answered; `None` while that is not known.
-    pub catch_all: Option<bool>,
+    /// How the answer compares with what the site answers to anything; `None` where it exposes nothing.
+    pub answer: Option<Answer>,
     /// The highest severity of its rules, raised where an answer means something.
     pub severity: Severity,
     /// The rules that matched, sorted by their ids' text.

@@ -14,6 +14,7 @@ use super::model::Hit;
 use super::sanitize::text;
 use crate::finding::Severity;
 use crate::rules::RuleSet;
+use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 #[derive(Serialize)]
@@ -29,7 +30,7 @@ struct Object<'a> {
     status: Option<u16>,
     bytes: Option<u64>,
     outcome: &'static str,
-    catch_all: Option<bool>,
+    answer: Option<&'static str>,
     severity: Severity,
     rules: Vec<&'a str>,
     classes: Vec<&'a str>,
@@ -62,7 +63,7 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
         status: hit.status,
         bytes: hit.bytes,
         outcome: hit.outcome.as_str(),
-        catch_all: hit.catch_all,
+        answer: hit.answer.map(Answer::as_str),
         severity: hit.severity,
         rules: facts::rule_ids(rules, hit.rules),
         classes: facts::classes(rules, hit.rules),
@@ -100,9 +101,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_null() {
-        let hit = Hit { time: None, method: b"", protocol: b"", referer: None, catch_all: None, decoded: None, ..fixture::hit() };
+        let hit = Hit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
-        for key in ["time", "method", "protocol", "referer", "catch_all", "decoded", "context"] {
+        for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
             assert!(value[key].is_null(), "{key}");
         }
     }

@@ -89,7 +89,7 @@ impl Privacy {
             told.hidden = Some(veil.as_str());
             told.blocks = told.blocks.map(|blocks| vec![Block::HIDDEN; blocks.len()]);
             told.evidence = None;
-            for rows in [&mut told.answered, &mut told.pairs, &mut told.clients] {
+            for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
                 in_order(rows);
             }
         }
@@ -122,7 +122,7 @@ impl Privacy {
     /// What is new in a report, as it is told.
     fn news<'r>(&self, news: &[News<'r>], report: &Report<'r>, room: &'r Room) -> Vec<News<'r>> {
         let mut keys: HashMap<(Kind, String), String> = HashMap::new();
-        for (kind, rows) in [(Kind::Answer, &report.answers), (Kind::Path, &report.paths), (Kind::Client, &report.clients)] {
+        for (kind, rows) in [(Kind::Answer, &report.answered), (Kind::Path, &report.paths), (Kind::Client, &report.clients)] {
             for row in rows {
                 let key = |key| key_of(report.rule_set, key);
                 keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
@@ -165,7 +165,7 @@ fn order_of<'n>(one: &'n News<'_>) -> (Kind, Reverse<(crate::finding::Severity, 
 /// Brings rows into the order of what is told of them: that of what is not told would say something of it.
 fn in_order(rows: &mut [Row<'_>]) {
     rows.sort_by(|a, b| {
-        let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
+        let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
         order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
     });
 }

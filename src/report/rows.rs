@@ -6,17 +6,18 @@ use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::hash::Hash;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use super::build::Material;
 use super::context::Context;
-use super::model::{Key, Row, Sample};
+use super::model::{AnswerDetail, Key, Row, Sample};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
+use crate::soft_404::{Answer, Grade};
 use crate::source::SourceText;
 use crate::tally::{self, CellView, ProofView, Scope, span};
 use crate::time::LogTime;
@@ -28,9 +29,16 @@ pub(super) struct Item<'a> {
     pub(super) rules: &'a [RuleId],
     pub(super) outcome: Outcome,
     pub(super) severity: Severity,
-    /// The answer means something.
+    /// The answer is distinct.
     pub(super) answered: bool,
-    pub(super) catch_all: bool,
+    /// The grade of an answer that could expose something.
+    pub(super) grade: Option<Grade>,
+}
+
+impl Item<'_> {
+    pub(super) fn has_grade(&self, answer: Answer) -> bool {
+        self.grade.is_some_and(|grade| grade.answer == answer)
+    }
 }
 
 pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
@@ -39,23 +47,47 @@ pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usi
     grouped(material, &members, most, |(_, at)| items[at as usize], key)
 }
 
-/// The pairs that got an answer that means something, whole.
-pub(super) fn answered<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let pair = |i: &Item<'_>| (i.view.client, i.view.path);
-    let pairs: HashSet<_> = items.iter().filter(|i| i.answered && !i.view.is_rest()).map(pair).collect();
-    let of_them: Vec<_> = items.iter().filter(|i| i.outcome == Outcome::Answered && pairs.contains(&pair(i))).copied().collect();
-    by_pair(material, &of_them, most)
+/// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
+pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>], answer: Answer) -> Vec<Row<'a>> {
+    let place = |i: &Item<'a>| (context.home(i.view.site), i.view.path);
+    let is_better = |i: &&Item<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
+    let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
+    let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
+    let members = members(items, |i| is_in(i).then(|| place(i)));
+    let key = |i: &Item<'a>| {
+        let site = context.home(i.view.site);
+        let host = if let Scope::Host(host) = site { Some(host) } else { None };
+        Key::Answer(host, material.tally.path(i.view.path), context.site_name(material, site))
+    };
+    let mut rows = grouped(material, &members, usize::MAX, |(_, at)| items[at as usize], key);
+    let mut of_rows: HashMap<(Scope<'a>, u32), Vec<&Item<'a>>> = HashMap::default();
+    for (place, at) in &members {
+        of_rows.entry(*place).or_default().push(&items[*at as usize]);
+    }
+    let by_key: HashMap<Key<'a>, AnswerDetail<'a>> = of_rows.into_values().map(|items| (key(items[0]), detail(material, context, &items))).collect();
+    for row in &mut rows {
+        row.answer = by_key.get(&row.key).cloned();
+    }
+    rows
 }
 
-/// The sites' paths that gave such an answer: what got another one is left out.
-pub(super) fn by_answer<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let host = |i: &Item<'a>| match i.view.site {
-        Scope::Host(host) => Some(host),
-        Scope::Input(_) => None,
+/// What the answers of one path were: that with content decides, then the commonest, then the earliest.
+fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[&Item<'a>]) -> AnswerDetail<'a> {
+    let order = |a: &&&Item<'a>, b: &&&Item<'a>| {
+        let first = |i: &Item<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
+        first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
     };
-    let members = members(items, |i| (i.answered && i.view.path != Names::REST).then(|| (host(i), i.view.path)));
-    let key = |i: &Item<'a>| Key::Answer(host(i), material.tally.path(i.view.path));
-    grouped(material, &members, most, |(_, at)| items[at as usize], key)
+    let best = items.iter().max_by(order).copied().unwrap_or(items[0]);
+    let clients = distinct(items.iter().map(|i| i.view.client));
+    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != Names::REST);
+    AnswerDetail {
+        statuses: distinct(items.iter().filter_map(|i| i.view.status)),
+        bytes: best.view.bytes,
+        method: best.view.method,
+        grade: best.grade.unwrap_or(Grade::DISTINCT),
+        client: client.map(|[one]| material.tally.client(one)),
+        is_known_host: context.is_known_host(best.view.site),
+    }
 }
 
 pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
@@ -89,8 +121,8 @@ fn members<'i, 'a: 'i, G>(items: impl IntoIterator<Item = &'i Item<'a>>, group: 
     (0..).zip(items).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
-/// What comes first: the worst, then what was answered most, then what was asked for most.
-type Rank = (Severity, u64, u64);
+/// What comes first: what has a distinct answer, then the worst, then what was answered most, then what was requested most.
+type Rank = (bool, Severity, u64, u64);
 
 /// What a group comes to, and how many items it has.
 struct Group<G> {
@@ -105,7 +137,7 @@ fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) 
     let weigh = |&member: &(G, u32)| {
         let number = numbers.number(&member.0, |group| *group);
         if number as usize == groups.len() {
-            groups.push(Group { rank: (Severity::Info, 0, 0), first: member, len: 0 });
+            groups.push(Group { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
         }
         let group = &mut groups[number as usize];
         group.rank = plus(group.rank, &item(member));
@@ -155,14 +187,14 @@ fn grouped<'a, G: Hash + Eq + Copy>(
     chosen.into_iter().map(&mut row).collect()
 }
 
-fn plus((worst, answered, hits): Rank, item: &Item<'_>) -> Rank {
+fn plus((is_answered, worst, answered, hits): Rank, item: &Item<'_>) -> Rank {
     let n = item.view.cell.hits;
-    (worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
+    (is_answered || item.answered, worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
 }
 
 /// One row out of the cells that belong to it, of which there is at least one.
 fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a> {
-    let (severity, answered, hits) = items.iter().fold((Severity::Info, 0, 0), plus);
+    let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,
         severity,
@@ -170,7 +202,9 @@ fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a>
         hits,
         outcomes: [0; 8],
         answered,
-        catch_all: 0,
+        uncertain: 0,
+        soft_404: 0,
+        answer: None,
         clients: how_many(items.iter().map(|i| i.view.client)),
         paths: how_many(items.iter().map(|i| i.view.path)),
         requests: 0,
@@ -183,7 +217,8 @@ fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a>
     for item in items {
         let hits = item.view.cell.hits;
         row.outcomes[item.outcome as usize] += hits;
-        row.catch_all += if item.catch_all { hits } else { 0 };
+        row.uncertain += if item.has_grade(Answer::Uncertain) { hits } else { 0 };
+        row.soft_404 += if item.has_grade(Answer::Soft404) { hits } else { 0 };
         (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let Key::Client(_) = key {

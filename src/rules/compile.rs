@@ -169,6 +169,7 @@ impl From<Definition> for Rule {
             window: d.window,
             unless_app: d.unless_app.0,
             is_sign: d.is_sign,
+            subject: d.subject,
             cve: d.cve,
             attack: d.attack,
             cwe: d.cwe,

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::case::Case;
 use super::window::Window;
 use crate::finding::Severity;
+use crate::soft_404::Subject;
 
 /// The classes a rule may have.
 pub const CLASSES: [&str; 37] = [
@@ -58,6 +59,9 @@ pub(super) struct RuleFile {
     #[serde(default)]
     #[expect(dead_code, reason = "says what the file is about; a rule's id and title are what reports need")]
     pub(super) title: String,
+    /// What the rules of the file look for.
+    #[serde(default)]
+    pub(super) subject: Subject,
     #[serde(default)]
     pub(super) rule: Vec<Definition>,
     #[serde(default)]
@@ -115,6 +119,9 @@ pub(super) struct Definition {
     /// It is the sign of an app, and no rule.
     #[serde(skip)]
     pub(super) is_sign: bool,
+    /// What the rule looks for, as its file says.
+    #[serde(skip)]
+    pub(super) subject: Subject,
 }
 
 /// How a site shows an app, as written: what its pages load.
@@ -180,6 +187,7 @@ impl From<AppDefinition> for Definition {
             hits: app.hits,
             misses: app.misses,
             is_sign: true,
+            subject: Subject::default(),
         }
     }
 }

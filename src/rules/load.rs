@@ -249,8 +249,8 @@ pub(super) fn parse(file: &str, text: &str, is_builtin: bool) -> Result<Vec<Loca
 
 /// The rules of a file, in its order.
 pub(super) fn located(file: &str, rules: RuleFile, lines: Lines, is_builtin: bool) -> Vec<Located> {
-    let RuleFile { family, rule, app, .. } = rules;
-    let of_rules = rule.into_iter().zip(lines.rule);
+    let RuleFile { family, subject, rule, app, .. } = rules;
+    let of_rules = rule.into_iter().map(|rule| Definition { subject, ..rule }).zip(lines.rule);
     let of_apps = app.into_iter().map(Definition::from).zip(lines.app);
     let mut all: Vec<_> = of_rules
         .chain(of_apps)

@@ -1,5 +1,7 @@
 //! The compiled set: what reports print of a rule, and what the engine asks.
 
+use std::sync::Arc;
+
 use super::Case;
 use super::condition::Condition;
 use super::definition::{APP_FAMILY, Answer, WithClient};
@@ -7,6 +9,7 @@ use super::error::nearest;
 use super::literals::Literals;
 use super::window::Window;
 use crate::finding::{RuleId, Severity};
+use crate::soft_404::Subject;
 
 /// What a rule says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Rule {
     pub unless_app: Vec<String>,
     /// It is the sign of an app: ordinary, and never reported.
     pub is_sign: bool,
+    /// What it looks for, as far as it matters for telling a soft 404 from content.
+    pub subject: Subject,
     /// CVE ids.
     pub cve: Vec<String>,
     /// MITRE ATT&CK techniques.
@@ -94,6 +99,12 @@ impl RuleSet {
     #[must_use]
     pub fn rule(&self, id: RuleId) -> &Rule {
         &self.rules[usize::from(id.0)]
+    }
+
+    /// What each rule looks for, by number.
+    #[must_use]
+    pub fn subjects(&self) -> Arc<[Subject]> {
+        self.rules.iter().map(|rule| rule.subject).collect()
     }
 
     /// All rules, by id.

@@ -35,7 +35,7 @@ impl Ledger {
 }
 
 impl Kept for Ledger {
-    const VERSION: u32 = 1;
-    const OLDEST: u32 = 1;
+    const VERSION: u32 = 2;
+    const OLDEST: u32 = 2;
     const RESET: &'static str = "--reset";
 }

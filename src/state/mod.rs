@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::context::Memory;
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;
@@ -57,11 +58,14 @@ pub struct State {
     pub absent: BTreeMap<u64, u64>,
     /// How far each log was read.
     pub checkpoints: Vec<Checkpoint>,
+    /// What the sites answered; of `report` it is in its own state.
+    #[serde(default, skip_serializing_if = "Memory::is_empty")]
+    pub sites: Memory,
 }
 
 impl Kept for State {
-    const VERSION: u32 = 1;
-    const OLDEST: u32 = 1;
+    const VERSION: u32 = 2;
+    const OLDEST: u32 = 2;
     const RESET: &'static str = "--reset-state";
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::ToldKey;
 use crate::names::Names;
+use crate::soft_404::{MethodClass, Response};
 use crate::time::LogTime;
 
 /// What tells cells apart, in half a cache line. Numbers are those of the tally.
@@ -19,8 +20,10 @@ pub(super) struct CellKey {
     pub(super) host: u32,
     /// 0 where there is none.
     pub(super) status: u16,
-    /// Which of the others there are, and whether it was answered.
+    /// Which of the others there are, whether it was answered, and the class of the method.
     pub(super) has: u8,
+    /// Bytes of the target beyond the path, where there is a size.
+    pub(super) extra: u8,
     /// 0 where there are none.
     pub(super) bytes: u64,
 }
@@ -29,15 +32,21 @@ pub(super) struct CellKey {
 const STATUS: u8 = 1;
 /// It was answered, and that exposes something.
 const ANSWERED: u8 = 2;
-/// There is the size of such an answer.
+/// There is the size of an answer.
 const BYTES: u8 = 4;
+/// It is a probe for its path: evidence of what the site answers to anything.
+const PROBE: u8 = 8;
+/// The class of the method stands in the bits from here on.
+const METHOD: u32 = 4;
 
 impl From<ToldKey> for CellKey {
     fn from(told: ToldKey) -> Self {
-        let ToldKey { client, path, rules, status, input, host, answered, bytes } = told;
+        let ToldKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES);
-        Self { client, path, rules, input, host, status: status.unwrap_or(0), has, bytes: bytes.unwrap_or(0) }
+        let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES) | flag(is_probe, PROBE);
+        let has = has | (method as u8) << METHOD;
+        let extra = if bytes.is_some() { extra } else { 0 };
+        Self { client, path, rules, input, host, status: status.unwrap_or(0), has, extra, bytes: bytes.unwrap_or(0) }
     }
 }
 
@@ -56,9 +65,24 @@ impl CellKey {
         (self.has & BYTES != 0).then_some(self.bytes)
     }
 
+    /// Whether it is evidence of what the site answers to anything.
+    pub(super) fn is_probe(&self) -> bool {
+        self.has & PROBE != 0
+    }
+
+    /// The class of the method.
+    pub(super) fn method(&self) -> MethodClass {
+        MethodClass::from_u8(self.has >> METHOD)
+    }
+
+    /// What the site answered.
+    pub(super) fn response(&self) -> Response {
+        Response { method: self.method(), status: self.status(), bytes: self.bytes(), extra: self.extra }
+    }
+
     /// The same without host and size.
     pub(super) fn bare(&self) -> Self {
-        Self { host: Names::NO_HOST, has: self.has & !BYTES, bytes: 0, ..*self }
+        Self { host: Names::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
     /// Whether it names a client and a path.
@@ -74,7 +98,7 @@ impl CellKey {
 
 impl Ord for CellKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let order = |key: &Self| (key.client, key.path, key.rules, key.status(), key.input, key.host, key.answered(), key.bytes());
+        let order = |key: &Self| (key.client, key.path, key.rules, key.status(), key.input, key.host, key.has, key.bytes, key.extra);
         order(self).cmp(&order(other))
     }
 }
@@ -90,9 +114,9 @@ impl Hash for CellKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.pair());
         let site = u64::from(self.input) << 10 ^ u64::from(self.host) << 26;
-        state.write_u64(u64::from(self.rules) << 32 ^ site ^ u64::from(self.status));
-        if self.answered() {
-            state.write_u64(self.bytes);
+        state.write_u64(u64::from(self.rules) << 32 ^ site ^ u64::from(self.status) ^ u64::from(self.has >> METHOD) << 62);
+        if self.has & BYTES != 0 {
+            state.write_u64(self.bytes << 8 | u64::from(self.extra));
         }
     }
 }

@@ -37,13 +37,14 @@ impl Tally {
     }
 
     fn is_untouched(&self) -> bool {
-        let Self { names, clients, asked, cells, allowed, signs, unlisted, floor, by_path, .. } = self;
+        let Self { names, clients, asked, cells, allowed, signs, evidence, unlisted, floor, by_path, .. } = self;
         names.is_empty()
             && clients.is_empty()
             && asked.is_empty()
             && cells.is_empty()
             && allowed.is_empty()
             && signs.is_empty()
+            && evidence.is_empty()
             && unlisted.is_empty()
             && floor.is_zero()
             && by_path.is_empty()
@@ -73,6 +74,7 @@ impl Tally {
         }
         let host = |host: u32| new.hosts[host as usize];
         self.signs.merge(&other.signs, |(input, its_host)| (input, host(its_host)), |client| new.client(client));
+        self.evidence.merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
         self.cells.merge(other.cells, |key| renumbered(key, &new));
         self.by_path.merge(other.by_path, |key| renumbered(key, &new));
         self.unlisted.merge(other.unlisted, &new);

@@ -9,6 +9,7 @@
 mod budget;
 mod cell;
 mod counts;
+mod evidence;
 mod merge;
 mod prune;
 mod rest;
@@ -22,6 +23,7 @@ mod unlisted;
 pub use budget::{Bound, Budget, Floor};
 pub use cell::{Cell, Place, Proof, ProofView, Sample, SampleView, Scope, Told, span};
 pub use counts::Counts;
+pub use evidence::TallyEvidence;
 pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
@@ -29,6 +31,7 @@ use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
 use crate::names::Names;
 use crate::record::Outcome;
+use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use rest::Line;
 use table::{BATCH, CellRest, Table};
@@ -45,6 +48,8 @@ pub struct Tally {
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
     signs: Signs<(u32, u32)>,
+    /// Home pages, and what cells that were dropped showed of their sites.
+    evidence: TallyEvidence,
     unlisted: Unlisted,
     /// What it may hold; all where `None`.
     budget: Option<Budget>,
@@ -85,14 +90,26 @@ pub struct CellView<'t> {
     pub site: Scope<'t>,
     /// It was answered, and that exposes something.
     pub answered: bool,
-    /// The size of such an answer.
+    /// It is a probe for its path: evidence of what the site answers to anything.
+    pub is_probe: bool,
+    /// The class of the method.
+    pub method: MethodClass,
+    /// The size of an answer.
     pub bytes: Option<u64>,
+    /// Bytes of the target beyond the path, where there is a size.
+    pub extra: u8,
     /// The counts.
     pub cell: &'t Counts,
     rest: CellRest<'t>,
 }
 
 impl<'t> CellView<'t> {
+    /// What the site answered.
+    #[must_use]
+    pub fn response(&self) -> Response {
+        Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
+    }
+
     /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
     #[must_use]
     pub fn is_rest(&self) -> bool {
@@ -127,6 +144,9 @@ impl Tally {
             self.count_allowed(entry, 1);
         }
         self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
+        for (host, sizes) in findings.home.iter() {
+            self.evidence.merge_home((place.input, host), sizes);
+        }
         for hits in findings.hits.chunks(BATCH) {
             self.add(findings, hits, place);
         }
@@ -203,7 +223,10 @@ impl Tally {
             input: cell.key.input,
             site: self.site(cell.key.input, cell.key.host),
             answered: cell.key.answered(),
+            is_probe: cell.key.is_probe(),
+            method: cell.key.method(),
             bytes: cell.key.bytes(),
+            extra: cell.key.extra,
             cell,
             rest,
         })
@@ -269,8 +292,11 @@ impl Tally {
 
 /// The cell that a hit belongs to.
 fn key_of(hit: &Hit, input: u32) -> CellKey {
-    let answered = hit.exposes && Outcome::of(hit.status) == Outcome::Answered;
-    let bytes = hit.bytes.filter(|_| answered);
-    let Hit { client, path, rules, status, host, .. } = *hit;
-    ToldKey { client, path, rules, status, input, host, answered, bytes }.into()
+    let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
+    let is_answered = Outcome::of(status) == Outcome::Answered;
+    let is_probe = hit.exposes || !hit.has_query;
+    let answered = hit.exposes && is_answered;
+    // Of others the size is kept where it shows what the site answers to anything.
+    let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));
+    ToldKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra }.into()
 }

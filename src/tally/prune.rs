@@ -30,7 +30,8 @@ struct Group {
     len: usize,
     weight: u64,
     tie: u64,
-    answered: bool,
+    /// Where it was answered: how many answers are like the least ordinary one.
+    ordinary: Option<usize>,
 }
 
 /// What became of cells.
@@ -45,6 +46,7 @@ struct Choice {
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
+    tally.fold_evidence();
     let scales = Scales::of(tally);
     let (pairs, loose) = choose_pairs(tally, budget, &scales);
     let by_path = choose_paths(tally, budget, &scales, &loose);
@@ -68,7 +70,9 @@ fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, C
         let hits = cells.iter().map(|(_, cell)| cell.hits).sum::<u64>();
         (hits + cell.error, tie(&scales.clients, key.client).rotate_left(1) ^ tie(&scales.paths, key.path))
     };
-    let mut chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), budget.answered());
+    let ordinariness = tally.ordinariness();
+    let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.key(key.rules));
+    let mut chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
     tally.floor.pairs = tally.floor.pairs.max(chosen.floor);
     let mut of_kept: HashMap<u64, u64> = HashMap::default();
     for (key, cell) in &chosen.loose {
@@ -95,7 +99,7 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
         }
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
-    let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), 0);
+    let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
     for (key, cell) in chosen.loose {
         tally.path_errors[key.path as usize] += cell.hits;
     }
@@ -119,7 +123,7 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
         nobodys.put(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
-    let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), 0);
+    let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     for (key, cell) in &chosen.loose {
         tally.clients[key.client as usize].error += cell.hits;
     }
@@ -142,44 +146,62 @@ fn of_nobody(table: Table, budget: Budget) -> Cells {
     cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells().collect()
 }
 
-/// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room
-/// for these; of each group the cell of most hits, then the answered ones, then those of most hits.
+/// Room for groups that were answered, and how ordinary an answer is.
+type OfAnswered<'o> = (usize, &'o dyn Fn(&CellKey) -> usize);
+
+/// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room for
+/// these, the least ordinary first; of each group the cell of most hits, then the answered ones, then those of most hits.
 fn choose(
-    mut cells: Cells,
+    cells: Cells,
     owner: impl Fn(&CellKey) -> u64,
     weigh: impl Fn(&[(CellKey, Cell)]) -> (u64, u64),
     mut room: usize,
-    mut room_for_answered: usize,
+    answered: Option<OfAnswered<'_>>,
 ) -> Choice {
-    cells.sort_unstable_by_key(|(key, cell)| (owner(key), Reverse((key.answered(), cell.hits)), *key));
+    let (mut room_for_answered, ordinary) = answered.map_or((0, None), |(room, ordinary)| (room, Some(ordinary)));
+    let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
+    let mut ranked: Vec<(Option<usize>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
+    ranked.sort_unstable_by_key(|(ordinary, (key, cell))| {
+        (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key)
+    });
+    let (of_cells, mut cells): (Vec<Option<usize>>, Cells) = ranked.into_iter().unzip();
+    let mut start = 0;
+    let group = |cells: &[(CellKey, Cell)]| {
+        let (weight, tie) = weigh(cells);
+        start += cells.len();
+        let range = start - cells.len()..start;
+        Group { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
+    };
+    let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     // Of many answers of a hit each none is worth the cell that makes up the weight.
     for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
         if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
             group[..=heaviest].rotate_right(1);
         }
     }
-    let mut start = 0;
-    let group = |cells: &[(CellKey, Cell)]| {
-        let (weight, tie) = weigh(cells);
-        start += cells.len();
-        Group { start: start - cells.len(), len: cells.len(), weight, tie, answered: cells.iter().any(|(key, _)| key.answered()) }
-    };
-    let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
-    let (mut stays, mut floor, mut is_full) = (vec![false; cells.len()], 0, false);
-    for Group { start, len, weight, answered, .. } in groups {
-        let kinds = len.min(KINDS);
-        // Whatever comes behind the first that finds no room weighs no more than all that stay.
-        is_full |= kinds > room;
-        if !is_full {
-            room -= kinds;
-        } else if answered && kinds <= room_for_answered {
+    let mut stays = vec![false; cells.len()];
+    let mut keep = |group: &Group| stays[group.start..group.start + group.len.min(KINDS)].fill(true);
+    // Whatever follows the first that finds no room weighs no more than all that stay.
+    let fits = groups.iter().take_while(|group| {
+        let kinds = group.len.min(KINDS);
+        let fits = kinds <= room;
+        room -= if fits { kinds } else { 0 };
+        fits
+    });
+    let rest = groups.split_off(fits.count());
+    groups.iter().for_each(&mut keep);
+    let (mut of_answered, others): (Vec<Group>, Vec<Group>) = rest.into_iter().partition(|group| group.ordinary.is_some());
+    of_answered.sort_by_key(|group| group.ordinary);
+    let mut floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
+    for group in &of_answered {
+        let kinds = group.len.min(KINDS);
+        if kinds <= room_for_answered {
             room_for_answered -= kinds;
+            keep(group);
         } else {
-            floor = floor.max(weight);
-            continue;
+            floor = floor.max(group.weight);
         }
-        stays[start..start + kinds].fill(true);
     }
     let mut stays = stays.into_iter();
     let kept = cells.extract_if(.., |_| stays.next().unwrap_or(false)).collect();
@@ -232,6 +254,7 @@ impl Present {
                 }
             }
         }
+        hosts.extend(tally.evidence.hosts());
         for (_, (_, host), few) in tally.signs.iter() {
             hosts.insert(host);
             few.kept_clients().iter().for_each(|&client| clients[client as usize] = true);
@@ -279,7 +302,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 
 /// Gives those that stay new numbers, and puts all together again.
 fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cells) {
-    let Tally { names: old, clients, allowed, signs, budget, floor, path_errors, .. } = std::mem::take(tally);
+    let Tally { names: old, clients, allowed, signs, evidence, budget, floor, path_errors, .. } = std::mem::take(tally);
     let mut names = Names::default();
     let number = |names: &mut Names, number: u32| {
         if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
@@ -311,6 +334,7 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
         by_path: by_path.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect(),
         ..Tally::default()
     };
+    tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
     tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
     for (key, cell) in cells.into_iter().flatten() {
         tally.cells.put(renumbered(&key, &new), cell);

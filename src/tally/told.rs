@@ -8,6 +8,7 @@ use super::{Cell, ClientCount, Floor, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::names::Names;
+use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// What tells a told cell from others. Numbers are those that this tally gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +27,14 @@ pub struct ToldKey {
     pub host: u32,
     /// It was answered, and that exposes something.
     pub answered: bool,
-    /// The size of such an answer.
+    /// It is a probe for its path: evidence of what the site answers to anything.
+    pub is_probe: bool,
+    /// The class of the method.
+    pub method: MethodClass,
+    /// The size of an answer.
     pub bytes: Option<u64>,
+    /// Bytes of the target beyond the path, where there is a size.
+    pub extra: u8,
 }
 
 /// New numbers, by old ones.
@@ -96,6 +103,16 @@ impl Tally {
         self.signs.gather(app, (input, host), few);
     }
 
+    /// Evidence of a site whose cells may be gone, of an input and a virtual host.
+    pub fn insert_evidence(&mut self, input: u32, host: u32, evidence: &SiteEvidence) {
+        self.evidence.merge_site((input, host), evidence);
+    }
+
+    /// Sizes of the home page of an input and a virtual host.
+    pub fn insert_home(&mut self, input: u32, host: u32, sizes: &HomeSizes) {
+        self.evidence.merge_home((input, host), sizes);
+    }
+
     /// Requests that an entry of an allow list took out.
     pub fn insert_allowed(&mut self, entry: u16, requests: u64) {
         self.count_allowed(entry, requests);
@@ -112,6 +129,7 @@ impl Tally {
             cell.sample.place.input = input(cell.sample.place.input);
             self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..key }, cell);
         }
+        self.evidence = std::mem::take(&mut self.evidence).renumbered(|(its_input, host)| (input(its_input), host), new.rules);
         let signs = std::mem::take(&mut self.signs);
         for (app, (its_input, host), few) in signs.iter() {
             if let Some(app) = (new.rules)(app) {

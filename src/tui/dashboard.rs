@@ -13,7 +13,7 @@ use super::hour::Counts;
 use super::keys::Input;
 use super::paint;
 use super::picture::Picture;
-use super::row::{Answer, HitRow};
+use super::row::HitRow;
 use super::shown::Filtered;
 use super::view::{Asked, Command, Page, View};
 use crate::alert::Alert;
@@ -90,10 +90,9 @@ impl Dashboard {
         self.changed = true;
     }
 
-    /// A site turned out to give this answer to everything: hits that had it leave what was answered. `site` is the host,
-    /// or the log's path where hosts are not logged.
-    pub fn catch_all(&mut self, site: &[u8], status: u16, bytes: Option<u64>) {
-        self.live.catch_all(Answer::new(site, Some(status), bytes));
+    /// Takes in a new grade of a hit.
+    pub fn regrade(&mut self, hit: &Hit<'_>, rules: &RuleSet) {
+        self.live.regrade(HitRow::new(0, hit, rules));
         self.changed = true;
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::alarm::AlarmRow;
 use super::dashboard::LogRow;
 use super::hour::Hour;
-use super::row::{Answer, HitRow};
+use super::row::HitRow;
 use super::top::Top;
 
 /// The latest hits that are kept.
@@ -116,14 +116,20 @@ impl Picture {
         self.logs = logs;
     }
 
-    /// This answer tells nothing: the site gives it to everything. Hits that had it count as answered no more, as far as
-    /// they are kept; how bad they were thought to be stays.
-    pub(super) fn catch_all(&mut self, answer: Answer) {
-        for row in self.hits.iter_mut().filter(|row| row.answered && row.answer == answer) {
-            self.tables.take_back(row);
-            Arc::make_mut(row).answered = false;
+    /// Takes in a new grade of a hit, as far as it is kept.
+    pub(super) fn regrade(&mut self, new: HitRow) {
+        let Some(at) = self.hits.iter().rposition(|row| row.place == new.place && row.target == new.target) else { return };
+        let old = Arc::clone(&self.hits[at]);
+        let row = Arc::new(HitRow { number: old.number, ..new });
+        match (old.answered, row.answered) {
+            (true, false) => {
+                self.tables.take_back(&old);
+                self.tables.answered.uncount(&pair(&old));
+            }
+            (false, true) => self.tables.answered.count(&pair(&row), &row),
+            _ => {}
         }
-        self.tables.answered.drop_where(|row| row.answer == answer);
+        self.hits[at] = row;
         self.version += 1;
     }
 }

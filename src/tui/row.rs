@@ -12,6 +12,7 @@ use crate::record::Outcome;
 use crate::report::mask;
 use crate::report::model::Hit;
 use crate::rules::RuleSet;
+use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 /// Rules named in a row; a request that matches more is rare, and says no more by it.
@@ -26,7 +27,7 @@ pub(super) struct HitRow {
     pub(super) severity: Severity,
     pub(super) outcome: Outcome,
     pub(super) status: Option<u16>,
-    /// It was answered, and the answer means something.
+    /// Its answer is distinct.
     pub(super) answered: bool,
     pub(super) client: Box<str>,
     pub(super) method: Box<str>,
@@ -40,23 +41,6 @@ pub(super) struct HitRow {
     pub(super) agent: Option<Box<str>>,
     /// `access.log:17`.
     pub(super) place: Box<str>,
-    /// What would make it one of a catch-all.
-    pub(super) answer: Answer,
-}
-
-/// Who gave an answer, and which. The site is a hash: it is compared, never shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Answer {
-    site: u64,
-    status: Option<u16>,
-    bytes: Option<u64>,
-}
-
-impl Answer {
-    /// The answer of a site: a host, or the log where hosts are not logged.
-    pub(super) fn new(site: &[u8], status: Option<u16>, bytes: Option<u64>) -> Self {
-        Self { site: number_of(&site.to_ascii_lowercase()), status, bytes }
-    }
 }
 
 /// A number for a thing, the same in every picture of a run.
@@ -76,7 +60,7 @@ impl HitRow {
             severity: hit.severity,
             outcome: hit.outcome,
             status: hit.status,
-            answered: has_answer(hit, rules),
+            answered: hit.answer == Some(Answer::Distinct),
             client: text::of_client(hit.client),
             method: text::of_log(hit.method),
             decoded: decoded.filter(|decoded| *decoded != target),
@@ -86,7 +70,6 @@ impl HitRow {
             host: hit.host.map(text::of_log),
             agent: hit.user_agent.map(text::of_log),
             place: format!("{}:{}", text::of_machine(hit.source), hit.line).into(),
-            answer: Answer::new(hit.host.unwrap_or(hit.source), hit.status, hit.bytes),
         }
     }
 
@@ -108,16 +91,6 @@ pub(super) fn contains(text: &str, wanted: &str) -> bool {
     // A filter looks at thousands of rows for every drawing.
     memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
-}
-
-/// Whether it was answered and a rule says that this tells something. A rule that an app silences has no say: its
-/// severity, raised by the answer, is over that of the hit.
-fn has_answer(hit: &Hit<'_>, rules: &RuleSet) -> bool {
-    let tells = |rule| {
-        let rule = rules.rule(rule);
-        rule.exposes() && rule.severity_when(true) <= hit.severity
-    };
-    hit.outcome == Outcome::Answered && hit.catch_all != Some(true) && hit.rules.iter().any(|&rule| tells(rule))
 }
 
 fn names_of(hit: &Hit<'_>, rules: &RuleSet) -> Box<str> {

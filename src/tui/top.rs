@@ -117,9 +117,15 @@ impl Top {
         }
     }
 
-    /// Drops the names whose sample says so.
-    pub(super) fn drop_where(&mut self, wrong: impl Fn(&HitRow) -> bool) {
-        self.entries.retain(|_, entry| !wrong(&entry.sample));
+    /// Takes back a hit for a name; a name without hits is dropped.
+    pub(super) fn uncount(&mut self, name: &str) {
+        self.take_back(name);
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.hits -= 1;
+            if entry.hits == 0 {
+                self.entries.remove(name);
+            }
+        }
     }
 
     /// What is known of a name.

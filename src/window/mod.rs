@@ -26,7 +26,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::alert::{Alert, Kind, Sample};
+use crate::alert::{ANSWERED_FROM, Alert, Kind, Sample};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
 use crate::recent::Recent;
@@ -39,9 +39,6 @@ use span::{Limit, Mark, Span, Sum};
 /// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
 /// old pages, comes to a handful; the shortest lists of probing tools hold more than twenty.
 const PROBING: Limit = Limit { count: 20, within: 300, distinct: true };
-
-/// From here on an answered probe is told at once: what lets an attacker in, or helps him much.
-const ANSWERED_FROM: Severity = Severity::High;
 
 /// Alerts about many requests are no less than this, even where each of them is noise.
 const MANY: Severity = Severity::Medium;
@@ -75,8 +72,10 @@ pub struct Event<'a> {
     pub path: &'a [u8],
     /// How bad it is; of no meaning where nothing is reported.
     pub severity: Severity,
-    /// It was answered, and the answer means something.
+    /// It was answered, and the answer is to raise an alert.
     pub answered: bool,
+    /// It was seen before; only its answer is new.
+    pub is_update: bool,
     /// All rules it matched, also those that are no finding.
     pub matched: &'a [RuleId],
     /// Those of them that are reported.
@@ -196,6 +195,9 @@ impl Alarms {
     pub fn see(&mut self, event: &Event<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(event.time.map(|time| time.utc));
         let mut tell = |found: Option<Found>| found.into_iter().for_each(|found| raise(found.alert(event)));
+        if event.is_update {
+            return tell(self.answered(event));
+        }
         for &rule in event.matched {
             tell(self.flood(rule, event));
         }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::failure::Failure;
 use crate::command::FollowSettings;
 use crate::command::message::{self, shown};
+use crate::context::Memory;
 use crate::source::Checkpoint;
 use crate::state::{KEEP_ABSENT, State, StateFolder};
 
@@ -18,11 +19,16 @@ const NAME: &str = "follow";
 /// How old a state may get while lines come in.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// How old what it says of sites may get: it changes slowly, and is larger.
+const SITES_EVERY: Duration = Duration::from_secs(10);
+
 /// The state, where one was asked for.
 #[derive(Debug)]
 pub(super) struct Keeper {
     folder: Option<StateFolder>,
     rules: u64,
+    sites: Memory,
+    sites_saved: Option<Instant>,
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
     saved: Instant,
@@ -32,9 +38,17 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<Vec<Checkpoint>>), Failure> {
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), Failure> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
-        let keeper = |folder, absent| Self { folder, rules, absent, saved: Instant::now(), behind: false };
+        let keeper = |folder, absent| Self {
+            folder,
+            rules,
+            sites: Memory::default(),
+            sites_saved: None,
+            absent,
+            saved: Instant::now(),
+            behind: false,
+        };
         let Some(folder) = folder else { return Ok((keeper(None, BTreeMap::new()), None)) };
         if settings.state.reset {
             folder.reset()?;
@@ -47,7 +61,9 @@ impl Keeper {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
         state.forget_absent(is_there, now, KEEP_ABSENT);
-        Ok((keeper(Some(folder), state.absent), Some(state.checkpoints)))
+        let mut keeper = keeper(Some(folder), state.absent.clone());
+        keeper.sites.clone_from(&state.sites);
+        Ok((keeper, Some(state)))
     }
 
     /// Whether there is a state to keep.
@@ -65,10 +81,21 @@ impl Keeper {
         self.is_on() && self.behind && now.saturating_duration_since(self.saved) >= EVERY
     }
 
+    /// Whether what sites answered is to be saved as well.
+    pub(super) fn wants_sites(&self, now: Instant) -> bool {
+        self.is_on() && self.sites_saved.is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_EVERY)
+    }
+
+    /// Takes what sites answered, to be saved with the next state.
+    pub(super) fn take_sites(&mut self, now: Instant, sites: &Memory) {
+        self.sites.clone_from(sites);
+        self.sites_saved = Some(now);
+    }
+
     /// Saves how far the logs were read. Everything up to there must have been written out.
     pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        folder.save(&State { rules: self.rules, absent: self.absent.clone(), checkpoints })?;
+        folder.save(&State { rules: self.rules, absent: self.absent.clone(), checkpoints, sites: self.sites.clone() })?;
         (self.saved, self.behind) = (Instant::now(), false);
         Ok(())
     }

@@ -60,7 +60,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         privacy,
         signals,
         keeper,
-        tail: Tail::new(servers::logs(&settings.scan), options, known),
+        tail: Tail::new(servers::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
         alarms: Alarms::new(&brief.rules, window),
         actions: Actions::new(wanted)?,
         service: Service::from_environment(),
@@ -69,7 +69,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         bell,
         started: Instant::now(),
     };
-    let mut carried = Carried::default();
+    let mut carried = Carried::remembering(known.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
         (end, carried) = Session::new(&mut crew, &brief, carried).run()?;

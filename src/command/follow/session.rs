@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::bell::{Bell, Rung};
 use super::failure::Failure;
@@ -84,6 +84,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 self.crew.service.ready();
             }
             let more = self.read(now)?;
+            if now >= self.slowly_at {
+                self.settle(now)?;
+            }
             self.crew.voice.turn(now, &self.brief.rules)?;
             if self.crew.keeper.is_due(now) {
                 self.save()?;
@@ -91,7 +94,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.attend(now)?;
             if let Some(exit) = self.ending(now, &rung)? {
                 self.stop()?;
-                return Ok((End::Stopped(exit), self.stream.into_carried()));
+                return Ok((End::Stopped(exit), self.stream.into_carried(unix_now())));
             }
             if self.crew.signals.take_summary() {
                 self.summary()?;
@@ -99,7 +102,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             if self.crew.signals.take_reload()
                 && let Some(brief) = self.reload()?
             {
-                return Ok((End::Reloaded(brief), self.stream.into_carried()));
+                return Ok((End::Reloaded(brief), self.stream.into_carried(unix_now())));
             }
             rung = self.crew.bell.wait(if more { Duration::ZERO } else { self.patience() });
         }
@@ -155,8 +158,20 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         }
     }
 
+    /// Reports hits again whose grade changed by what came since.
+    fn settle(&mut self, now: Instant) -> Result<(), Failure> {
+        let Self { crew, stream, brief, .. } = self;
+        let Crew { voice, alarms, actions, privacy, .. } = &mut **crew;
+        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
+        stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
+    }
+
     /// Keeps how far it came. What was told must have been written out.
     fn save(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        if self.crew.keeper.wants_sites(now) {
+            self.crew.keeper.take_sites(now, self.stream.sites(unix_now()));
+        }
         let checkpoints = self.crew.tail.checkpoints();
         self.crew.keeper.save(checkpoints)
     }
@@ -197,6 +212,10 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     /// Tells what is held back, keeps how far it came, and says what it was all about.
     fn stop(&mut self) -> Result<(), Failure> {
         self.crew.service.stopping();
+        self.settle(Instant::now())?;
+        if self.crew.keeper.is_on() {
+            self.crew.keeper.take_sites(Instant::now(), self.stream.sites(unix_now()));
+        }
         self.crew.voice.unfold(&self.brief.rules)?;
         if self.crew.keeper.is_on() {
             self.save()?;
@@ -208,7 +227,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn summary(&mut self) -> Result<(), Failure> {
         let Self { stream, crew, .. } = self;
         let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, most };
+        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
         let running = crew.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
@@ -249,6 +268,11 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     }
 }
 
+/// Seconds since 1970.
+fn unix_now() -> i64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+}
+
 impl Crew<'_> {
     /// Ends what goes on beside the logs.
     pub(super) fn finish(self, exit: Exit) -> Exit {
@@ -277,7 +301,8 @@ fn tell(
         client: hit.client,
         path: hit.path,
         severity: hit.severity,
-        answered: live.answered,
+        answered: live.alerts,
+        is_update: live.is_update,
         matched: live.matched,
         reported: hit.rules,
         request: Request {

@@ -50,8 +50,6 @@ struct LiveView {
     dashboard: Dashboard,
     screen: Screen,
     _keys: Keys,
-    /// The answer that was last known to be given to everything: site, status and size.
-    catch_all: Option<(Vec<u8>, Option<u16>, Option<u64>)>,
 }
 
 /// Lines for people, and what they are written on.
@@ -71,7 +69,7 @@ impl Voice {
         let tone = if settings.tui {
             let screen = Screen::enter()?;
             let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
-            Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys, catch_all: None }))
+            Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if settings.ndjson {
             Tone::Ndjson(Sink::stdout())
         } else {
@@ -212,7 +210,7 @@ impl Voice {
     /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), Failure> {
         let Page { width, color } = screen::of(self.color, matches!(self.tone, Tone::Ndjson(_)));
-        let view = View { format: Format::Table, by: None, top, width, color };
+        let view = View { format: Format::Table, by: None, top, full: false, width, color };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
@@ -244,14 +242,10 @@ impl Voice {
 
 impl LiveView {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) {
-        let hit = &live.hit;
-        self.dashboard.hit(now, hit, rules);
-        let (Some(true), Some(status)) = (hit.catch_all, hit.status) else { return };
-        let site = hit.host.unwrap_or(hit.source);
-        let answer = (site.to_vec(), hit.status, hit.bytes);
-        if self.catch_all.as_ref() != Some(&answer) {
-            self.dashboard.catch_all(site, status, hit.bytes);
-            self.catch_all = Some(answer);
+        if live.is_update {
+            self.dashboard.regrade(&live.hit, rules);
+        } else {
+            self.dashboard.hit(now, &live.hit, rules);
         }
     }
 }
@@ -259,6 +253,9 @@ impl LiveView {
 impl Speech {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
         let Self { out, lines, fold, .. } = self;
+        if live.is_update {
+            return lines.write_hit(&live.hit, live.answered, rules, out);
+        }
         if let Some(fold) = fold {
             let mut written = Ok(());
             let told = fold.see(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));

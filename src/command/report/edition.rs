@@ -33,7 +33,7 @@ const WHOLE: &str = "report.json";
 const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
 
 /// Everything, in every file.
-const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most: None };
+const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 /// The folders of a run.
 pub(super) struct Editions<'r> {

@@ -10,7 +10,8 @@ use crate::finding::{Findings, Hit, RuleId, Unlisted};
 use crate::fingerprint::Fingerprint;
 use crate::format::canonical;
 use crate::names::Names;
-use crate::record::Outcome;
+use crate::record::{Outcome, RequestLine};
+use crate::soft_404::MethodClass;
 
 impl Judge<'_> {
     /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
@@ -28,11 +29,14 @@ impl Judge<'_> {
         scratch.memory.recall_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut recalled);
         let mut telling = Picked::<BATCH>::default();
         for n in 0..batch.len() {
-            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted);
+            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted || batch[n].frame.is_home_page());
         }
         for n in telling.iter() {
             let (request, client) = (&batch[n], clients[n]);
             let verdict = recalled.get(n).unwrap_or_else(|| self.verdict(request, scratch));
+            if request.frame.is_home_page() {
+                record_home_page(request, scratch, findings);
+            }
             if verdict.rules != Names::NO_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);
             } else if self.scope.unlisted {
@@ -53,6 +57,7 @@ impl Judge<'_> {
         let Request { line, place, frame, .. } = request;
         let mut hit = place.hit();
         (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
+        set_request(&mut hit, frame.request);
         let reading = self.reading(verdict.rules, scratch);
         if reading.signs != Names::NO_RULES {
             see_signs(&hit, reading.signs, frame.host, scratch, findings);
@@ -115,6 +120,22 @@ impl Judge<'_> {
         readings.resize(readings.len().max(at + 1), None);
         readings[at] = Some(new);
         new
+    }
+}
+
+/// What of the request says how its answer compares with others.
+fn set_request(hit: &mut Hit, request: &[u8]) {
+    let RequestLine { method, target, .. } = RequestLine::parse(request);
+    let path = memchr::memchr(b'?', target).unwrap_or(target.len());
+    hit.method = MethodClass::of(method);
+    hit.has_query = path < target.len();
+    hit.extra = u8::try_from(target.len() - path).unwrap_or(u8::MAX);
+}
+
+/// Records how large the home page is.
+fn record_home_page(request: &Request<'_>, scratch: &mut Scratch, findings: &mut Findings) {
+    if let (Some(200), Some(bytes @ 1..)) = (request.frame.status(), request.frame.bytes()) {
+        findings.home.record(scratch.names.host(request.frame.host), bytes);
     }
 }
 

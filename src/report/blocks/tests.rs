@@ -68,7 +68,7 @@ fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce
     let material =
         Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let context = Context::of(&material);
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most: None };
+    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&material, &context, vec![Input::default()], 0, wanted);
     let blocks = blocks(&report, &material, guard, max);
     assert_eq!(blocks.len(), report.clients.len());

@@ -50,7 +50,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
     let material =
         Material { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, most: None };
+    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let context = Context::of(&material);
     let report = pool.install(|| build(&material, &context, vec![Input::default()], 0, wanted));

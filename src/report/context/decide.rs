@@ -6,6 +6,7 @@ use super::Decision;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
+use crate::soft_404::{Answer, Grade};
 
 /// What becomes of one rule that a request matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +26,15 @@ pub(super) fn decide(
     matched: &[RuleId],
     status: Option<u16>,
     standing: impl Fn(RuleId) -> Standing,
-    is_catch_all: impl FnOnce() -> bool,
+    grade: impl FnOnce() -> Grade,
     kept: &mut Vec<RuleId>,
 ) -> Decision {
     let stands = |rule: &&RuleId| standing(**rule) == Standing::Stands;
     let meant = Outcome::of(status) == Outcome::Answered && matched.iter().filter(stands).any(|&rule| rules.rule(rule).exposes());
-    let catch_all = meant && is_catch_all();
-    let answered = meant && !catch_all;
+    let grade = meant.then(grade);
+    let answered = grade.is_some_and(|grade| grade.answer == Answer::Distinct);
     let mut silenced = None;
-    let mut decision = Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, catch_all, silenced: None };
+    let mut decision = Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, silenced: None };
     kept.clear();
     for &rule in matched {
         let usual = rules.rule(rule).severity_when(answered);

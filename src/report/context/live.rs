@@ -1,8 +1,9 @@
 //! The context as far as it shows by now: `follow` decides each hit when it comes, and cannot wait for the whole.
 //!
-//! The same questions as for a whole log, asked of bounded memory: which apps a site runs, which answers are given to
-//! everything, and who is a prober. What was seen longest ago is forgotten first. A request that is an attack only because
-//! of who asks waits for its client to show itself; it is told late, or never.
+//! The same questions as for a whole log, in bounded memory: which apps a site runs, what it answers to anything, and who is
+//! a prober. What was seen longest ago is dropped first. A request that is an attack only because of its client waits until the
+//! client shows itself; it is reported late, or never. An answer is graded by what is known when it comes; it is reported again
+//! when its grade changes.
 
 use std::hash::BuildHasher;
 
@@ -10,23 +11,23 @@ use foldhash::fast::RandomState;
 
 use super::Decision;
 use super::decide::{self, Standing};
+use super::live_answers::{LiveAnswers, Regraded};
 use crate::client::{Client, ClientKey};
-use crate::context::{Apps, CLASSES, PATHS};
-use crate::finding::{RuleId, Severity, Signs};
+use crate::context::{Apps, Memory, Site as SiteName};
+use crate::finding::{Homes, RuleId, Severity, Signs};
 use crate::intern::Interner;
 use crate::names::Names;
 use crate::recent::Recent;
 use crate::record::Outcome;
 use crate::report::hit::LiveLine;
 use crate::rules::{Rule, RuleSet, WithClient};
+use crate::soft_404::{Answer, Grade, PathShape, Response, path_hash};
 
 /// Sites that are told apart. Whoever asks may choose the name of a host; those that come later share one place, which
 /// shows nothing.
 const SITES: usize = 4_096;
 /// Clients whose distinct probe paths are remembered, for each condition that rules have.
 const CLIENTS: usize = 65_536;
-/// Answers of which it is remembered what they were given to.
-const ANSWERS: usize = 4_096;
 /// Clients of whom requests wait ...
 const WAITING_CLIENTS: usize = 2_048;
 /// ... so many of each ...
@@ -48,10 +49,8 @@ pub struct LiveSeen<'a> {
     pub host: Option<&'a [u8]>,
     /// What the names of the log and of its rotated siblings have in common.
     pub family: &'a [u8],
-    /// The status code.
-    pub status: Option<u16>,
-    /// Bytes sent.
-    pub bytes: Option<u64>,
+    /// What the site answered.
+    pub response: Response,
 }
 
 /// A hit's site and client, as they are remembered.
@@ -59,6 +58,8 @@ pub struct LiveSeen<'a> {
 pub struct Met {
     site: Option<Site>,
     client: ClientKey,
+    path: u64,
+    shape: PathShape,
 }
 
 /// A request that waits for its client to show itself: a [`LiveLine`] that owns what it says.
@@ -117,7 +118,7 @@ pub struct LiveContext<'r> {
     signs: Signs<Site>,
     apps: Apps<Site>,
     conditions: Vec<(&'r WithClient, Recent<ClientKey, Asked>)>,
-    answers: Recent<(Site, u16, Option<u64>), Given>,
+    answers: LiveAnswers,
     waiting: Recent<ClientKey, Vec<Late>>,
     state: RandomState,
 }
@@ -126,19 +127,6 @@ pub struct LiveContext<'r> {
 #[derive(Debug, Default)]
 struct Asked {
     paths: Vec<u64>,
-}
-
-/// What an answer was given to: as much as it takes.
-#[derive(Debug, Default)]
-struct Given {
-    paths: Vec<u64>,
-    classes: Vec<String>,
-}
-
-impl Given {
-    fn is_catch_all(&self) -> bool {
-        self.paths.len() >= PATHS && self.classes.len() >= CLASSES
-    }
 }
 
 impl<'r> LiveContext<'r> {
@@ -157,10 +145,61 @@ impl<'r> LiveContext<'r> {
             signs: Signs::default(),
             apps: Apps::weigh(std::iter::empty(), said),
             conditions: conditions.into_iter().map(|with| (with, Recent::new(CLIENTS))).collect(),
-            answers: Recent::new(ANSWERS),
+            answers: LiveAnswers::new(rules, Memory::default()),
             waiting: Recent::new(WAITING_CLIENTS),
             state: RandomState::default(),
         }
+    }
+
+    /// The same, with what earlier runs recorded of the sites.
+    #[must_use]
+    pub fn remembering(self, memory: Memory) -> Self {
+        Self { answers: LiveAnswers::new(self.rules, memory), ..self }
+    }
+
+    /// What is known of the sites, for the next run. `now` is in seconds since 1970.
+    #[must_use]
+    pub fn memory(&mut self, now: i64) -> &Memory {
+        self.answers.memory(now)
+    }
+
+    /// Takes in sizes of home pages in a run of lines of a log.
+    pub fn see_homes(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
+        for (host, sizes) in homes.iter() {
+            let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
+            if let Some(site) = site(&mut self.sites, host, family) {
+                self.answers.record_home(site, site_name(host, family), sizes);
+            }
+        }
+    }
+
+    /// Brings the grades up to date, and gives the hits whose grade changed.
+    pub fn regrade(&mut self) -> Vec<Regraded> {
+        self.answers.regrade()
+    }
+
+    /// Weighs all evidence, however little came since it was weighed.
+    pub fn weigh_all(&mut self) {
+        self.answers.weigh_all();
+    }
+
+    /// Whether there is more to grade by than there was.
+    #[must_use]
+    pub fn has_ungraded(&self) -> bool {
+        self.answers.has_ungraded()
+    }
+
+    /// Keeps a hit whose grade may change.
+    pub fn keep_graded(&mut self, met: &Met, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+        if let Some(site) = met.site.filter(|_| line.text.len() <= WAITING_BYTES) {
+            self.answers.keep(site, met.path, met.shape, line.rules, response, answer, has_alerted, || Late::of(line));
+        }
+    }
+
+    /// Whether a distinct answer is to raise an alert. A site that refuses nothing may answer anything: of such a site one alert
+    /// is enough until it shows that it does not.
+    pub fn may_alert(&mut self, met: &Met) -> bool {
+        met.site.is_none_or(|site| self.answers.may_alert(site, &met.shape))
     }
 
     /// Takes in the signs of apps in a run of lines of a log.
@@ -183,12 +222,15 @@ impl<'r> LiveContext<'r> {
 
     /// Finds whose hit it is, and on which site.
     pub fn meet(&mut self, seen: &LiveSeen<'_>) -> Met {
-        Met { site: site(&mut self.sites, seen.host, seen.family), client: ClientKey::from(&seen.client) }
+        let site = site(&mut self.sites, seen.host, seen.family);
+        Met { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
     }
 
     /// Takes in a hit; what waited for its client to show itself, if it did so now.
     pub fn see(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) -> Vec<Late> {
-        self.see_answer(matched, seen, met);
+        if let Some(site) = met.site {
+            self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
+        }
         let path = self.state.hash_one(seen.path);
         let mut shown = false;
         for at in 0..self.conditions.len() {
@@ -208,17 +250,13 @@ impl<'r> LiveContext<'r> {
         if shown { self.waiting.remove(&met.client).unwrap_or_default() } else { Vec::new() }
     }
 
-    /// What a hit comes to by now, and whether a catch-all answered, `None` while that is not known; the rules that are
-    /// reported go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met, kept: &mut Vec<RuleId>) -> (Decision, Option<bool>) {
+    /// What a hit comes to by now; the rules that are reported go to `kept`.
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met, kept: &mut Vec<RuleId>) -> Decision {
         let standing = |rule| self.standing(rule, met);
-        let is_catch_all = || {
-            let answer = met.site.zip(seen.status).map(|(site, status)| (site, status, seen.bytes));
-            answer.and_then(|answer| self.answers.peek(&answer)).is_some_and(Given::is_catch_all)
-        };
-        let decision = decide::decide(self.rules, self.level, matched, seen.status, standing, is_catch_all, kept);
-        let catch_all = if decision.catch_all { Some(true) } else { (!decision.answered).then_some(false) };
-        (decision.within(self.outcomes, Outcome::of(seen.status)), catch_all)
+        let status = seen.response.status;
+        let grade = || met.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, met.path, met.shape, matched, &seen.response));
+        let decision = decide::decide(self.rules, self.level, matched, status, standing, grade, kept);
+        decision.within(self.outcomes, Outcome::of(status))
     }
 
     /// Whether a request that is no finding may become one when its client shows itself.
@@ -245,29 +283,6 @@ impl<'r> LiveContext<'r> {
         decide::is_of_client(self.rules, rules)
     }
 
-    /// Notes what an answer that means something was given to.
-    fn see_answer(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) {
-        let (Some(site), Some(status), Outcome::Answered) = (met.site, seen.status, Outcome::of(seen.status)) else { return };
-        let exposes = |rule: &&RuleId| {
-            let exposes = self.rules.rule(**rule).exposes();
-            exposes && self.standing(**rule, met) == Standing::Stands
-        };
-        let classes: Vec<&String> = matched.iter().filter(exposes).map(|&rule| &self.rules.rule(rule).class).collect();
-        if classes.is_empty() {
-            return;
-        }
-        let path = self.state.hash_one(seen.path);
-        let given = self.answers.value((site, status, seen.bytes), Given::default);
-        if given.paths.len() < PATHS && !given.paths.contains(&path) {
-            given.paths.push(path);
-        }
-        for class in classes {
-            if given.classes.len() < CLASSES && !given.classes.contains(class) {
-                given.classes.push(class.clone());
-            }
-        }
-    }
-
     fn standing(&self, rule: RuleId, met: &Met) -> Standing {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
@@ -287,6 +302,11 @@ impl<'r> LiveContext<'r> {
         let run = |app: &RuleId| site.map_or(self.said.contains(app), |site| self.apps.run(*app, site));
         self.rules.silenced_by(rule).iter().copied().find(run)
     }
+}
+
+/// A site as later runs know it.
+fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
+    host.map_or(SiteName::Log(family), SiteName::Host)
 }
 
 /// The number of a site; `None` where there are too many.

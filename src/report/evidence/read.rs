@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::error::READS;
 use super::guarded::Guarded;
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, InputRow, PathErrorRow, RuleRow, SignRow};
+use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, InputRow, PathErrorRow, RuleRow, SignRow, SiteRow};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
 use crate::client::Prefix;
@@ -190,6 +190,8 @@ impl<'de> Visitor<'de> for Lists<'_> {
                 "lists" => map.next_value_seed(Each::of(|row: Vec<u32>| rebuild.list(&row)))?,
                 "cells" => map.next_value_seed(Each::of(|row: CellRow<'static>| rebuild.cell(row)))?,
                 "signs" => map.next_value_seed(Each::of(|row: SignRow| rebuild.sign(&row)))?,
+                "homes" => map.next_value_seed(Each::of(|row: HomeRow| rebuild.home(&row)))?,
+                "sites" => map.next_value_seed(Each::of(|row: SiteRow| rebuild.site_path(&row)))?,
                 "allowed" => map.next_value_seed(Each::of(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
                 "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
                 "client_errors" => map.next_value_seed(Each::of(|row: ClientErrorRow| rebuild.client_error(&row)))?,

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, SignRow, span,
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, ShapeRow, SignRow,
+    SiteRow, span,
 };
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};
@@ -17,6 +18,7 @@ use crate::report::mask::as_shown;
 use crate::report::model::Input;
 use crate::report::sanitize::text;
 use crate::rules::{MOST_RULES, RuleSet};
+use crate::soft_404::{Extension, HomeSizes, MethodClass, PathEvidence, PathShape, SiteEvidence, Size};
 use crate::source::{SourceText, unescaped};
 use crate::tally::{Cell, ClientCount, Floor, Place, Proof, Sample, Told, ToldKey};
 
@@ -183,7 +185,10 @@ impl<'r> Rebuild<'r> {
             input: row.input,
             host: at(&self.hosts, row.host, "host")?.number,
             answered: row.answered,
+            is_probe: row.is_probe,
+            method: MethodClass::from_u8(row.method),
             bytes: row.bytes,
+            extra: row.extra,
         };
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
         // Only a pair has hits that are missed: what was let go is all there.
@@ -257,6 +262,36 @@ impl<'r> Rebuild<'r> {
             self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), any));
         }
         Ok(())
+    }
+
+    pub(super) fn home(&mut self, row: &HomeRow) -> Result<(), String> {
+        let HomeRow(input, host, sizes) = row;
+        let (input, host) = self.site(*input, *host)?;
+        let mut home = HomeSizes::default();
+        sizes.iter().for_each(|size| home.insert(*size));
+        self.evidence.tally.insert_home(input, host, &home);
+        Ok(())
+    }
+
+    pub(super) fn site_path(&mut self, row: &SiteRow) -> Result<(), String> {
+        let SiteRow(input, host, path, shape, rules, flags, get, post) = row;
+        let (input, host) = self.site(*input, *host)?;
+        let path = u64::from_str_radix(path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
+        let ShapeRow(len, segment, folder, name, extension, is_random) = *shape;
+        let shape = PathShape { len, segment, folder, name, extension: Extension::from_u8(extension), is_random };
+        let sizes = |rows: &[(u64, u8)]| rows.iter().map(|&(bytes, extra)| Size { bytes, extra }).collect::<Vec<_>>();
+        let mut evidence = SiteEvidence::default();
+        evidence.insert(path, &Arc::new(PathEvidence::from_parts(shape, *flags, &rules, &sizes(get), &sizes(post))));
+        self.evidence.tally.insert_evidence(input, host, &evidence);
+        Ok(())
+    }
+
+    fn site(&self, input: Option<u32>, host: Option<u32>) -> Result<(u32, u32), String> {
+        let input = input.unwrap_or(0);
+        at(&self.evidence.inputs, input, "input")?;
+        Ok((input, at(&self.hosts, host.unwrap_or(0), "host")?.number))
     }
 
     pub(super) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {

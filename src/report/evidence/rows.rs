@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::finding::Severity;
 use crate::report::model::Skipped;
+use crate::soft_404::Subject;
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -33,6 +34,7 @@ pub(super) struct RuleRow<'a> {
     pub(super) window: bool,
     pub(super) unless_app: Vec<Cow<'a, str>>,
     pub(super) is_sign: bool,
+    pub(super) subject: Subject,
     pub(super) cve: Vec<Cow<'a, str>>,
 }
 
@@ -75,7 +77,13 @@ pub(super) struct CellRow<'a> {
     pub(super) input: u32,
     pub(super) host: u32,
     pub(super) answered: bool,
+    /// It is evidence of what the site answers to anything.
+    pub(super) is_probe: bool,
+    /// The class of the method: 0 GET, 1 POST, 2 HEAD, 3 others.
+    pub(super) method: u8,
     pub(super) bytes: Option<u64>,
+    /// Bytes of the target beyond the path.
+    pub(super) extra: u8,
     pub(super) hits: u64,
     /// Hits that the pair may have had besides.
     pub(super) error: u64,
@@ -112,6 +120,35 @@ pub(super) struct SignRow(
     pub(super) Option<u32>,
     pub(super) Option<Vec<u32>>,
     pub(super) Option<Vec<u64>>,
+);
+
+/// Sizes of the home page of an input or a host, sorted.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HomeRow(pub(super) Option<u32>, pub(super) Option<u32>, pub(super) Vec<u64>);
+
+/// What a site answered for a path whose cells may be gone: the input or the host, the hash of the path in hexadecimal digits, its
+/// [shape](ShapeRow), the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SiteRow(
+    pub(super) Option<u32>,
+    pub(super) Option<u32>,
+    pub(super) String,
+    pub(super) ShapeRow,
+    pub(super) Vec<u32>,
+    pub(super) u8,
+    pub(super) Vec<(u64, u8)>,
+    pub(super) Vec<(u64, u8)>,
+);
+
+/// Bytes of a path, hashes of its first part, its folder and its name, the number of its extension, and whether the name is random.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct ShapeRow(
+    pub(super) u16,
+    pub(super) u32,
+    pub(super) u32,
+    pub(super) u32,
+    pub(super) u8,
+    pub(super) bool,
 );
 
 /// An entry of an allow list and what it took out: file, line, reason, requests.
@@ -161,7 +198,7 @@ pub(super) fn span(times: Option<TimesRow>) -> Result<Option<(LogTime, LogTime)>
 
 impl Serialize for CellRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_tuple(12)?;
+        let mut row = serializer.serialize_tuple(15)?;
         row.serialize_element(&self.client)?;
         row.serialize_element(&self.path)?;
         row.serialize_element(&self.list)?;
@@ -169,7 +206,10 @@ impl Serialize for CellRow<'_> {
         row.serialize_element(&self.input)?;
         row.serialize_element(&self.host)?;
         row.serialize_element(&self.answered)?;
+        row.serialize_element(&self.is_probe)?;
+        row.serialize_element(&self.method)?;
         row.serialize_element(&self.bytes)?;
+        row.serialize_element(&self.extra)?;
         row.serialize_element(&self.hits)?;
         row.serialize_element(&self.error)?;
         row.serialize_element(&self.times)?;

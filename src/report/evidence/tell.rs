@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::Basis;
 use super::ranks::{ClientName, PathName, Ranks};
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, InputRow, PathErrorRow, RuleRow, SignRow};
+use super::rows::{
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, PathErrorRow, RuleRow, ShapeRow, SignRow, SiteRow,
+};
 use super::samples::Samples;
 use super::sources::Sources;
 use crate::finding::{Few, RuleId, Signs};
@@ -17,6 +19,7 @@ use crate::report::mask::Key;
 use crate::report::model::{Allowed, Report};
 use crate::report::sanitize::{exact, text};
 use crate::rules::{Rule, RuleSet};
+use crate::soft_404::{HomeSizes, PathEvidence, PathShape, SiteEvidence, Size};
 use crate::tally::{CellView, ClientCount, Floor, Scope, Tally};
 
 /// A report's evidence, ready to be told.
@@ -61,7 +64,8 @@ impl<'a> Teller<'a> {
             signs.gather(app, site, few);
         }
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
-        let sites = || cells_of(tally).map(|view| view.site).chain(signs.iter().map(|sign| sign.1));
+        let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
+        let sites = || cells_of(tally).map(|view| view.site).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
         let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
         let clients = clients
@@ -70,7 +74,7 @@ impl<'a> Teller<'a> {
         let lists = Ranks::of(cells_of(tally).map(|view| view.rules), |list| tally.rules(list));
         let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors()));
         let mut rules: Vec<RuleId> =
-            lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).collect();
+            lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).chain(kept_rules(tally)).collect();
         rules.sort_unstable();
         rules.dedup();
         let mut teller = Self {
@@ -102,8 +106,8 @@ impl<'a> Teller<'a> {
         };
         let mut cells: Vec<_> = cells_of(self.basis.tally).map(place).collect();
         cells.sort_unstable_by_key(|cell| {
-            let CellView { status, answered, bytes, .. } = cell.view;
-            (cell.client, cell.path, cell.input, cell.host, cell.list, status, answered, bytes)
+            let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
+            (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
         });
         self.cells = cells;
     }
@@ -161,7 +165,10 @@ impl<'a> Teller<'a> {
                 input: *input,
                 host: *host,
                 answered: view.answered,
+                is_probe: view.is_probe,
+                method: view.method as u8,
                 bytes: view.bytes,
+                extra: view.extra,
                 hits: view.cell.hits,
                 error: view.error(),
                 times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
@@ -172,10 +179,7 @@ impl<'a> Teller<'a> {
 
     pub(super) fn signs(&self) -> Vec<SignRow> {
         let row = |(app, site, few): &(RuleId, Scope<'a>, Few)| {
-            let (input, host) = match site {
-                Scope::Input(input) => (Some(self.sources.place(*input)), None),
-                Scope::Host(_) => (None, Some(self.host(*site))),
-            };
+            let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
             if let Some(clients) = &mut clients {
@@ -189,6 +193,49 @@ impl<'a> Teller<'a> {
         let mut rows: Vec<_> = self.signs.iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
         rows
+    }
+
+    /// Sizes of home pages.
+    pub(super) fn homes(&self) -> Vec<HomeRow> {
+        let row = |(_, site, _, home): (u32, Scope<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
+            let mut sizes: Vec<u64> = home?.iter().collect();
+            sizes.sort_unstable();
+            let (input, host) = self.site(site);
+            Some(HomeRow(input, host, sizes))
+        };
+        let mut rows: Vec<_> = self.basis.tally.kept_evidence().filter_map(row).collect();
+        rows.sort_unstable_by_key(|row| (row.0, row.1));
+        // Of one host on several inputs.
+        rows.dedup_by(|row, first| {
+            let same = (row.0, row.1) == (first.0, first.1);
+            if same {
+                first.2.append(&mut row.2);
+                first.2.sort_unstable();
+                first.2.dedup();
+            }
+            same
+        });
+        rows
+    }
+
+    /// What sites answered where the cells that showed it are gone.
+    pub(super) fn site_paths(&self) -> Vec<SiteRow> {
+        let mut rows = Vec::new();
+        for (_, site, evidence, _) in self.basis.tally.kept_evidence() {
+            let (input, host) = self.site(site);
+            let paths = evidence.into_iter().flat_map(|evidence| evidence.given().chain(evidence.refused()));
+            rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
+        }
+        rows.sort_unstable_by(|a, b| (a.0, a.1, &a.2, &a.6, &a.7).cmp(&(b.0, b.1, &b.2, &b.6, &b.7)));
+        rows
+    }
+
+    /// The place of a site: of its input, or of its host.
+    fn site(&self, site: Scope<'_>) -> (Option<u32>, Option<u32>) {
+        match site {
+            Scope::Input(input) => (Some(self.sources.place(input)), None),
+            Scope::Host(_) => (None, Some(self.host(site))),
+        }
     }
 
     pub(super) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
@@ -223,6 +270,25 @@ impl<'a> Teller<'a> {
     }
 }
 
+fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SiteRow {
+    let (shape, flags, get, post) = path.to_parts();
+    let PathShape { len, segment, folder, name, extension, is_random } = shape;
+    let shape = ShapeRow(len, segment, folder, name, extension as u8, is_random);
+    let sizes = |sizes: &[Size]| {
+        let mut sizes: Vec<(u64, u8)> = sizes.iter().map(|size| (size.bytes, size.extra)).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    let rules = path.rules().iter().map(|&id| rule(id)).collect();
+    SiteRow(input, host, format!("{hash:016x}"), shape, rules, flags, sizes(get), sizes(post))
+}
+
+/// The rules that evidence beside the cells names.
+fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
+    let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
+    evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
+}
+
 /// All cells, and what was let go of the pairs of each path.
 fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
     tally.cells().chain(tally.path_cells())
@@ -243,6 +309,8 @@ pub(super) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.lists().try_for_each(|row| rebuild.list(&row))?;
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
     teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
+    teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
+    teller.site_paths().iter().try_for_each(|row| rebuild.site_path(row))?;
     teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
     rebuild.without_time(teller.without_time)?;
     rebuild.floor(&teller.floor())?;
@@ -285,6 +353,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         window: rule.window.is_some(),
         unless_app: all(&rule.unless_app),
         is_sign: rule.is_sign,
+        subject: rule.subject,
         cve: all(&rule.cve),
     }
 }

@@ -1,6 +1,7 @@
 //! Tells a line at once, in the light of what was seen so far.
 
-use super::{Desk, Spot, Verdict, counted, lowered, told};
+use super::{Desk, Spot, Verdict, counted, lowered, response, told};
+use crate::alert::ANSWERED_FROM;
 use crate::finding::RuleId;
 use crate::report::context::{Late, LiveContext, LiveSeen};
 use crate::report::model::Hit;
@@ -32,8 +33,12 @@ pub struct LiveLine<'a> {
 pub struct LiveHit<'a> {
     /// The request; it has no rules where it is no finding, or none that was asked for.
     pub hit: Hit<'a>,
-    /// Its answer means something.
+    /// Its answer is distinct.
     pub answered: bool,
+    /// Its answer is to raise an alert.
+    pub alerts: bool,
+    /// It was reported before, with another grade.
+    pub is_update: bool,
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// Its client may yet make it a finding.
@@ -48,9 +53,22 @@ impl LiveHit<'_> {
     }
 }
 
-/// The hit a line is by now. What waited for its client to show itself goes to `late`, unless the line itself is late: it was
-/// seen when it came.
-pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option<&mut Vec<Late>>, desk: &'a mut Desk) -> LiveHit<'a> {
+/// Why a line is reported.
+#[derive(Debug)]
+pub enum Occasion<'o> {
+    /// It came. Lines that waited for its client to show itself go into the list.
+    New(&'o mut Vec<Late>),
+    /// Its client showed itself.
+    Late,
+    /// The grade of its answer changed.
+    Regraded {
+        /// It raised no alert yet.
+        may_alert: bool,
+    },
+}
+
+/// The hit a line is by now.
+pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Occasion<'_>, desk: &'a mut Desk) -> LiveHit<'a> {
     let (record, probe) = reread(line.text, line.parsed);
     let Desk { normalizer, rules, host, client, prefix } = desk;
     let client = counted(record.client, *prefix, client);
@@ -60,23 +78,34 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, late: Option
         path: views.resolved,
         host: lowered(record.host, host),
         family: line.family,
-        status: record.status,
-        bytes: record.bytes,
+        response: response(&record, &probe),
     };
     let met = context.meet(&seen);
-    if let Some(late) = late {
-        late.extend(context.see(line.rules, &seen, &met));
+    let (is_update, may_alert) = match occasion {
+        Occasion::New(late) => {
+            late.extend(context.see(line.rules, &seen, &met));
+            (false, true)
+        }
+        Occasion::Late => (false, true),
+        Occasion::Regraded { may_alert } => (true, may_alert),
+    };
+    let decision = context.decide(line.rules, &seen, &met, rules);
+    let answer = decision.grade.map(|grade| grade.answer);
+    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && context.may_alert(&met);
+    if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
+        context.keep_graded(&met, seen.response, answer, alerts, line);
     }
-    let (decision, catch_all) = context.decide(line.rules, &seen, &met, rules);
     if !decision.reported {
         rules.clear();
     }
     let is_of_client = !rules.is_empty() && context.is_of_client(rules);
-    let verdict = Verdict { severity: decision.severity, rules, catch_all, context: is_of_client.then_some("client") };
+    let verdict = Verdict { severity: decision.severity, rules, answer, context: is_of_client.then_some("client") };
     let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
         hit: told(&record, client, &probe, views, &spot, &verdict),
         answered: decision.answered,
+        alerts,
+        is_update,
         matched: line.rules,
         may_come_late: !decision.matched && context.may_come_late(line.rules),
     }

@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
+use crate::soft_404::Answer::Soft404;
 use crate::report::mask::shown;
 use crate::report::model::Hit;
 use crate::time::LogTime;
@@ -331,7 +332,7 @@ impl News {
     fn of(hit: &Hit<'_>, answered: bool) -> Self {
         let answer = match (answered, hit.outcome) {
             (true, _) => Answer::Meant,
-            (false, Outcome::Answered) if hit.catch_all != Some(true) => Answer::Given,
+            (false, Outcome::Answered) if hit.answer != Some(Soft404) => Answer::Given,
             _ => Answer::None,
         };
         Self { severity: hit.severity, answer }

@@ -9,7 +9,6 @@ use std::io::{self, Write};
 use super::fold::Folded;
 use super::ruler::Ruler;
 use crate::finding::Severity;
-use crate::record::Outcome;
 use crate::report::facts;
 use crate::report::mask::shown;
 use crate::report::model::Hit;
@@ -202,11 +201,11 @@ impl Stops {
 
     /// The status and what it means. An answer that means something reads in capitals, and is told at every width.
     fn outcome_of(&self, hit: &Hit<'_>, answered: bool) -> String {
-        let word = match (answered, hit.catch_all) {
+        let word = match (answered, hit.answer) {
             (true, _) if self.is_narrow() => return "ANSWERED".to_owned(),
             (true, _) => "ANSWERED",
             (false, _) if !self.has_words => "",
-            (false, Some(true)) if hit.outcome == Outcome::Answered => "catch_all",
+            (false, Some(answer)) => answer.as_str(),
             (false, _) => hit.outcome.as_str(),
         };
         let status = hit.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));

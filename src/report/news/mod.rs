@@ -63,7 +63,7 @@ pub fn news<'a>(report: &Report<'a>, seen: &mut Seen, mark: u32, now: i64) -> Ve
 /// All that may be new, in its order.
 fn everything<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = News<'a>> + 'r {
     let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| News::of_row(report.rule_set, kind, row));
-    let rows = of(&report.answers, Kind::Answer).chain(of(&report.rules, Kind::Rule));
+    let rows = of(&report.answered, Kind::Answer).chain(of(&report.rules, Kind::Rule));
     let rows = rows.chain(of(&report.paths, Kind::Path)).chain(of(&report.clients, Kind::Client));
     rows.chain(report.campaigns.iter().map(News::of_campaign))
 }
@@ -91,7 +91,7 @@ impl<'a> News<'a> {
 /// What names it, fit for an output.
 pub(super) fn key_of(rules: &RuleSet, key: Key<'_>) -> String {
     match key {
-        Key::Answer(host, path) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
+        Key::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
         Key::Rule(rule) => rules.rule(rule).id.clone(),
         Key::Path(path) | Key::Pair(_, path, _) => shown_path(path).into_owned(),
         Key::Client(client) => facts::client(client).into_owned(),

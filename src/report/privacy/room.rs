@@ -49,8 +49,8 @@ impl Room {
 
 /// Goes over all texts of a log and all clients in a report.
 pub(super) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
-    let Report { answered, answers, pairs, clients, paths, rules, campaigns, .. } = report;
-    for row in [answered, answers, pairs, clients, paths, rules].into_iter().flatten() {
+    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, .. } = report;
+    for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
         each_of_row(row, text, client);
     }
     for campaign in campaigns {
@@ -62,6 +62,9 @@ pub(super) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [
 fn each_of_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
     each_of_key(&mut row.key, text, client);
     each_of_sample(&mut row.sample, text);
+    if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
+        client(its_client);
+    }
 }
 
 fn each_of_key<'r>(key: &mut Key<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
@@ -71,7 +74,7 @@ fn each_of_key<'r>(key: &mut Key<'r>, text: &mut impl FnMut(&mut &'r [u8], Place
             text(path, Place::Text);
         }
         Key::Client(its_client) => client(its_client),
-        Key::Path(path) | Key::Answer(_, path) => text(path, Place::Text),
+        Key::Path(path) | Key::Answer(_, path, _) => text(path, Place::Text),
         Key::Rule(_) => {}
     }
 }

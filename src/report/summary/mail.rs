@@ -53,13 +53,10 @@ fn opening(page: &Page<'_>, answers: usize, shown: usize) -> String {
 }
 
 fn answered(page: &Page<'_>, told: &Answered<'_>) -> String {
-    let before = format!("{INDENT}{}{} ", if told.is_new { "NEW " } else { "" }, told.answer.severity);
-    let after = match told.answer.clients.len() {
-        1 => String::new(),
-        many => format!(", {many} clients"),
-    };
+    let before = format!("{INDENT}{}{} ", if told.is_new { "NEW " } else { "" }, told.row.severity);
+    let after = format!(", {}", told.response());
     let line = format!("{before}{}{after}", cut(&told.place, WIDTH.saturating_sub(width(&before) + width(&after))));
-    let title = format!(" ({})", words::title(page.report, &told.answer.rules));
+    let title = format!(" ({})", words::title(page.report, &told.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
 }
 

@@ -9,6 +9,7 @@ use super::{Page, candidates, words};
 use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
+use crate::report::grades;
 use crate::report::model::Campaign;
 use crate::report::news::News;
 use crate::report::sanitize::text;
@@ -21,6 +22,8 @@ use crate::report::table::{headline, minute};
 const WIDTH: usize = 78;
 /// Rows of a section.
 const ROWS: usize = 8;
+/// Sites that answer anything.
+const SITES: usize = 4;
 
 /// The page goes to a file: no colour.
 const PEN: Pen = Pen { color: false };
@@ -49,17 +52,38 @@ fn opening<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 
 fn answered<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let answers = words::answers(page);
-    let clients = |told: &Answered<'_>| match told.answer.clients.as_slice() {
-        [one] => facts::client(*one).into_owned(),
-        many => counted(many.len() as u64, "client", "clients"),
+    let clients = |told: &Answered<'_>| match told.row.answer.as_ref().and_then(|answer| answer.client) {
+        Some(one) => facts::client(one).into_owned(),
+        None => counted(told.row.clients, "client", "clients"),
     };
     let grid = Grid::of(first(&answers, Some(ROWS)))
         .column(Column::text("new"), |told| Cell::new(if told.is_new { "new" } else { "" }))
-        .column(Column::text("severity"), |told| Cell::new(told.answer.severity.as_str()))
+        .column(Column::text("severity"), |told| Cell::new(told.row.severity.as_str()))
         .column(Column::text("path").flexible(24), |told| Cell::new(&told.place))
-        .column(Column::number("hits").rank(1), |told| Cell::new(grouped(told.answer.answered)))
+        .column(Column::text("answer"), |told| Cell::new(told.response()))
+        .column(Column::number("hits").rank(1), |told| Cell::new(grouped(told.row.hits)))
         .column(Column::text("client").rank(2), |told| Cell::new(clients(told)));
-    section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)
+    section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
+    grades(page, out)
+}
+
+/// Sites that answer anything, and what is uncertain.
+fn grades<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
+    let sentences: Vec<String> = first(&page.report.soft_404, Some(SITES)).iter().map(grades::sentence).collect();
+    let uncertain = page.report.uncertain.len() as u64;
+    if sentences.is_empty() && uncertain == 0 {
+        return Ok(());
+    }
+    writeln!(out)?;
+    sentences.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
+    match page.report.soft_404.len().saturating_sub(SITES) {
+        0 => {}
+        more => wrapped(&format!("… and {} more sites that answer anything: report.json", grouped(more as u64)), 2, out)?,
+    }
+    match uncertain {
+        0 => Ok(()),
+        n => wrapped(&format!("{} could not be told from a soft 404: report.json", counted(n, "answer", "answers")), 2, out),
+    }
 }
 
 /// Rules never seen before, and how many of the rest. New answers are marked among the answers, new campaigns among them.

@@ -12,35 +12,45 @@ use crate::news::Kind;
 use crate::report::blocks::{self, Block};
 use crate::report::facts;
 use crate::report::mask::shown;
-use crate::report::model::{Input, Report, Row};
+use crate::report::model::{Input, Key, Report, Row};
 use crate::report::news::News;
-use crate::report::table::answered::{self, Answer};
+use crate::report::table::number::counted;
 
-/// A path that answered.
+/// A site's path with a distinct answer.
 #[derive(Debug)]
 pub(super) struct Answered<'r> {
-    pub(super) answer: Answer<'r>,
-    /// The path, with its host in front where there are several.
+    pub(super) row: &'r Row<'r>,
+    /// The path, with its host before it where there are several.
     pub(super) place: String,
     /// It never answered before.
     pub(super) is_new: bool,
 }
 
-/// The answers by path: what is new first, then the worst.
+impl Answered<'_> {
+    /// The status and the size: `200, 412 bytes`.
+    pub(super) fn response(&self) -> String {
+        let Some(answer) = &self.row.answer else { return String::new() };
+        let statuses = answer.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" ");
+        match answer.bytes {
+            Some(bytes) => format!("{statuses}, {}", counted(bytes, "byte", "bytes")),
+            None => statuses,
+        }
+    }
+}
+
+/// The answers: what is new first, then the worst.
 pub(super) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
     let rows = &page.report.answered;
-    let host = |row: &'r Row<'r>| row.sample.host;
+    let host = |row: &'r Row<'r>| if let Key::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
-    let mut answers: Vec<_> = answered::by_path(rows)
-        .into_iter()
-        .map(|answer| {
-            let path = path(answer.row);
-            let is_new = !page.is_first && new(page, Kind::Answer).any(|news| is_at(&news.key, &path));
-            let host = host(answer.row).filter(|_| several).map(shown).unwrap_or_default();
-            Answered { place: format!("{host}{path}"), answer, is_new }
-        })
-        .collect();
-    answers.sort_by_key(|told| Reverse((told.is_new, told.answer.severity, told.answer.answered)));
+    let answer = |row: &'r Row<'r>| {
+        let path = path(row);
+        let is_new = !page.is_first && new(page, Kind::Answer).any(|news| is_at(&news.key, &path));
+        let host = host(row).filter(|_| several).map(shown).unwrap_or_default();
+        Answered { place: format!("{host}{path}"), row, is_new }
+    };
+    let mut answers: Vec<_> = rows.iter().map(answer).collect();
+    answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
     answers
 }
 

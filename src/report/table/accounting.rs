@@ -45,6 +45,36 @@ pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &
     write_wrapped(&last, 0, page.width, (page.pen, DIM), out)
 }
 
+/// One line where all is well, the problems where it is not, and how to see more.
+pub(super) fn write_short<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    write_problems(report, page, out)?;
+    if report.totals.without_time > 0 {
+        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+    }
+    if let Some(sentence) = skipped::sentence(&report.inputs) {
+        page.note(&sentence, out)?;
+    }
+    if let Some(bound) = &report.approximate {
+        page.note(&sentence(bound), out)?;
+    }
+    let sum = &report.totals.sum;
+    let rest = [(sum.unparsed, "unparsed"), (sum.oversized, "oversized"), (sum.skipped, "skipped"), (sum.pending, "pending")];
+    let rest: Vec<_> = rest.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
+    let inputs = match report.inputs.len() {
+        1 => String::new(),
+        n => format!(" of {}", counted(n as u64, "input", "inputs")),
+    };
+    let lines = counted(sum.lines, "line", "lines");
+    let read = format!("{lines}{inputs}: {} parsed{}", grouped(sum.parsed), rest.concat());
+    writeln!(out)?;
+    write_wrapped(&format!("{read}; {} in {}", size(sum.bytes), seconds(report.elapsed)), 0, page.width, (page.pen, DIM), out)?;
+    if sum.hits == 0 {
+        return Ok(());
+    }
+    write_wrapped("--full shows paths, rules, campaigns and each input.", 0, page.width, (page.pen, DIM), out)
+}
+
 /// The inputs, or only those with a problem where they are more than `top`; and the sum of all.
 fn lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<Line<'r>> {
     let many = report.inputs.len() > top;

@@ -12,7 +12,7 @@ use crate::report::{TABLE_ROWS, View};
 /// Writes the rows, of which there may be none, and the notes.
 pub(in crate::report) fn write<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color } };
+    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
     let (sentence, is_alarm) = headline(rows);
     write_wrapped(&sentence, 0, page.width, (page.pen, if is_alarm { ALARM } else { BOLD }), out)?;
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {

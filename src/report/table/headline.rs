@@ -3,16 +3,25 @@
 //! Never calm about a report that does not know: an input that was not read whole is part of the sentence.
 
 use super::number::{counted, grouped};
+use crate::record::Outcome;
 use crate::report::model::Report;
 
 /// The sentence, and whether it is bad news.
 pub(in crate::report) fn of(report: &Report<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted(totals.clients, "client", "clients");
+    let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
+    let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let news = match (totals.answered, hits) {
         (0, 0) if totals.sum.lines == 0 => "There was no line to look at".to_owned(),
-        (0, 0) => format!("No probes found in {}", counted(totals.sum.lines, "line", "lines")),
-        (0, _) => format!("Nothing answered; {} from {}", counted(hits, "probe", "probes"), clients()),
+        (0, 0) if totals.sum.parsed == 0 => format!("None of {} could be parsed: probewatch cannot tell whether there were probes", lines(report)),
+        (0, 0) => format!("No probes found in {}", lines(report)),
+        (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),
+        (0, _) if totals.uncertain > 0 => {
+            format!("No answer stands out, {} uncertain; {}", are(report.uncertain.len() as u64), probes())
+        }
+        (0, _) => format!("Nothing answered; {}", probes()),
         (1, 1) => format!("The only probe was answered{}", worst(report, ", and is")),
         (answered, _) => {
             let was = if answered == 1 { "was" } else { "were" };
@@ -27,7 +36,15 @@ pub(in crate::report) fn of(report: &Report<'_>) -> (String, bool) {
     (format!("{news}{doubt}."), totals.answered > 0)
 }
 
-/// How bad the worst answer is, behind some words.
+fn lines(report: &Report<'_>) -> String {
+    counted(report.totals.sum.lines, "line", "lines")
+}
+
+fn are(answers: u64) -> String {
+    if answers == 1 { "1 is".to_owned() } else { format!("{} are", grouped(answers)) }
+}
+
+/// How bad the worst answer is, after some words.
 fn worst(report: &Report<'_>, words: &str) -> String {
     let worst = report.answered.iter().map(|row| row.severity).max();
     worst.map_or_else(String::new, |severity| format!("{words} {severity}"))

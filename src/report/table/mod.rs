@@ -4,7 +4,6 @@
 //! layout promises them nothing.
 
 mod accounting;
-pub(super) mod answered;
 pub(super) mod diff;
 pub(super) mod headline;
 pub(super) mod layout;
@@ -33,29 +32,73 @@ struct Page {
     width: usize,
     top: usize,
     pen: Pen,
+    full: bool,
 }
 
 /// Writes the report.
 pub(super) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color } };
+    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: view.full };
     write_opening(report, page, out)?;
     match view.by {
-        None => {
+        None if view.full => {
             sections::write_answered(report, page, out)?;
-            sections::write_catch_all(report, page, out)?;
+            sections::write_grades(report, page, out)?;
             sections::write_clients(report, page, out)?;
             sections::write_paths(report, page, out)?;
             sections::write_rules(report, page, out)?;
+            sections::write_campaigns(report, page, out)?;
         }
+        None => return write_short(report, page, view.top.is_some(), out),
         Some(By::Pair) => sections::write_pairs(report, page, out)?,
         Some(By::Client) => sections::write_clients(report, page, out)?,
         Some(By::Path) => sections::write_paths(report, page, out)?,
         Some(By::Rule) => sections::write_rules(report, page, out)?,
+        Some(By::Answer) => {
+            sections::write_answered(report, page, out)?;
+            sections::write_grades(report, page, out)?;
+        }
     }
     ordinary::write(report, page, out)?;
     accounting::write(report, page, out)
 }
+
+/// Lines of a screen: all of the short table fits it.
+const SCREEN: usize = 24;
+/// Clients of the short table, and rows of it that are never given up for other sections.
+const CLIENTS: usize = 5;
+const FEWEST: usize = 2;
+
+/// What matters on one screen: what answered, a sentence for each site that answers anything, a few clients, where the lines went.
+fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: &mut W) -> io::Result<()> {
+    let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        write(&mut text)?;
+        Ok(text)
+    };
+    let lines = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
+    let opening = 2;
+    let notes = Page { top: page.top.min(SITES), ..page };
+    let grades = rendered(&|text| sections::write_grades(report, notes, text))?;
+    let ordinary = rendered(&|text| ordinary::write(report, Page { top: page.top.min(1), ..page }, text))?;
+    let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
+    // A section has a blank line, a heading, the names of its columns, and a line that says how many more there are.
+    let fixed = opening + lines(&grades) + lines(&ordinary) + lines(&accounting);
+    let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
+    let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
+    let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
+    let top = page.top.min(room.saturating_sub(5 + least).max(FEWEST));
+    let answered = rendered(&|text| sections::write_answered(report, Page { top, ..page }, text))?;
+    let left = room.saturating_sub(lines(&answered) + 4);
+    let clients = rendered(&|text| sections::write_clients(report, Page { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
+    for part in [answered, grades, clients, ordinary, accounting] {
+        out.write_all(&part)?;
+    }
+    Ok(())
+}
+
+/// Sites of the short table that answer anything.
+const SITES: usize = 2;
 
 /// The headline, and the time it speaks of.
 fn write_opening<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
@@ -108,7 +151,7 @@ mod tests {
     }
 
     fn wide(width: u16) -> View {
-        View { format: Format::Table, by: None, top: None, width, color: false }
+        View { format: Format::Table, by: None, top: None, full: false, width, color: false }
     }
 
     #[test]

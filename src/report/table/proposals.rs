@@ -21,7 +21,7 @@ struct Ranked<'r> {
 /// Writes the proposals.
 pub(in crate::report) fn write<W: Write>(proposals: &Proposals<'_>, view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color } };
+    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
     write_wrapped(&headline(proposals), 0, page.width, (page.pen, BOLD), out)?;
     if !proposals.proposals.is_empty() {
         page.heading("UNLISTED PATHS", out)?;

@@ -6,14 +6,13 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::Page;
-use super::answered::{self, Answer};
 use super::layout::{Cell, Column, Grid};
 use super::number::{counted, grouped};
-use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::report::facts::{self, first};
+use crate::report::grades;
 use crate::report::mask::shown;
-use crate::report::model::{CatchAll, Report, Row};
+use crate::report::model::{AnswerDetail, Campaign, Key, Report, Row};
 use crate::report::style::{self, BOLD, DIM};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -21,40 +20,72 @@ use crate::time::LogTime;
 /// Room for any address; a longer text is cut.
 const ADDRESS: usize = 39;
 
+/// Room for the first classes; a scanner has thirty.
+const LOOKS_FOR: usize = 40;
+
 /// Room for most rule ids.
 const RULE: usize = 28;
 
 pub(super) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let answers = answered::by_path(&report.answered);
-    let grid = Grid::of(first(&answers, Some(page.top)))
-        .column(Column::text("severity"), |a| severity(a.severity))
-        .column(Column::text("path").flexible(24), |a| path(a.row).styled(BOLD))
-        .column(Column::text("rule").rank(2).most(RULE), |a| rules(report.rule_set, &a.rules))
-        .column(Column::text("status").rank(5), |a| statuses(a))
-        .column(Column::number("hits").rank(1), |a| count(a.answered))
-        .column(Column::text("client").rank(1).most(ADDRESS), |a| clients(&a.clients))
-        .column(Column::text("last seen").rank(4), |a| time(a.last_time))
-        .column(Column::text("as asked").rank(7).flexible(24), |a| target(a.row));
-    section("WHAT ANSWERED", &grid, answers.len(), "-f json", page, out)
+    let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> Cell| row.answer.as_ref().map_or_else(|| Cell::new(""), cell);
+    let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
+    let grid = Grid::of(first(&report.answered, Some(page.top)))
+        .column(Column::text("severity"), severity)
+        .column(Column::text("path").flexible(16), |row| place(row, several).styled(BOLD))
+        .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))))
+        .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
+        .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
+        .column(Column::text("rule").rank(2).most(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::number("hits").rank(1), |row| count(row.hits))
+        .column(Column::text("client").rank(3).most(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
+        .column(Column::text("last seen").rank(4), |row| time(row.last_time))
+        .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| Cell::new(grades::why(a)).styled(DIM)));
+    section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
+    // A command is copied as it is: it is not cut, and stays out where it is longer than a line.
+    match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
+        Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.pen.paint(DIM, command)),
+        _ => Ok(()),
+    }
+}
+
+/// From this width on there is room for a command.
+const WIDE: usize = 120;
+
+fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
+    if let Key::Answer(.., site) = row.key { Some(site) } else { None }
+}
+
+/// The path, with its site before it where there are several.
+fn place(row: &Row<'_>, several: bool) -> Cell {
+    let path = row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| shown(row.sample.target));
+    match site(row).filter(|_| several) {
+        Some(site) => Cell::new(format!("{}{}{path}", shown(site), if path.starts_with('/') { "" } else { " " })),
+        None => Cell::new(path),
+    }
+}
+
+/// The address of one, the number of several.
+fn clients(answer: &AnswerDetail<'_>, clients: u64) -> Cell {
+    Cell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), facts::client))
 }
 
 pub(super) fn write_clients<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
     let grid = Grid::of(first(&report.clients, Some(page.top)))
-        .column(Column::text("severity"), |row| severity(row.severity))
+        .column(Column::text("severity"), severity)
         .column(Column::text("client").most(ADDRESS), client)
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
         .column(Column::number("other").rank(2), |row| count(row.other_requests))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
-        .column(Column::text("looks for").rank(3).flexible(12), |row| Cell::new(facts::classes(report.rule_set, &row.rules).join(", ")))
+        .column(Column::text("looks for").rank(3).flexible(12).most(LOOKS_FOR), |row| Cell::new(facts::classes(report.rule_set, &row.rules).join(", ")))
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
 }
 
 pub(super) fn write_paths<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
     let grid = Grid::of(first(&report.paths, Some(page.top)))
-        .column(Column::text("severity"), |row| severity(row.severity))
+        .column(Column::text("severity"), severity)
         .column(Column::text("path").flexible(32), path)
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
@@ -68,7 +99,7 @@ pub(super) fn write_paths<W: Write>(report: &Report<'_>, page: Page, out: &mut W
 pub(super) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
     let grid = Grid::of(first(&report.rules, Some(page.top)))
-        .column(Column::text("severity"), |row| severity(row.severity))
+        .column(Column::text("severity"), severity)
         .column(Column::text("rule").flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.id)))
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
@@ -82,7 +113,7 @@ pub(super) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W
 
 pub(super) fn write_pairs<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
     let grid = Grid::of(first(&report.pairs, Some(page.top)))
-        .column(Column::text("severity"), |row| severity(row.severity))
+        .column(Column::text("severity"), severity)
         .column(Column::text("client").rank(1).most(ADDRESS), |row| client(row))
         .column(Column::text("path").flexible(20), path)
         .column(Column::text("outcome").rank(2), |row| outcome(row))
@@ -93,23 +124,42 @@ pub(super) fn write_pairs<W: Write>(report: &Report<'_>, page: Page, out: &mut W
     section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
 }
 
-/// Says in words which sites answer everything, since their answers are missing from the first section.
-pub(super) fn write_catch_all<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    for site in first(&report.catch_all, Some(page.top)) {
-        page.note(&catch_all(site), out)?;
-    }
-    page.more(report.catch_all.len(), " that say the same to everything", "", out)
+pub(super) fn write_campaigns<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| shown(path)).collect::<Vec<_>>().join(" ");
+    let grid = Grid::of(first(&report.campaigns, Some(page.top)))
+        .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
+        .column(Column::number("networks"), |c| count(c.networks))
+        .column(Column::number("clients").rank(1), |c| count(c.clients))
+        .column(Column::number("paths"), |c| count(c.paths))
+        .column(Column::number("hits").rank(2), |c| count(c.hits))
+        .column(Column::text("last seen").rank(3), |c| time(c.last_time))
+        .column(Column::text("such as").flexible(20), |c| Cell::new(paths(c)));
+    section("CAMPAIGNS", &grid, report.campaigns.len(), "-f json", page, out)
 }
 
-fn catch_all(site: &CatchAll<'_>) -> String {
-    let bytes = site.bytes.map_or_else(String::new, |bytes| format!(" and the same {}", counted(bytes, "byte", "bytes")));
-    format!(
-        "{} says {}{bytes} to everything: {}, asked for {}, are not counted as answered.",
-        shown(site.site),
-        site.status,
-        counted(site.paths, "probed path", "probed paths"),
-        counted(site.hits, "time", "times"),
-    )
+/// A sentence for each site that answers anything, as its answers are not in the first section, and what is uncertain.
+pub(super) fn write_grades<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    for site in first(&report.soft_404, Some(page.top)) {
+        page.note(&grades::sentence(site), out)?;
+    }
+    page.more(report.soft_404.len(), " that answer anything", ", or -f json", out)?;
+    match uncertain(report) {
+        Some(sentence) => page.note(&sentence, out),
+        None => Ok(()),
+    }
+}
+
+/// How many answers are uncertain, and the first three.
+fn uncertain(report: &Report<'_>) -> Option<String> {
+    /// Enough to see of which kind they are.
+    const SHOWN: usize = 3;
+    let rows = &report.uncertain;
+    let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.shown_path().unwrap_or_default().into_owned()).collect();
+    let more = if rows.len() > SHOWN { ", …" } else { "" };
+    let are = if rows.len() == 1 { "is" } else { "are" };
+    (!rows.is_empty()).then(|| {
+        format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", "))
+    })
 }
 
 fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: Page, out: &mut W) -> io::Result<()> {
@@ -121,20 +171,17 @@ fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str,
     page.more(rows, "", &format!(", or {all}"), out)
 }
 
-fn severity(severity: Severity) -> Cell {
-    Cell::new(severity.as_str()).styled(style::of(severity))
+/// How bad: in colour only where something answered.
+fn severity(row: &Row<'_>) -> Cell {
+    severity_word(row.severity, row.answered > 0)
+}
+
+fn severity_word(severity: Severity, is_answered: bool) -> Cell {
+    Cell::new(severity.as_str()).styled(if is_answered { style::of(severity) } else { style::PLAIN })
 }
 
 fn client(row: &Row<'_>) -> Cell {
     Cell::new(row.key.client().map_or_else(Cow::default, facts::client))
-}
-
-/// The address of one, the number of several.
-fn clients(clients: &[Client<'_>]) -> Cell {
-    match clients {
-        [one] => Cell::new(facts::client(*one)),
-        several => Cell::new(counted(several.len() as u64, "client", "clients")),
-    }
 }
 
 /// The path; where a request had none, what it said instead.
@@ -159,10 +206,6 @@ fn user_agent(row: &Row<'_>) -> Cell {
 fn outcome(row: &Row<'_>) -> Cell {
     let cell = Cell::new(row.key.outcome().map_or("", |outcome| outcome.as_str()));
     if row.answered > 0 { cell.styled(BOLD) } else { cell }
-}
-
-fn statuses(answer: &Answer<'_>) -> Cell {
-    Cell::new(answer.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))
 }
 
 fn rules(set: &RuleSet, rules: &[RuleId]) -> Cell {

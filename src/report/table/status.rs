@@ -13,7 +13,7 @@ use crate::report::style::{DIM, PLAIN};
 /// Writes it.
 pub(in crate::report) fn write<W: Write>(status: &Status, view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: usize::MAX, pen: Pen { color: view.color } };
+    let page = Page { width, top: usize::MAX, pen: Pen { color: view.color }, full: true };
     write_wrapped(&headline(status), 0, page.width, (page.pen, BOLD), out)?;
     if let Some((number, folders)) = &status.last_run {
         let last = format!("The last report is that of run {number}: {}", folders.join(", "));

@@ -1,0 +1,263 @@
+//! What sites answered so far, for `follow`: grades answers as they come, and again when more is known.
+//!
+//! Bounded: sites that were quiet longest give way, and of each site the latest answers are kept to be graded again. A site is
+//! weighed anew when its evidence has grown by an eighth, so that a flood of answers costs little.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use foldhash::{HashMap, HashSet};
+
+use super::live::Late;
+use crate::context::{Memory, RuleHashes, Site as SiteName};
+use crate::finding::RuleId;
+use crate::rules::RuleSet;
+use crate::soft_404::{Answer, Candidate, Grade, Grader, HomeSizes, PathShape, Response, SiteEvidence};
+
+/// Paths of all sites together: at most 16 MB.
+const PATHS: usize = 1 << 16;
+/// Answers of each site that are graded again.
+const GRADED: usize = 256;
+/// The same of all sites: with lines of 2 KB at most 16 MB.
+const ALL_GRADED: usize = 8_192;
+/// Evidence that is weighed at once, however little it is.
+const AT_ONCE: usize = 16;
+
+/// How long a site is remembered that answers nothing any more.
+const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+
+/// A site's number.
+type Site = u32;
+
+/// An answer that was graded, and may be again.
+#[derive(Debug)]
+struct Graded {
+    path: u64,
+    shape: PathShape,
+    rules: Box<[RuleId]>,
+    response: Response,
+    answer: Answer,
+    has_alerted: bool,
+    line: Late,
+}
+
+/// A line whose grade changed.
+#[derive(Debug)]
+pub struct Regraded {
+    /// The line.
+    pub line: Late,
+    /// It raised no alert yet.
+    pub may_alert: bool,
+}
+
+/// What is known of one site.
+#[derive(Debug)]
+struct SiteAnswers {
+    name: (bool, Box<[u8]>),
+    /// Its place in the grader.
+    place: usize,
+    evidence: SiteEvidence,
+    /// Changes of the evidence, how many the grader knows of, and how many the grades.
+    changes: usize,
+    weighed: usize,
+    graded_by: usize,
+    graded: VecDeque<Graded>,
+    /// An alert was raised: for the site, and in which of its folders.
+    has_alerted: bool,
+    folders: HashSet<u32>,
+    /// When it last changed, by the changes of all sites.
+    last: u64,
+}
+
+/// What all sites answered.
+#[derive(Debug)]
+pub(super) struct LiveAnswers {
+    sites: HashMap<Site, SiteAnswers>,
+    grader: Grader,
+    memory: Memory,
+    rules: RuleHashes,
+    clock: u64,
+    graded: usize,
+}
+
+impl LiveAnswers {
+    pub(super) fn new(rules: &RuleSet, memory: Memory) -> Self {
+        Self {
+            sites: HashMap::default(),
+            grader: Grader::empty(rules.subjects()),
+            memory,
+            rules: RuleHashes::new(rules.rules().iter().map(|rule| rule.id.as_str())),
+            clock: 0,
+            graded: 0,
+        }
+    }
+
+    /// Takes in a response to a probe.
+    pub(super) fn record(&mut self, site: Site, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
+        self.change(site, name, |evidence| {
+            let before = evidence.shared(path);
+            evidence.record(path, || shape, rules, response);
+            evidence.trim();
+            evidence.shared(path) != before
+        });
+    }
+
+    /// Takes in sizes of a home page.
+    pub(super) fn record_home(&mut self, site: Site, name: SiteName<'_>, sizes: &HomeSizes) {
+        self.change(site, name, |evidence| {
+            let before = evidence.home.clone();
+            evidence.home.merge(sizes);
+            evidence.home != before
+        });
+    }
+
+    fn change(&mut self, site: Site, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
+        self.clock += 1;
+        if !self.sites.contains_key(&site) {
+            self.add(site, name);
+        }
+        let Some(known) = self.sites.get_mut(&site) else { return };
+        known.last = self.clock;
+        if change(&mut known.evidence) {
+            known.changes += 1;
+            // A few are cheap to weigh, and the first ones matter most.
+            if known.changes <= AT_ONCE || known.changes - known.weighed > known.weighed / 8 {
+                Self::weigh(&mut self.grader, known);
+            }
+        }
+    }
+
+    fn add(&mut self, site: Site, name: SiteName<'_>) {
+        self.make_room();
+        let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
+        let place = self.sites.len();
+        let name = match name {
+            SiteName::Host(host) => (true, host.into()),
+            SiteName::Log(log) => (false, log.into()),
+        };
+        let mut known = SiteAnswers {
+            name,
+            place,
+            evidence,
+            changes: 0,
+            weighed: 0,
+            graded_by: 0,
+            graded: VecDeque::new(),
+            has_alerted: false,
+            folders: HashSet::default(),
+            last: self.clock,
+        };
+        Self::weigh(&mut self.grader, &mut known);
+        self.sites.insert(site, known);
+    }
+
+    /// Empties the site that was quiet longest, where there are too many paths. Its place stays.
+    fn make_room(&mut self) {
+        let len = |known: &SiteAnswers| known.evidence.given_len() + known.evidence.refused_len();
+        if self.sites.values().map(len).sum::<usize>() < PATHS {
+            return;
+        }
+        let quiet = self.sites.values_mut().filter(|known| !known.evidence.is_empty()).min_by_key(|known| known.last);
+        if let Some(known) = quiet {
+            self.graded -= known.graded.len();
+            known.evidence = SiteEvidence::default();
+            known.graded.clear();
+            Self::weigh(&mut self.grader, known);
+        }
+    }
+
+    fn weigh(grader: &mut Grader, known: &mut SiteAnswers) {
+        grader.set(known.place, known.name.0, known.evidence.clone());
+        known.weighed = known.changes;
+    }
+
+    /// The grade of an answer, by what is known.
+    pub(super) fn grade(&self, site: Site, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
+        let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
+        self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
+    }
+
+    /// Whether a distinct answer is to raise an alert, which is then remembered.
+    pub(super) fn may_alert(&mut self, site: Site, shape: &PathShape) -> bool {
+        let Some(known) = self.sites.get_mut(&site) else { return true };
+        let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
+        let refuses = |folder| self.grader.refuses(known.place, folder);
+        let may = (!known.has_alerted || refuses(0)) && (is_first_in_folder || refuses(shape.folder));
+        if may {
+            known.has_alerted = true;
+            known.folders.insert(shape.folder);
+        }
+        may
+    }
+
+    /// Keeps an answer, to be graded again.
+    #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
+    pub(super) fn keep(
+        &mut self,
+        site: Site,
+        path: u64,
+        shape: PathShape,
+        rules: &[RuleId],
+        response: Response,
+        answer: Answer,
+        has_alerted: bool,
+        line: impl FnOnce() -> Late,
+    ) {
+        let Some(known) = self.sites.get_mut(&site) else { return };
+        if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
+            // What is a soft 404 mostly stays one.
+            let soft = known.graded.iter().position(|graded| graded.answer == Answer::Soft404);
+            if known.graded.remove(soft.unwrap_or(0)).is_none() {
+                return;
+            }
+            self.graded -= 1;
+        }
+        known.graded.push_back(Graded { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        self.graded += 1;
+    }
+
+    /// Whether a site was weighed anew since its answers were graded.
+    pub(super) fn has_ungraded(&self) -> bool {
+        self.sites.values().any(|known| known.weighed > known.graded_by && !known.graded.is_empty())
+    }
+
+    /// Weighs every site whose evidence changed.
+    pub(super) fn weigh_all(&mut self) {
+        for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
+            Self::weigh(&mut self.grader, known);
+        }
+    }
+
+    /// Grades again what is kept, and gives the lines of those whose grade changed.
+    pub(super) fn regrade(&mut self) -> Vec<Regraded> {
+        let mut changed = Vec::new();
+        let is_of_server = self.sites.values().any(|known| known.name.0 && known.weighed > known.graded_by);
+        for known in self.sites.values_mut() {
+            // Hosts are compared with each other.
+            if known.weighed == known.graded_by && !(known.name.0 && is_of_server) {
+                continue;
+            }
+            known.graded_by = known.weighed;
+            for graded in &mut known.graded {
+                let candidate = Candidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
+                let grade = self.grader.grade(known.place, &candidate, known.evidence.path(graded.path), &graded.response);
+                if grade.answer != graded.answer {
+                    graded.answer = grade.answer;
+                    changed.push(Regraded { line: graded.line.clone(), may_alert: !graded.has_alerted });
+                }
+            }
+        }
+        changed
+    }
+
+    /// What is known of the sites, for the next run.
+    pub(super) fn memory(&mut self, now: i64) -> &Memory {
+        for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
+            let (is_host, name) = &known.name;
+            let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
+            self.memory.record_answers(name, &known.evidence, &self.rules, now);
+        }
+        self.memory.prune(now, KEEP);
+        &self.memory
+    }
+}

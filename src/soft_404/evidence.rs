@@ -1,0 +1,393 @@
+//! What one site answered to probes: by path the sizes it gave and whether it refused. Bounded, and merged by union.
+//!
+//! Of more paths than fit those of lowest hash stay, so which paths stay does not depend on their order. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{MethodClass, PathShape};
+use crate::finding::RuleId;
+use crate::record::Outcome;
+
+/// Answered paths that evidence keeps for each site, and as many refused ones: some 50 KB a site. With half as many, one answer
+/// in a hundred of the logs in the measurements is graded otherwise.
+pub const MOST_PATHS: usize = 512;
+/// Sizes kept for each path: variants of language and compression are two to four.
+const MOST_SIZES: usize = 4;
+/// Rules kept for each path; few paths match more.
+const MOST_RULES: usize = 6;
+/// Sizes kept of the home page.
+const MOST_HOME_SIZES: usize = 32;
+
+/// A response to one request for a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response {
+    /// The class of the method.
+    pub method: MethodClass,
+    /// The status code.
+    pub status: Option<u16>,
+    /// Bytes sent, where the log has a number.
+    pub bytes: Option<u64>,
+    /// Bytes of the request target beyond the path, 255 for more: pages that print the address grow by them.
+    pub extra: u8,
+}
+
+impl Response {
+    /// The size, where it is the size of content: not of a HEAD, a 204, a 206 or a 304, and not 0.
+    #[must_use]
+    pub fn size(&self) -> Option<Size> {
+        let has_content = matches!(self.method, MethodClass::Get | MethodClass::Post)
+            && matches!(self.status, Some(200..=299))
+            && !matches!(self.status, Some(204 | 206));
+        let bytes = self.bytes.filter(|&bytes| has_content && bytes > 0)?;
+        Some(Size { bytes, extra: self.extra })
+    }
+
+    /// Whether it says that the path is not there or not for the client. A 429 says nothing about the path, a 400 comes before any
+    /// path is looked up, and a 405 answers the method.
+    fn is_refusal(&self) -> bool {
+        match Outcome::of(self.status) {
+            Outcome::NotFound | Outcome::AuthRequired => true,
+            Outcome::Denied => match self.status {
+                Some(429) => false,
+                Some(405) => self.method == MethodClass::Get,
+                _ => true,
+            },
+            _ => false,
+        }
+    }
+}
+
+/// Bytes of content, and of the request target beyond its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size {
+    /// Bytes sent.
+    pub bytes: u64,
+    /// See [`Response::extra`].
+    pub extra: u8,
+}
+
+/// A few values: those of lowest hash, so that which stay does not depend on their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Few<const MOST: usize>(Vec<Size>);
+
+impl<const MOST: usize> Few<MOST> {
+    fn insert(&mut self, size: Size) {
+        if self.0.contains(&size) {
+            return;
+        }
+        self.0.push(size);
+        if self.0.len() > MOST {
+            self.0.sort_unstable_by_key(|size| (mixed(*size), *size));
+            self.0.truncate(MOST);
+        }
+    }
+}
+
+/// A size as a number without a pattern.
+fn mixed(size: Size) -> u64 {
+    (size.bytes << 8 | u64::from(size.extra)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+/// What a site answered for one path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathEvidence {
+    /// What the path looks like.
+    pub shape: PathShape,
+    rules: Vec<RuleId>,
+    get: Few<MOST_SIZES>,
+    post: Few<MOST_SIZES>,
+    flags: u8,
+}
+
+const GIVEN: u8 = 1;
+const HEAD_GIVEN: u8 = 2;
+const GET_REFUSED: u8 = 4;
+const HEAD_REFUSED: u8 = 8;
+const POST_REFUSED: u8 = 16;
+
+impl PathEvidence {
+    /// A path of this shape, of which nothing is known.
+    #[must_use]
+    pub fn new(shape: PathShape) -> Self {
+        Self { shape, ..Self::default() }
+    }
+
+    /// Takes in a response to a request that matched these rules.
+    pub fn record(&mut self, rules: &[RuleId], response: &Response) {
+        self.add_rules(rules);
+        if Outcome::of(response.status) == Outcome::Answered {
+            match response.method {
+                // It says nothing about the path.
+                MethodClass::Other => return,
+                MethodClass::Head => self.flags |= GIVEN | HEAD_GIVEN,
+                MethodClass::Get | MethodClass::Post => self.flags |= GIVEN,
+            }
+            match (response.size(), response.method) {
+                (Some(size), MethodClass::Post) => self.post.insert(size),
+                (Some(size), _) => self.get.insert(size),
+                (None, _) => {}
+            }
+        } else if response.is_refusal() {
+            self.flags |= match response.method {
+                MethodClass::Get => GET_REFUSED,
+                MethodClass::Head => HEAD_REFUSED,
+                MethodClass::Post => POST_REFUSED,
+                MethodClass::Other => 0,
+            };
+        }
+    }
+
+    fn add_rules(&mut self, rules: &[RuleId]) {
+        for rule in rules {
+            if let Err(at) = self.rules.binary_search(rule) {
+                self.rules.insert(at, *rule);
+            }
+        }
+        self.rules.truncate(MOST_RULES);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.add_rules(&other.rules);
+        other.get.0.iter().for_each(|size| self.get.insert(*size));
+        other.post.0.iter().for_each(|size| self.post.insert(*size));
+        self.flags |= other.flags;
+    }
+
+    /// The rules that requests for it matched, sorted.
+    #[must_use]
+    pub fn rules(&self) -> &[RuleId] {
+        &self.rules
+    }
+
+    /// Sizes of content that GET got.
+    #[must_use]
+    pub fn get_sizes(&self) -> &[Size] {
+        &self.get.0
+    }
+
+    /// Sizes of content that POST got.
+    #[must_use]
+    pub fn post_sizes(&self) -> &[Size] {
+        &self.post.0
+    }
+
+    /// All sizes of content.
+    pub fn sizes(&self) -> impl Iterator<Item = Size> {
+        self.get.0.iter().chain(&self.post.0).copied()
+    }
+
+    /// Whether it was answered, with or without a size.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        self.flags & GIVEN != 0
+    }
+
+    pub(super) fn is_head_given(&self) -> bool {
+        self.flags & HEAD_GIVEN != 0
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        self.flags & GET_REFUSED != 0
+    }
+
+    pub(super) fn is_head_refused(&self) -> bool {
+        self.flags & HEAD_REFUSED != 0
+    }
+
+    pub(super) fn is_post_refused(&self) -> bool {
+        self.flags & POST_REFUSED != 0
+    }
+
+    /// All of it as numbers, for a file.
+    #[must_use]
+    pub fn to_parts(&self) -> (PathShape, u8, &[Size], &[Size]) {
+        (self.shape, self.flags, &self.get.0, &self.post.0)
+    }
+
+    /// The evidence of such numbers.
+    #[must_use]
+    pub fn from_parts(shape: PathShape, flags: u8, rules: &[RuleId], get: &[Size], post: &[Size]) -> Self {
+        let mut evidence = Self { shape, flags, ..Self::default() };
+        evidence.add_rules(rules);
+        get.iter().for_each(|size| evidence.get.insert(*size));
+        post.iter().for_each(|size| evidence.post.insert(*size));
+        evidence
+    }
+}
+
+/// Evidence that several hold is copied only when it changes.
+trait Shared {
+    fn record_shared(&mut self, rules: &[RuleId], response: &Response);
+    fn merge_shared(&mut self, other: &PathEvidence);
+}
+
+impl Shared for Arc<PathEvidence> {
+    fn record_shared(&mut self, rules: &[RuleId], response: &Response) {
+        Arc::make_mut(self).record(rules, response);
+    }
+
+    fn merge_shared(&mut self, other: &PathEvidence) {
+        if **self != *other {
+            Arc::make_mut(self).merge(other);
+        }
+    }
+}
+
+/// Sizes of a home page: what the site shows to everyone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HomeSizes(Few<MOST_HOME_SIZES>);
+
+impl HomeSizes {
+    /// Takes in a size in bytes.
+    pub fn insert(&mut self, bytes: u64) {
+        self.0.insert(Size { bytes, extra: 0 });
+    }
+
+    /// Whether the home page had this size.
+    #[must_use]
+    pub fn contains(&self, bytes: u64) -> bool {
+        self.0.0.iter().any(|size| size.bytes == bytes)
+    }
+
+    /// Takes in those of another part of the log.
+    pub fn merge(&mut self, other: &Self) {
+        other.iter().for_each(|bytes| self.insert(bytes));
+    }
+
+    /// The sizes in bytes, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.0.iter().map(|size| size.bytes)
+    }
+}
+
+/// What one site answered to probes. Paths are known by [`path_hash`](super::path_hash).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SiteEvidence {
+    given: BTreeMap<u64, Arc<PathEvidence>>,
+    refused: BTreeMap<u64, Arc<PathEvidence>>,
+    /// Sizes of the home page.
+    pub home: HomeSizes,
+}
+
+impl SiteEvidence {
+    /// Takes in a response to a probe; `shape` is called where the path is kept.
+    pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
+        let is_given = Outcome::of(response.status) == Outcome::Answered && response.method != MethodClass::Other;
+        if let Some(known) = self.given.get_mut(&path) {
+            known.record_shared(rules, response);
+        } else if is_given {
+            let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
+            evidence.record_shared(rules, response);
+            self.given.insert(path, evidence);
+        } else if response.is_refusal() && self.has_room_for_refused(path) {
+            self.refused.entry(path).or_insert_with(|| Arc::new(PathEvidence::new(shape()))).record_shared(rules, response);
+            if self.refused.len() > MOST_PATHS {
+                self.refused.pop_last();
+            }
+        }
+    }
+
+    fn has_room_for_refused(&self, path: u64) -> bool {
+        self.refused.len() < MOST_PATHS || self.refused.last_key_value().is_some_and(|(last, _)| path <= *last)
+    }
+
+    /// Takes in the evidence of another part of the log.
+    pub fn merge(&mut self, other: &Self) {
+        for (path, evidence) in &other.given {
+            self.insert(*path, evidence);
+        }
+        for (path, evidence) in &other.refused {
+            self.insert(*path, evidence);
+        }
+        self.home.merge(&other.home);
+    }
+
+    /// Takes in what is known of one path.
+    pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
+        if let Some(known) = self.given.get_mut(&path) {
+            known.merge_shared(evidence);
+        } else if evidence.is_given() {
+            let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
+            merged.merge_shared(evidence);
+            self.given.insert(path, merged);
+        } else if self.has_room_for_refused(path) {
+            self.refused.entry(path).or_insert_with(|| Arc::clone(evidence)).merge_shared(evidence);
+            if self.refused.len() > MOST_PATHS {
+                self.refused.pop_last();
+            }
+        }
+    }
+
+    /// Drops answered paths beyond [`MOST_PATHS`], those of highest hash.
+    pub fn trim(&mut self) {
+        while self.given.len() > MOST_PATHS {
+            self.given.pop_last();
+        }
+    }
+
+    /// What is known of a path.
+    #[must_use]
+    pub fn path(&self, path: u64) -> Option<&PathEvidence> {
+        self.given.get(&path).or_else(|| self.refused.get(&path)).map(|path| &**path)
+    }
+
+    /// The same, shared.
+    #[must_use]
+    pub fn shared(&self, path: u64) -> Option<Arc<PathEvidence>> {
+        self.given.get(&path).or_else(|| self.refused.get(&path)).cloned()
+    }
+
+    /// The answered paths of lowest hash, no more than [`MOST_PATHS`].
+    pub fn given(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
+        self.given.iter().take(MOST_PATHS).map(|(path, evidence)| (*path, evidence))
+    }
+
+    /// The refused paths of lowest hash that were never answered.
+    pub fn refused(&self) -> impl Iterator<Item = (u64, &Arc<PathEvidence>)> + Clone {
+        self.refused.iter().map(|(path, evidence)| (*path, evidence))
+    }
+
+    /// How many paths each of [`given`](Self::given) and [`refused`](Self::refused) stands for.
+    pub(super) fn weights(&self) -> [f64; 2] {
+        let weight = |paths: &mut dyn Iterator<Item = u64>| {
+            let kept: Vec<u64> = paths.take(MOST_PATHS).collect();
+            match kept.last() {
+                // Hashes are spread evenly: below the highest one kept lies that share of all.
+                Some(last) if kept.len() == MOST_PATHS => 2_f64.powi(64) / (*last as f64).max(1.0) / MOST_PATHS as f64,
+                _ => 1.0,
+            }
+        };
+        let share = |paths: &mut dyn Iterator<Item = u64>| weight(paths).max(1.0);
+        [share(&mut self.given.keys().copied()), share(&mut self.refused.keys().copied())]
+    }
+
+    /// Answered paths that are known.
+    #[must_use]
+    pub fn given_len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Refused paths that are known.
+    #[must_use]
+    pub fn refused_len(&self) -> usize {
+        self.refused.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty() && self.refused.is_empty() && self.home.iter().next().is_none()
+    }
+
+    /// The same with other numbers for rules; those without a new one are left out.
+    #[must_use]
+    pub fn renumbered(mut self, rule: impl Fn(RuleId) -> Option<RuleId>) -> Self {
+        for evidence in self.given.values_mut().chain(self.refused.values_mut()) {
+            let evidence = Arc::make_mut(evidence);
+            let rules: Vec<RuleId> = std::mem::take(&mut evidence.rules).into_iter().filter_map(&rule).collect();
+            evidence.add_rules(&rules);
+        }
+        self
+    }
+}

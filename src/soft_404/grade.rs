@@ -1,0 +1,385 @@
+//! Grades one answer by what its site, and the other hosts of its server, answered.
+//!
+//! In order: the home page, sizes that unlike paths share, then, where a region answers anything, whether the size stands out.
+//! Where nothing speaks for a soft 404, an answer with content is distinct.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+
+use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
+use super::region::{Entry, Kind, Position, Region, Subjected, kinds};
+use super::{Answer, Extension, MethodClass, PathShape, Subject};
+use crate::finding::RuleId;
+
+/// One row in ten thousand is called a soft 404 by chance.
+const STRONG: f64 = 1e-4;
+/// One in a hundred is called uncertain.
+pub(super) const WEAK: f64 = 1e-2;
+/// Hosts with fewer paths than this are judged together: scanners make up names of hosts, and send each a few requests.
+const FEW_PATHS: usize = 8;
+/// Hosts it takes to speak of one server.
+const HOSTS: usize = 3;
+/// A site that logs no sizes at all and answered this many paths, of which it cannot have all, answers anything.
+const WITHOUT_SIZE: usize = 20;
+
+/// A path whose answer is to be graded.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'c> {
+    /// The hash of the path.
+    pub path: u64,
+    /// What it looks like.
+    pub shape: PathShape,
+    /// The rules that match, sorted.
+    pub rules: &'c [RuleId],
+}
+
+/// An answer's grade, and why it has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grade {
+    /// The grade.
+    pub answer: Answer,
+    /// What decided.
+    pub reason: Reason,
+}
+
+/// What decided about a grade. Sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// Distinct: nothing speaks for a soft 404.
+    NoSoft404,
+    /// Distinct: the site gives sizes in this range to anything, and this one stands out.
+    StandsOut(u64, u64),
+    /// Soft 404: it has the size of the home page.
+    HomePage,
+    /// Soft 404: unlike paths got content of the same size.
+    SameSize,
+    /// Soft 404: other hosts of the server gave the same to unlike paths.
+    SameOnOtherHosts,
+    /// Soft 404: the site gives sizes in this range to anything.
+    LikeTheRest(u64, u64),
+    /// Soft 404: the site gives content without a size to anything.
+    AnswersAnything,
+    /// Soft 404: the path was refused to GET.
+    RefusedToGet,
+    /// Soft 404: the method requests no content.
+    NoContent,
+    /// Uncertain: another path got content of the same size.
+    SizeShared,
+    /// Uncertain: several paths got content of about this size.
+    SizesAlike,
+    /// Uncertain: near the sizes in this range, which the site gives to anything.
+    NearTheRest(u64, u64),
+    /// Uncertain: the site answers anything, and too few sizes are known.
+    FewSizes,
+    /// Uncertain: the answer has no size, and the site answers other paths with a soft 404.
+    NoSize,
+}
+
+impl Grade {
+    /// Nothing is known of the site.
+    pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };
+}
+
+impl Reason {
+    /// The same without the sizes of one answer.
+    #[must_use]
+    pub fn kind(self) -> Self {
+        match self {
+            Self::StandsOut(..) => Self::StandsOut(0, 0),
+            Self::LikeTheRest(..) => Self::LikeTheRest(0, 0),
+            Self::NearTheRest(..) => Self::NearTheRest(0, 0),
+            other => other,
+        }
+    }
+
+    fn distinct(self) -> Grade {
+        Grade { answer: Answer::Distinct, reason: self }
+    }
+
+    fn uncertain(self) -> Grade {
+        Grade { answer: Answer::Uncertain, reason: self }
+    }
+
+    fn soft_404(self) -> Grade {
+        Grade { answer: Answer::Soft404, reason: self }
+    }
+}
+
+/// The regions of one site.
+#[derive(Debug)]
+struct Regions {
+    site: Region,
+    folders: HashMap<u32, Region>,
+    extensions: HashMap<Extension, Region>,
+}
+
+/// What is known of one site.
+#[derive(Debug)]
+struct Site {
+    evidence: SiteEvidence,
+    is_host: bool,
+    /// A host with few paths.
+    is_pooled: bool,
+    /// It logs sizes.
+    has_sizes: bool,
+    /// Unlike paths were answered without a size, and nothing was refused.
+    refuses_nothing: bool,
+    /// HEAD is answered for paths that are unlike.
+    answers_any_head: bool,
+    regions: Regions,
+    /// Some answer of it is a soft 404.
+    has_soft_404: bool,
+}
+
+/// Grades answers of several sites.
+#[derive(Debug)]
+pub struct Grader {
+    sites: Vec<Site>,
+    /// All hosts together.
+    server: Option<Region>,
+    /// Hosts with few paths together.
+    pool: Option<Regions>,
+    subjects: Arc<[Subject]>,
+}
+
+impl Grader {
+    /// Knows no site yet. `subjects` says of each rule what it looks for.
+    #[must_use]
+    pub fn empty(subjects: Arc<[Subject]>) -> Self {
+        Self { sites: Vec::new(), server: None, pool: None, subjects }
+    }
+
+    /// Prepares to grade answers of these sites, which are known by their place. The flag says of a site that it is a virtual
+    /// host, which may share its server with others.
+    #[must_use]
+    pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[Subject]>) -> Self {
+        let mut grader = Self::empty(subjects);
+        grader.sites = (0..).zip(sites).map(|(number, (is_host, evidence))| Site::new(number, is_host, evidence, &grader.subjects)).collect();
+        grader.compare_hosts();
+        for number in 0..grader.sites.len() {
+            grader.sites[number].has_soft_404 = grader.gives_soft_404(number);
+        }
+        grader
+    }
+
+    /// Takes in new evidence of a site, or a site that follows the last one.
+    pub fn set(&mut self, site: usize, is_host: bool, evidence: SiteEvidence) {
+        let new = Site::new(site as u32, is_host, evidence, &self.subjects);
+        if site < self.sites.len() {
+            self.sites[site] = new;
+        } else {
+            self.sites.push(new);
+        }
+        if is_host {
+            self.compare_hosts();
+        }
+        self.sites[site].has_soft_404 = self.gives_soft_404(site);
+    }
+
+    /// What hosts of one server show together.
+    fn compare_hosts(&mut self) {
+        let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host).map(|(number, site)| (number, site));
+        let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
+        let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
+        let server = (all.len() >= HOSTS).then(|| whole(Kind::Server, &all, &self.subjects));
+        let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| Regions::of(&few, &self.subjects));
+        (self.server, self.pool) = (server, pool);
+    }
+
+    /// Grades an answer of a site. `known` is what is known of the path: more than the site's evidence where that had to be cut.
+    #[must_use]
+    pub fn grade(&self, site: usize, candidate: &Candidate<'_>, known: Option<&PathEvidence>, response: &Response) -> Grade {
+        let known = known.or_else(|| self.sites[site].evidence.path(candidate.path));
+        let is_refused = known.is_some_and(PathEvidence::is_refused);
+        let get_sizes = known.map_or(&[][..], PathEvidence::get_sizes);
+        match (response.method, response.size()) {
+            (MethodClass::Other, _) => Reason::NoContent.soft_404(),
+            (MethodClass::Post, Some(_)) if is_refused && get_sizes.is_empty() => Reason::RefusedToGet.soft_404(),
+            (method, Some(size)) => self.grade_size(site, candidate, size, method == MethodClass::Post),
+            (method, None) => {
+                let of_get = get_sizes.iter().map(|size| self.grade_size(site, candidate, *size, false));
+                of_get.max_by_key(|grade| (grade.answer, grade.reason)).unwrap_or_else(|| {
+                    if is_refused && method != MethodClass::Get {
+                        Reason::RefusedToGet.soft_404()
+                    } else {
+                        self.grade_without_size(site, candidate, method)
+                    }
+                })
+            }
+        }
+    }
+
+    /// Whether the home page of a site was answered.
+    #[must_use]
+    pub fn has_home_page(&self, site: usize) -> bool {
+        self.sites[site].evidence.home.iter().next().is_some()
+    }
+
+    /// Whether a site answers anything, or gives a soft 404 for some path.
+    #[must_use]
+    pub fn has_soft_404(&self, site: usize) -> bool {
+        self.sites[site].has_soft_404
+    }
+
+    /// Whether a site refused at least as many paths as it answered: in a folder, or in all of it where the folder is 0.
+    #[must_use]
+    pub fn refuses(&self, site: usize, folder: u32) -> bool {
+        let evidence = &self.sites[site].evidence;
+        let within = |path: &PathEvidence| folder == 0 || path.shape.folder == folder;
+        let given = evidence.given().filter(|(_, path)| within(path)).count();
+        let refused = evidence.refused().filter(|(_, path)| within(path)).count();
+        refused >= given.max(1)
+    }
+
+    fn grade_size(&self, site: usize, candidate: &Candidate<'_>, size: Size, is_post: bool) -> Grade {
+        let known = &self.sites[site];
+        if known.evidence.home.contains(size.bytes) {
+            return Reason::HomePage.soft_404();
+        }
+        let kinds = kinds(candidate.rules, &self.subjects);
+        let path = Subjected { id: candidate.path, host: site as u32, shape: &candidate.shape, kinds: &kinds };
+        let regions: Vec<&Region> = self.regions(site, &candidate.shape).collect();
+        let chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
+        if chance < STRONG {
+            return Reason::SameSize.soft_404();
+        }
+        let on_others = self.server.as_ref().map_or(1.0, |server| server.chance(&path, size));
+        if on_others < STRONG {
+            return Reason::SameOnOtherHosts.soft_404();
+        }
+        let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
+        let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
+            let has_pair = regions.iter().filter(|region| region.kind != Kind::Extension).any(|region| region.has_pair(&path, size, true));
+            return match (has_pair, chance.min(on_others) < WEAK) {
+                (true, _) => Reason::SizeShared.uncertain(),
+                (_, true) => Reason::SizesAlike.uncertain(),
+                _ => Reason::NoSoft404.distinct(),
+            };
+        };
+        let (low, high) = region.range(&path).unwrap_or_default();
+        match region.position(&path, size) {
+            None => Reason::FewSizes.uncertain(),
+            Some(Position::Among) => Reason::LikeTheRest(low, high).soft_404(),
+            Some(Position::Beside) => Reason::NearTheRest(low, high).uncertain(),
+            Some(Position::Apart) if region.has_pair(&path, size, false) => Reason::SizeShared.uncertain(),
+            Some(Position::Apart) => Reason::StandsOut(low, high).distinct(),
+        }
+    }
+
+    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, method: MethodClass) -> Grade {
+        let known = &self.sites[site];
+        let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
+        if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
+            return Reason::AnswersAnything.soft_404();
+        }
+        let answers_any_head = method == MethodClass::Head && known.answers_any_head;
+        if answers_any || known.refuses_nothing || answers_any_head || known.has_soft_404 {
+            return Reason::NoSize.uncertain();
+        }
+        Reason::NoSoft404.distinct()
+    }
+
+    /// The regions a path is in.
+    fn regions<'g>(&'g self, site: usize, shape: &PathShape) -> impl Iterator<Item = &'g Region> {
+        let known = &self.sites[site];
+        let pool = self.pool.as_ref().filter(|_| known.is_pooled);
+        let (folder, extension) = (shape.folder, shape.extension);
+        [Some(&known.regions), pool].into_iter().flatten().flat_map(move |regions| {
+            let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
+            let extension = (extension != Extension::None).then(|| regions.extensions.get(&extension)).flatten();
+            [Some(&regions.site), folder, extension].into_iter().flatten()
+        })
+    }
+
+    fn gives_soft_404(&self, site: usize) -> bool {
+        let known = &self.sites[site];
+        if known.regions.site.answers_anything() || known.regions.folders.values().any(Region::answers_anything) {
+            return true;
+        }
+        known.regions.site.entries().iter().any(|entry| {
+            let candidate = Candidate { path: entry.id, shape: entry.evidence.shape, rules: entry.evidence.rules() };
+            entry.evidence.sizes().any(|size| self.grade_size(site, &candidate, size, false).answer == Answer::Soft404)
+        })
+    }
+}
+
+impl Site {
+    fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
+        let given = || evidence.given().map(|(_, path)| path);
+        let has_sizes = given().any(|path| path.sizes().next().is_some());
+        let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
+        let refused = || given().chain(evidence.refused().map(|(_, path)| path)).filter(|path| is_refused(path));
+        let unlike = |paths: &mut dyn Iterator<Item = &Arc<PathEvidence>>| {
+            let mut seen: Vec<RuleId> = Vec::new();
+            let mut count = 0;
+            for path in paths {
+                let kinds = kinds(path.rules(), subjects);
+                if !kinds.is_empty() && !kinds.iter().any(|kind| seen.contains(kind)) {
+                    seen.extend(kinds);
+                    count += 1;
+                }
+            }
+            count >= 3
+        };
+        let without_size = |path: &&Arc<PathEvidence>| path.sizes().next().is_none();
+        let of_head = || given().filter(|path| path.is_head_given()).filter(without_size);
+        let head_refused = refused().filter(|path| path.is_head_refused()).count();
+        let (refuses_nothing, answers_any_head) = (
+            refused().next().is_none() && unlike(&mut given().filter(without_size)),
+            unlike(&mut of_head()) && head_refused * 5 <= of_head().count(),
+        );
+        let regions = Regions::of(&[(number, &evidence)], subjects);
+        let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
+        Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
+    }
+}
+
+impl Regions {
+    fn of(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Self {
+        let weights = weights(sites);
+        let part = |kind: Kind, within: &dyn Fn(&PathShape) -> bool| {
+            let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
+            let refused = sites.iter().flat_map(|(host, site)| entries(*host, site.refused(), subjects));
+            let within = |entry: &Entry| within(&entry.evidence.shape);
+            Region::new(kind, given.filter(within), refused.filter(within), weights, subjects)
+        };
+        let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
+        let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
+        let mut extensions: Vec<Extension> = shapes().map(|shape| shape.extension).filter(|e| *e != Extension::None).collect();
+        // A path alone has nothing to be compared with.
+        let folders = repeated(&mut folders).into_iter();
+        let extensions = repeated(&mut extensions).into_iter();
+        Self {
+            site: part(Kind::Site, &|_| true),
+            folders: folders.map(|folder| (folder, part(Kind::Folder, &|shape| shape.folder == folder))).collect(),
+            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension == e))).collect(),
+        }
+    }
+}
+
+/// The values that occur more than once.
+fn repeated<T: Ord + Copy>(values: &mut [T]) -> Vec<T> {
+    values.sort_unstable();
+    values.chunk_by(|a, b| a == b).filter(|same| same.len() > 1).map(|same| same[0]).collect()
+}
+
+fn entries<'s>(
+    host: u32,
+    paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's,
+    subjects: &'s [Subject],
+) -> impl Iterator<Item = Entry> + 's {
+    paths.map(move |(path, evidence)| Entry::new(path, host, evidence, subjects))
+}
+
+fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
+    match sites {
+        [(_, one)] => one.weights(),
+        _ => [1.0, 1.0],
+    }
+}
+
+fn whole(kind: Kind, sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
+    let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
+    Region::new(kind, given, std::iter::empty(), weights(sites), subjects)
+}

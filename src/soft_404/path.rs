@@ -1,0 +1,146 @@
+//! What a path looks like, in a few numbers: where it is, and what its name suggests.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The hash by which a path is known: stable across runs and machines, as evidence is saved and merged by it.
+#[must_use]
+pub fn path_hash(path: &[u8]) -> u64 {
+    xxh3_64(path)
+}
+
+/// What handles a path, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum Extension {
+    /// None of the others.
+    #[default]
+    None,
+    /// `.php` and its variants.
+    Php,
+    /// Java: `.jsp`, `.do`, `.action` and their like.
+    Java,
+    /// ASP and ASP.NET.
+    Asp,
+    /// A part of the path begins with a dot.
+    Dot,
+}
+
+impl Extension {
+    /// Whether a server platform handles such paths. A site seldom runs several.
+    #[must_use]
+    pub fn is_platform(self) -> bool {
+        matches!(self, Self::Php | Self::Java | Self::Asp)
+    }
+
+    fn of(path: &[u8], name: &[u8]) -> Self {
+        if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
+            return Self::Dot;
+        }
+        let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return Self::None };
+        match name[dot + 1..].to_ascii_lowercase().as_slice() {
+            b"php" | b"php3" | b"php4" | b"php5" | b"php7" | b"phtml" | b"phar" => Self::Php,
+            b"jsp" | b"jspx" | b"jspf" | b"do" | b"action" => Self::Java,
+            b"asp" | b"aspx" | b"ashx" | b"asmx" | b"axd" => Self::Asp,
+            _ => Self::None,
+        }
+    }
+
+    /// The extension with this number; [`None`](Self::None) for numbers that no extension has.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Self {
+        match number {
+            1 => Self::Php,
+            2 => Self::Java,
+            3 => Self::Asp,
+            4 => Self::Dot,
+            _ => Self::None,
+        }
+    }
+}
+
+/// A path in numbers. Names are hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PathShape {
+    /// Bytes.
+    pub len: u16,
+    /// The first part of the path: `/a/b` and `/a` have the same.
+    pub segment: u32,
+    /// The same where more parts follow, else 0.
+    pub folder: u32,
+    /// The last part, 0 where there is none.
+    pub name: u32,
+    /// What handles it.
+    pub extension: Extension,
+    /// The last part looks like a name that a scanner made up to see what the site answers to anything.
+    pub is_random: bool,
+}
+
+impl PathShape {
+    /// The shape of a normalised path.
+    #[must_use]
+    pub fn of(path: &[u8]) -> Self {
+        let mut parts = path.split(|&b| b == b'/').filter(|part| !part.is_empty());
+        let first = parts.next().unwrap_or_default();
+        let last = parts.next_back();
+        let name = last.unwrap_or(first);
+        Self {
+            len: u16::try_from(path.len()).unwrap_or(u16::MAX),
+            segment: short_hash(first),
+            folder: if last.is_some() { short_hash(first) } else { 0 },
+            name: short_hash(name),
+            extension: Extension::of(path, name),
+            is_random: is_random(name),
+        }
+    }
+}
+
+/// A hash of a name without regard to case, 0 for an empty one only.
+fn short_hash(name: &[u8]) -> u32 {
+    if name.is_empty() { 0 } else { (xxh3_64(&name.to_ascii_lowercase()) as u32).max(1) }
+}
+
+/// The shortest random name that scanners use has 12 letters and digits; most have 16.
+const RANDOM_LENGTH: usize = 10;
+/// Changes from letter to digit or back. `phpmyadmin-4.8.5` has none in a part, hashes and random names have several.
+const RANDOM_CHANGES: usize = 3;
+
+fn is_random(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b".").unwrap_or(name);
+    let stem = name.split(|&b| b == b'.').next().unwrap_or_default();
+    let plain = stem.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'));
+    let changes = stem.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+    stem.len() >= RANDOM_LENGTH && plain && changes >= RANDOM_CHANGES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_taken_apart() {
+        let shape = |path: &str| PathShape::of(path.as_bytes());
+        assert_eq!(shape("/A/b/.env").segment, shape("/a").segment);
+        assert_eq!((shape("/a").folder, shape("/").name, shape("/").segment), (0, 0, 0));
+        assert_eq!(shape("/a/b").folder, shape("/a/c/d").folder);
+        assert_eq!(shape("/x/.env").name, shape("/.ENV").name);
+        for (path, extension) in [
+            ("/a/.git/config", Extension::Dot),
+            ("/a.PHP", Extension::Php),
+            ("/x.do", Extension::Java),
+            ("/x.aspx", Extension::Asp),
+            ("/x.dot", Extension::None),
+        ] {
+            assert_eq!(shape(path).extension, extension, "{path}");
+        }
+    }
+
+    #[test]
+    fn random_names() {
+        for path in ["/wsc8towcq1groh9d", "/2vjb98goo4nhrvcj/", "/.htaccess6g2f6e75de36dddb", "/a/.d9e8ovlolla1"] {
+            assert!(PathShape::of(path.as_bytes()).is_random, "{path}");
+        }
+        for path in ["/backup-2026-11-02.zip", "/phpmyadmin-4.8.5", "/wp-config.php", "/.env", "/", "/jquery-3.6.0.min.js", "/id_rsa2048"] {
+            assert!(!PathShape::of(path.as_bytes()).is_random, "{path}");
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! A part of a site whose answers are compared with each other: the whole site, a folder, the paths of one extension, or many
+//! hosts of one server.
+//!
+//! Three questions: how likely is it that so many unlike paths have content of about one size by chance, does the region answer
+//! anything, and does a size stand out among those that it gives to anything. Which of the answers counts, `grade` decides.
+
+use std::sync::{Arc, OnceLock};
+
+use super::evidence::{PathEvidence, Size};
+use super::{PathShape, Subject};
+use crate::finding::RuleId;
+
+/// Bits of a set of paths: each region holds at most this many.
+pub(super) const MOST: usize = 2 * super::MOST_PATHS;
+
+/// Unlike paths it takes to call an answer the same for everything, with that of the path in question. Two files may have one
+/// size by chance or be copies; three that different rules look for are no copies.
+const UNLIKE: usize = 3;
+/// The same where one scanner list has one name in many folders, or many names of one kind.
+const SAME_KIND: usize = 5;
+/// Answered paths that a region must have before it can answer anything.
+const SATURATED_PATHS: usize = 5;
+/// Products, platforms or folders with the same file that no one site has together.
+const CONTRADICTIONS: usize = 3;
+/// A region that refuses more than a fifth of what it gives has something to refuse by.
+const REFUSED_SHARE: f64 = 0.2;
+/// Sizes of files spread over more than two decades; by 5 nats (20 bytes to 3 KB, the half that is most common) they are closer
+/// together than they are, so that chance is not underestimated.
+const SPREAD_NATS: f64 = 5.0;
+/// The shortest content whose exact size identifies it without regard to rules: Git references have 41 or 65 bytes.
+const TELLING_SIZE: u64 = 128;
+/// Bytes by which pages with a token, a time or an address differ.
+const NARROW: [u64; 3] = [0, 4, 16];
+/// Shares by which pages differ whose content varies.
+const WIDE: [f64; 2] = [0.05, 0.1];
+/// Bytes a page may print its address in: once to four times.
+const SLOPES: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// What a region is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A host, or a log.
+    Site,
+    /// All paths below one first part.
+    Folder,
+    /// All paths of one extension.
+    Extension,
+    /// Several hosts.
+    Server,
+}
+
+/// One path of a region.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) host: u32,
+    pub(super) evidence: Arc<PathEvidence>,
+    /// Rules that look for a path.
+    kinds: Vec<RuleId>,
+}
+
+/// The path whose answer is in question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subjected<'c> {
+    pub(super) id: u64,
+    pub(super) host: u32,
+    pub(super) shape: &'c PathShape,
+    pub(super) kinds: &'c [RuleId],
+}
+
+/// By which part of the request a page grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Path,
+    Target,
+}
+
+/// Sizes as they would be if the page did not print the address.
+#[derive(Debug)]
+struct Model {
+    slope: u64,
+    length: Length,
+    /// By value; the number is that of the entry.
+    points: Vec<(i64, u16)>,
+    /// Entries that an exact value explains, as many unlike ones have it.
+    exact: OnceLock<Vec<bool>>,
+}
+
+/// A region.
+#[derive(Debug)]
+pub(super) struct Region {
+    pub(super) kind: Kind,
+    entries: Vec<Entry>,
+    /// Distinct paths with a size.
+    pub(super) sized: usize,
+    pub(super) answers_any_get: bool,
+    pub(super) answers_any_post: bool,
+    models: Vec<Model>,
+}
+
+/// How a size compares with those that a region gives to anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Position {
+    /// Among them.
+    Among,
+    /// Beside them: too near to stand out, too far to be one of them.
+    Beside,
+    /// Far from all of them.
+    Apart,
+}
+
+impl Entry {
+    pub(super) fn new(id: u64, host: u32, evidence: &Arc<PathEvidence>, subjects: &[Subject]) -> Self {
+        Self { id, host, kinds: kinds(evidence.rules(), subjects), evidence: Arc::clone(evidence) }
+    }
+}
+
+/// The rules that look for a path, whoever requests it.
+pub(super) fn kinds(rules: &[RuleId], subjects: &[Subject]) -> Vec<RuleId> {
+    let subject = |rule: &RuleId| subjects.get(usize::from(rule.0)).copied().unwrap_or_default();
+    rules.iter().copied().filter(|rule| subject(rule) != Subject::Client).collect()
+}
+
+impl Region {
+    /// A region of answered and refused paths; `weights` say how many each of them stands for.
+    pub(super) fn new(
+        kind: Kind,
+        given: impl Iterator<Item = Entry>,
+        refused: impl Iterator<Item = Entry>,
+        weights: [f64; 2],
+        subjects: &[Subject],
+    ) -> Self {
+        let mut entries: Vec<Entry> = given.take(MOST).collect();
+        let refused: Vec<Entry> = refused.collect();
+        // Those with few rules first, so that unlike ones are found early; then by hash, so that the order is fixed.
+        entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
+        let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
+        let mut region = Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, models: Vec::new() };
+        region.answers_any_get = region.answers_any(
+            |path| !path.get_sizes().is_empty() || (path.is_given() && !path.is_refused()),
+            PathEvidence::is_refused,
+            &refused,
+            weights,
+            subjects,
+        );
+        region.answers_any_post = region.answers_any(
+            |path| !path.post_sizes().is_empty(),
+            PathEvidence::is_post_refused,
+            &refused,
+            weights,
+            subjects,
+        );
+        region.fit();
+        region
+    }
+
+    /// Whether it answers anything: unlike paths were answered, few refused, and what was answered cannot all be there.
+    fn answers_any(
+        &self,
+        is_given: impl Fn(&PathEvidence) -> bool,
+        is_refused: impl Fn(&PathEvidence) -> bool,
+        refused: &[Entry],
+        [weight_given, weight_refused]: [f64; 2],
+        subjects: &[Subject],
+    ) -> bool {
+        let (given, others): (Vec<&Entry>, Vec<&Entry>) = self.entries.iter().partition(|entry| is_given(&entry.evidence));
+        if given.len() < SATURATED_PATHS {
+            return false;
+        }
+        let turned = others.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_given;
+        let refused = refused.iter().filter(|entry| is_refused(&entry.evidence)).count() as f64 * weight_refused;
+        turned + refused <= REFUSED_SHARE * weight_given * given.len() as f64
+            && (unlike(given.iter().copied(), UNLIKE) || same_name(&given) >= SATURATED_PATHS)
+            && contradicts(&given, subjects)
+    }
+
+    /// Finds by which part of the request pages grow, if they do.
+    fn fit(&mut self) {
+        let plain = self.model(0, Length::Path);
+        let commonest = plain.commonest();
+        self.models.push(plain);
+        for length in [Length::Path, Length::Target] {
+            for slope in SLOPES {
+                let model = self.model(slope, length);
+                if self.fits(&model, commonest) {
+                    self.models.push(model);
+                }
+            }
+        }
+    }
+
+    /// Whether a third of all paths is one size when the address is taken off, and far more than have one size with it.
+    fn fits(&self, model: &Model, plain: usize) -> bool {
+        let Some(group) = model.groups().max_by_key(|group| group.len()) else { return false };
+        let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
+        let mut lengths: Vec<u16> = entries().map(|entry| entry.evidence.shape.len).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        group.len() >= SATURATED_PATHS
+            && 3 * group.len() > self.sized
+            && group.len() > 2 * plain
+            && (lengths.len() >= UNLIKE || model.length == Length::Target)
+            && unlike(entries(), UNLIKE)
+    }
+
+    fn model(&self, slope: u64, length: Length) -> Model {
+        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new() };
+        for (number, entry) in self.entries.iter().enumerate() {
+            for size in entry.evidence.sizes() {
+                model.points.push((model.value(size, &entry.evidence.shape), number as u16));
+            }
+        }
+        model.points.sort_unstable();
+        model.points.dedup();
+        model
+    }
+
+    /// How likely it is by chance that so many unlike paths have content of about this size; 1 where they are not unlike.
+    pub(super) fn chance(&self, path: &Subjected<'_>, size: Size) -> f64 {
+        let mut best = 1.0_f64;
+        for model in &self.models {
+            let value = model.value(size, path.shape);
+            for window in windows(size.bytes) {
+                let near = self.near(model, value, window, path);
+                let expected = self.sized as f64 * share(window, size.bytes);
+                let by_chance = tail(near.len(), expected);
+                if by_chance < best && self.is_unlike(&near, path, window == 0 && size.bytes >= TELLING_SIZE) {
+                    best = by_chance;
+                }
+            }
+        }
+        best
+    }
+
+    /// The other entries whose value is that near; for a wide window those that an exact value explains do not count.
+    fn near(&self, model: &Model, value: i64, window: u64, path: &Subjected<'_>) -> Vec<u16> {
+        let window = i64::try_from(window).unwrap_or(i64::MAX);
+        let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
+        let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
+        let is_wide = window > NARROW[NARROW.len() - 1] as i64;
+        let exact = is_wide.then(|| self.exact(model));
+        let mut near: Vec<u16> = points
+            .map(|point| point.1)
+            .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
+            .filter(|&number| !self.is_same(&self.entries[usize::from(number)], path))
+            .collect();
+        near.sort_unstable();
+        near.dedup();
+        near
+    }
+
+    /// Whether an entry is the path itself; another host's same path is another one.
+    fn is_same(&self, entry: &Entry, path: &Subjected<'_>) -> bool {
+        entry.id == path.id && (self.kind != Kind::Server || entry.host == path.host)
+    }
+
+    fn is_unlike(&self, near: &[u16], path: &Subjected<'_>, is_telling: bool) -> bool {
+        if near.len() + 1 < UNLIKE {
+            return false;
+        }
+        let entries = || near.iter().map(|&number| &self.entries[usize::from(number)]);
+        let spread = match self.kind {
+            Kind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
+            Kind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
+            Kind::Folder => true,
+            // An extension is no place: what one endpoint answers must not decide about the others.
+            Kind::Extension => false,
+        };
+        let names = || entries().map(|entry| entry.evidence.shape.name);
+        spread
+            && (disjoint(entries(), path.kinds, UNLIKE)
+                || names().filter(|&name| name == path.shape.name).count() + 1 >= SAME_KIND
+                || (is_telling && distinct(names(), SAME_KIND - 1)))
+    }
+
+    /// Whether an unlike path has content of exactly this size, which for so few paths is hardly chance. `strict` counts only what
+    /// a client cannot pad: short targets, and of a whole site GET alone.
+    pub(super) fn has_pair(&self, path: &Subjected<'_>, size: Size, strict: bool) -> bool {
+        /// No longer than this; paths of scanner lists are shorter, and a page can be padded by little.
+        const SHORT: u16 = 64;
+        if strict && self.sized as f64 * share(0, size.bytes) > super::grade::WEAK {
+            return false;
+        }
+        let is_unpadded = |entry: &Entry| {
+            let sizes = if self.kind == Kind::Folder { entry.evidence.sizes().collect() } else { entry.evidence.get_sizes().to_vec() };
+            sizes.iter().any(|other| other.bytes == size.bytes && entry.evidence.shape.len + u16::from(other.extra) <= SHORT)
+        };
+        self.models.iter().any(|model| {
+            let near = self.near(model, model.value(size, path.shape), 0, path);
+            near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
+                !entry.kinds.is_empty() && !entry.kinds.iter().any(|kind| path.kinds.contains(kind)) && (!strict || is_unpadded(entry))
+            })
+        })
+    }
+
+    /// Entries of a model that an exact value explains.
+    fn exact<'m>(&self, model: &'m Model) -> &'m [bool] {
+        model.exact.get_or_init(|| {
+            let mut exact = vec![false; self.entries.len()];
+            for group in model.groups() {
+                let entries = || group.iter().map(|point| &self.entries[usize::from(point.1)]);
+                let members: Vec<&Entry> = entries().collect();
+                let is_exact = group.len() >= SATURATED_PATHS
+                    && (unlike(entries(), UNLIKE) || same_name(&members) >= SATURATED_PATHS)
+                    && distinct(entries().map(|entry| entry.evidence.shape.segment), UNLIKE);
+                group.iter().for_each(|point| exact[usize::from(point.1)] |= is_exact);
+            }
+            exact
+        })
+    }
+
+    /// How a size compares with those that the region gives to anything; `None` where these are too few to say.
+    pub(super) fn position(&self, path: &Subjected<'_>, size: Size) -> Option<Position> {
+        self.models.iter().map(|model| self.position_in(model, path, size)).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    fn position_in(&self, model: &Model, path: &Subjected<'_>, size: Size) -> Option<Position> {
+        /// Bytes by which pages of one template differ.
+        const JITTER: f64 = 48.0;
+        /// A quarter: pages with varying content seldom differ by more from their neighbours.
+        const QUARTER: f64 = 0.25;
+        /// Gaps between neighbouring sizes vary; eight times the usual one is none of them.
+        const GAPS: f64 = 8.0;
+        /// Where nearly all sizes are exact, the others are no jitter of them from here on.
+        const OFF: f64 = 16.0;
+        let exact = self.exact(model);
+        let others: Vec<&(i64, u16)> =
+            model.points.iter().filter(|point| !self.is_same(&self.entries[usize::from(point.1)], path)).collect();
+        let varying = || others.iter().filter(|point| !exact[usize::from(point.1)]);
+        let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
+        if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
+            return None;
+        }
+        let value = model.value(size, path.shape);
+        let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
+        let to_exact = others.iter().filter(|point| exact[usize::from(point.1)]).map(|point| distance(point)).fold(f64::INFINITY, f64::min);
+        let adds = |point: &&&(i64, u16)| !self.entries[usize::from(point.1)].kinds.iter().all(|kind| path.kinds.contains(kind));
+        let mut unlike: Vec<f64> = varying().filter(adds).map(|point| distance(point)).collect();
+        unlike.sort_unstable_by(f64::total_cmp);
+        // The third nearest: one or two files of about this size may be real as well.
+        let to_varying = unlike.get(UNLIKE - 1).copied().unwrap_or(f64::INFINITY);
+        let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
+        varying_paths.sort_unstable();
+        varying_paths.dedup();
+        let is_mostly_exact = varying_paths.len() * 5 <= self.sized;
+        let bytes = size.bytes as f64;
+        let usual_gap = usual_gap(&others, value);
+        let far = if is_mostly_exact { JITTER.max(0.05 * bytes) } else { JITTER.max(QUARTER * bytes).max(GAPS * usual_gap) };
+        let is_off = to_exact > OFF.max(0.005 * bytes);
+        Some(if is_off && to_varying > far {
+            Position::Apart
+        } else if (is_mostly_exact && to_exact > NARROW[1] as f64 && to_varying > NARROW[1] as f64)
+            || (to_varying > JITTER.max(QUARTER * bytes) && to_exact > OFF)
+        {
+            Position::Beside
+        } else {
+            Position::Among
+        })
+    }
+
+    /// The smallest and the largest size that its paths got, without those of one path.
+    pub(super) fn range(&self, path: &Subjected<'_>) -> Option<(u64, u64)> {
+        let others = self.entries.iter().filter(|entry| !self.is_same(entry, path));
+        let sizes = others.flat_map(|entry| entry.evidence.sizes()).map(|size| size.bytes);
+        sizes.fold(None, |range, bytes| Some(range.map_or((bytes, bytes), |(low, high): (u64, u64)| (low.min(bytes), high.max(bytes)))))
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    pub(super) fn answers_anything(&self) -> bool {
+        self.answers_any_get || self.answers_any_post
+    }
+}
+
+impl Model {
+    fn value(&self, size: Size, shape: &PathShape) -> i64 {
+        let length = match self.length {
+            Length::Path => u64::from(shape.len),
+            Length::Target => u64::from(shape.len) + u64::from(size.extra),
+        };
+        i64::try_from(size.bytes).unwrap_or(i64::MAX).saturating_sub_unsigned(self.slope * length)
+    }
+
+    /// Points of one value.
+    fn groups(&self) -> impl Iterator<Item = &[(i64, u16)]> {
+        self.points.chunk_by(|a, b| a.0 == b.0)
+    }
+
+    fn commonest(&self) -> usize {
+        self.groups().map(<[_]>::len).max().unwrap_or(0)
+    }
+}
+
+/// The median gap between the values nearest to one.
+fn usual_gap(points: &[&(i64, u16)], value: i64) -> f64 {
+    /// Enough for a median, few enough to be its neighbours.
+    const NEIGHBOURS: usize = 12;
+    let mut nearest: Vec<i64> = points.iter().map(|point| point.0).collect();
+    nearest.sort_unstable_by_key(|other| (other.abs_diff(value), *other));
+    nearest.truncate(NEIGHBOURS);
+    nearest.sort_unstable();
+    let mut gaps: Vec<f64> = nearest.windows(2).map(|pair| pair[0].abs_diff(pair[1]) as f64).collect();
+    gaps.sort_unstable_by(f64::total_cmp);
+    match gaps.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => gaps[n / 2],
+        n => f64::midpoint(gaps[n / 2 - 1], gaps[n / 2]),
+    }
+}
+
+/// By how much sizes may differ and be about the same.
+fn windows(bytes: u64) -> impl Iterator<Item = u64> {
+    NARROW.into_iter().chain(WIDE.into_iter().map(move |share| (share * bytes as f64) as u64))
+}
+
+/// The share of files whose size lies that near by chance.
+fn share(window: u64, bytes: u64) -> f64 {
+    ((2.0 * window as f64 + 1.0) / (bytes.max(1) as f64 * SPREAD_NATS)).min(1.0)
+}
+
+/// How likely a Poisson variable of this mean is to reach a count, or a little more.
+fn tail(count: usize, mean: f64) -> f64 {
+    let count = count as f64;
+    if mean >= count {
+        return 1.0;
+    }
+    if mean <= 0.0 {
+        return 0.0;
+    }
+    let log_factorial: f64 = (1..=count as usize).map(|n| (n as f64).ln()).sum();
+    let first = (count * mean.ln() - mean - log_factorial).exp();
+    (first / (1.0 - mean / (count + 1.0))).min(1.0)
+}
+
+/// Whether among these are so many that no two rules look for both; those that no rule on paths looks for count as one.
+fn unlike<'a>(entries: impl Iterator<Item = &'a Entry>, most: usize) -> bool {
+    disjoint(entries, &[], most + 1)
+}
+
+/// The same with a path of these kinds.
+fn disjoint<'a>(entries: impl Iterator<Item = &'a Entry>, kinds: &[RuleId], most: usize) -> bool {
+    let (mut seen, mut count, mut has_none) = (kinds.to_vec(), 1, false);
+    for entry in entries {
+        if entry.kinds.is_empty() {
+            has_none = true;
+        } else if !entry.kinds.iter().any(|kind| seen.contains(kind)) {
+            seen.extend_from_slice(&entry.kinds);
+            count += 1;
+        }
+        if count + usize::from(has_none) >= most {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether there are so many distinct values.
+fn distinct(values: impl Iterator<Item = u32>, enough: usize) -> bool {
+    let mut seen = Vec::with_capacity(enough);
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+            if seen.len() >= enough {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// The most paths that have one name in different folders.
+fn same_name(entries: &[&Entry]) -> usize {
+    let mut names: Vec<(u32, u64)> =
+        entries.iter().map(|entry| (entry.evidence.shape.name, entry.id)).filter(|(name, _)| *name != 0).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap_or(0)
+}
+
+/// Whether what was answered cannot all be there: pages of several products, one file in several folders, a made-up name.
+fn contradicts(given: &[&Entry], subjects: &[Subject]) -> bool {
+    let is_product = |rule: &&RuleId| subjects.get(usize::from(rule.0)) == Some(&Subject::Product);
+    let products = given.iter().flat_map(|entry| entry.kinds.iter().filter(is_product)).map(|rule| u32::from(rule.0));
+    let extensions = given.iter().map(|entry| entry.evidence.shape.extension).filter(|extension| extension.is_platform());
+    let platforms = extensions.map(|extension| u32::MAX - extension as u32);
+    distinct(products.chain(platforms), CONTRADICTIONS)
+        || same_name(given) >= CONTRADICTIONS
+        || given.iter().any(|entry| entry.evidence.shape.is_random)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_of_a_poisson_distribution() {
+        // Values of the survival function, from tables: an upper bound that is close for small means.
+        for (count, mean, exact) in [(2, 0.1, 4.679e-3), (3, 0.01, 1.654e-7), (1, 0.5, 0.3935), (5, 1.0, 3.660e-3)] {
+            let bound = tail(count, mean);
+            assert!(bound >= exact * 0.999 && bound < exact * 1.3, "{count} {mean}: {bound}");
+        }
+        assert_eq!((tail(2, 3.0), tail(2, 0.0)), (1.0, 0.0));
+        assert!(tail(1_000, 10.0) < 1e-300);
+    }
+}

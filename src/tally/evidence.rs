@@ -1,0 +1,202 @@
+//! What a tally shows of its sites: what they answered to probes, and their home pages.
+//!
+//! Most of it is in the cells. What is kept beside them are home pages, which are no hits, and what cells showed that a prune
+//! dropped. Nothing is graded here.
+
+use foldhash::{HashMap, HashSet};
+
+use super::cell::CellKey;
+use super::{Scope, Tally};
+use crate::finding::RuleId;
+use crate::names::Names;
+use crate::record::Outcome;
+use crate::soft_404::{HomeSizes, PathShape, SiteEvidence, path_hash};
+
+/// An input and a virtual host, by their numbers.
+type SiteKey = (u32, u32);
+
+/// Paths of all sites together that are kept of dropped cells: 16 MB. Whoever requests may choose the names of hosts.
+const MOST_PATHS: usize = 1 << 16;
+/// Home pages that are kept.
+const MOST_HOMES: usize = 1 << 16;
+
+/// Evidence beside the cells.
+#[derive(Debug, Clone, Default)]
+pub struct TallyEvidence {
+    /// Of cells that were dropped. Rules stand for themselves.
+    dropped: HashMap<SiteKey, SiteEvidence>,
+    homes: HashMap<SiteKey, HomeSizes>,
+}
+
+impl TallyEvidence {
+    pub(super) fn is_empty(&self) -> bool {
+        self.dropped.is_empty() && self.homes.is_empty()
+    }
+
+    pub(super) fn merge_home(&mut self, site: SiteKey, sizes: &HomeSizes) {
+        if self.homes.len() < MOST_HOMES || self.homes.contains_key(&site) {
+            self.homes.entry(site).or_default().merge(sizes);
+        }
+    }
+
+    pub(super) fn merge_site(&mut self, site: SiteKey, evidence: &SiteEvidence) {
+        let known = self.dropped.entry(site).or_default();
+        known.merge(evidence);
+        known.trim();
+    }
+
+    /// Takes in that of another part of the log, whose hosts have other numbers.
+    pub(super) fn merge(&mut self, other: &Self, site: impl Fn(SiteKey) -> SiteKey) {
+        for (key, evidence) in &other.dropped {
+            self.merge_site(site(*key), evidence);
+        }
+        for (key, sizes) in &other.homes {
+            self.merge_home(site(*key), sizes);
+        }
+        self.trim();
+    }
+
+    /// The same with other numbers for sites and rules.
+    pub(super) fn renumbered(self, site: impl Fn(SiteKey) -> SiteKey, rule: &dyn Fn(RuleId) -> Option<RuleId>) -> Self {
+        let mut renumbered = Self::default();
+        for (key, evidence) in self.dropped {
+            renumbered.merge_site(site(key), &evidence.renumbered(rule));
+        }
+        for (key, sizes) in &self.homes {
+            renumbered.merge_home(site(*key), sizes);
+        }
+        renumbered
+    }
+
+    /// Drops sites with the fewest answers while there are too many paths: what they show, few rows need.
+    fn trim(&mut self) {
+        let len = |evidence: &SiteEvidence| evidence.given_len() + evidence.refused_len();
+        let mut paths: usize = self.dropped.values().map(len).sum();
+        if paths <= MOST_PATHS {
+            return;
+        }
+        let mut sites: Vec<(usize, SiteKey)> = self.dropped.iter().map(|(key, evidence)| (len(evidence), *key)).collect();
+        sites.sort_unstable();
+        for (count, key) in sites {
+            if paths <= MOST_PATHS {
+                break;
+            }
+            self.dropped.remove(&key);
+            paths -= count;
+        }
+    }
+
+    /// Hosts that it names.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = u32> {
+        self.dropped.keys().chain(self.homes.keys()).map(|(_, host)| *host)
+    }
+}
+
+impl Tally {
+    /// What each site answered to probes, by input and host in no order: that of the cells, and of those that were dropped.
+    pub fn evidence(&self) -> HashMap<Scope<'_>, SiteEvidence> {
+        let mut sites: HashMap<Scope<'_>, SiteEvidence> = HashMap::default();
+        for ((input, host), evidence) in self.evidence_by_number() {
+            sites.entry(self.site(input, host)).or_default().merge(&evidence);
+        }
+        sites
+    }
+
+    /// Sizes of home pages, and evidence of cells that were dropped, for a report: by input and host.
+    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Scope<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
+        let keys: HashSet<SiteKey> = self.evidence.dropped.keys().chain(self.evidence.homes.keys()).copied().collect();
+        keys.into_iter().map(|key| (key.0, self.site(key.0, key.1), self.evidence.dropped.get(&key), self.evidence.homes.get(&key)))
+    }
+
+    pub(super) fn evidence_by_number(&self) -> HashMap<SiteKey, SiteEvidence> {
+        let mut sites = self.evidence.dropped.clone();
+        for (key, sizes) in &self.evidence.homes {
+            sites.entry(*key).or_default().home.merge(sizes);
+        }
+        let mut hashes: Vec<Option<u64>> = vec![None; self.names.paths.keys().len()];
+        let mut hash = |path: u32| *hashes[path as usize].get_or_insert_with(|| path_hash(self.path(path)));
+        // What was answered first: of the refused paths only a sample is kept, but for those that were answered as well.
+        for is_answered in [true, false] {
+            for cell in self.cells.keys().chain(self.by_path.keys()) {
+                if !cell.is_probe() || cell.path == Names::REST || (Outcome::of(cell.status()) == Outcome::Answered) != is_answered {
+                    continue;
+                }
+                let shape = || PathShape::of(self.path(cell.path));
+                let site = sites.entry((cell.input, cell.host)).or_default();
+                site.record(hash(cell.path), shape, self.rules(cell.rules), &cell.response());
+            }
+        }
+        sites
+    }
+
+    /// How ordinary the answers of the cells are, by what was folded.
+    pub(super) fn ordinariness(&self) -> Ordinariness {
+        let names = &self.names;
+        let shape_of = |path: u32| PathShape::of(names.paths.key(path));
+        let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
+        let sites = self.evidence.dropped.iter().map(|(key, evidence)| (*key, SiteAnswers::of(evidence))).collect();
+        Ordinariness { sites, shapes }
+    }
+
+    /// Keeps what the cells show of their sites, before some are dropped.
+    pub(super) fn fold_evidence(&mut self) {
+        for (key, mut evidence) in self.evidence_by_number() {
+            evidence.trim();
+            self.evidence.dropped.insert(key, evidence);
+        }
+        self.evidence.trim();
+    }
+}
+
+/// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
+#[derive(Debug)]
+pub(super) struct Ordinariness {
+    sites: HashMap<SiteKey, SiteAnswers>,
+    /// By path.
+    shapes: Vec<PathShape>,
+}
+
+/// Sizes that a site answered with, sorted, and how many paths rules matched.
+#[derive(Debug, Default)]
+struct SiteAnswers {
+    all: Vec<u64>,
+    folders: HashMap<u32, Vec<u64>>,
+    rules: HashMap<RuleId, usize>,
+}
+
+impl SiteAnswers {
+    fn of(evidence: &SiteEvidence) -> Self {
+        let mut answers = Self::default();
+        for (_, path) in evidence.given() {
+            for size in path.sizes() {
+                answers.all.push(size.bytes);
+                answers.folders.entry(path.shape.folder).or_default().push(size.bytes);
+            }
+            for rule in path.rules() {
+                *answers.rules.entry(*rule).or_default() += 1;
+            }
+        }
+        answers.all.sort_unstable();
+        answers.folders.values_mut().for_each(|sizes| sizes.sort_unstable());
+        answers
+    }
+}
+
+impl Ordinariness {
+    /// The number of answers like one: of about its size on its site and in its folder, and to the same rules. The least of the
+    /// three counts, so that a flood of answers makes no answer ordinary that differs from it in one respect.
+    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> usize {
+        let Some(site) = self.sites.get(&(key.input, key.host)) else { return 0 };
+        let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
+        let of_rules = rules.iter().map(|rule| site.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
+        let Some(bytes) = key.bytes().filter(|&bytes| bytes > 0) else { return of_rules };
+        let of_folder = site.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
+        of_rules.min(of_folder).min(alike(&site.all, bytes))
+    }
+}
+
+/// How many of the sorted sizes differ from one by no more than a tenth.
+fn alike(sizes: &[u64], bytes: u64) -> usize {
+    let tenth = bytes / 10;
+    sizes.partition_point(|size| *size <= bytes.saturating_add(tenth)) - sizes.partition_point(|size| *size < bytes - tenth)
+}
