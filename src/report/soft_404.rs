@@ -16,6 +16,8 @@ use crate::tally::Scope;
 
 /// Sizes that differ by no more than this share are those of one page.
 const ALIKE: f64 = 0.05;
+/// Hosts share a server where they share this part of the range of their sizes.
+const SHARED: f64 = 1.0 / 3.0;
 /// Hosts it takes to speak of one server.
 const HOSTS: usize = 3;
 
@@ -24,7 +26,6 @@ const HOSTS: usize = 3;
 struct Site<'a> {
     names: Vec<&'a [u8]>,
     is_host: bool,
-    on_other_hosts: bool,
     sizes: Vec<u64>,
     paths: Vec<u32>,
     requests: u64,
@@ -56,10 +57,13 @@ fn servers(sites: Vec<Site<'_>>) -> Vec<Site<'_>> {
     let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
     let mut servers: Vec<Vec<Site<'_>>> = Vec::new();
     for host in hosts {
-        match servers.iter_mut().find(|server| server.iter().any(|other| other.is_alike(&host))) {
-            Some(server) => server.push(host),
-            None => servers.push(vec![host]),
-        }
+        let is_alike = |server: &mut Vec<Site<'_>>| server.iter().any(|other| other.is_alike(&host));
+        let mut joined: Vec<Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
+        joined.push(host);
+        servers.push(joined);
+    }
+    for server in &mut servers {
+        server.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
     }
     for server in servers {
         if server.len() < HOSTS {
@@ -77,7 +81,6 @@ impl<'a> Site<'a> {
         self.sizes.extend(item.view.response().size().map(|size| size.bytes));
         self.paths.extend((item.view.path != Names::REST).then_some(item.view.path));
         self.requests += item.view.cell.hits;
-        self.on_other_hosts |= reason == Reason::SameOnOtherHosts;
         *self.reasons.entry(reason.kind()).or_default() += item.view.cell.hits;
     }
 
@@ -88,14 +91,13 @@ impl<'a> Site<'a> {
         self.paths.dedup();
     }
 
-    /// Whether two hosts give sizes that are about the same.
+    /// Whether two hosts give sizes in about the same range.
     fn is_alike(&self, other: &Self) -> bool {
-        let ends = |site: &Self| Some((*site.sizes.first()? as f64, *site.sizes.last()? as f64));
-        let near = |a: f64, b: f64| (a - b).abs() <= ALIKE * a.max(b);
+        let ends = |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - ALIKE), *site.sizes.last()? as f64 * (1.0 + ALIKE)));
         match (ends(self), ends(other)) {
             (Some((low, high)), Some((other_low, other_high))) => {
-                (near(low, other_low) && near(high, other_high))
-                    || (self.on_other_hosts || other.on_other_hosts) && low <= other_high * (1.0 + ALIKE) && other_low <= high * (1.0 + ALIKE)
+                let shared = high.min(other_high) - low.max(other_low);
+                shared >= SHARED * (high.max(other_high) - low.min(other_low))
             }
             // Nothing tells them apart.
             _ => true,

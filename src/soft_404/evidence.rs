@@ -2,22 +2,22 @@
 //!
 //! Of more paths than fit those of lowest hash stay, so which paths stay does not depend on their order. Nothing is decided here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{MethodClass, PathShape};
 use crate::finding::RuleId;
 use crate::record::Outcome;
 
-/// Answered paths that evidence keeps for each site, and as many refused ones: some 50 KB a site. With half as many, one answer
-/// in a hundred of the logs in the measurements is graded otherwise.
-pub const MOST_PATHS: usize = 512;
+/// Answered paths that evidence keeps for each site, and as many refused ones: some 100 KB a site. With half as many, one real
+/// answer in two hundred of the measured logs is lost among soft 404s of five languages.
+pub const MOST_PATHS: usize = 1024;
 /// Sizes kept for each path: variants of language and compression are two to four.
 const MOST_SIZES: usize = 4;
 /// Rules kept for each path; few paths match more.
 const MOST_RULES: usize = 6;
-/// Sizes kept of the home page.
-const MOST_HOME_SIZES: usize = 32;
+/// Sizes kept of the home page: a page that changes every day has as many in most of a year.
+const MOST_HOME_SIZES: usize = 256;
 
 /// A response to one request for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,20 +234,27 @@ impl Shared for Arc<PathEvidence> {
     }
 }
 
-/// Sizes of a home page: what the site shows to everyone.
+/// Sizes of a home page: what the site shows to everyone. Of many those of lowest hash stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HomeSizes(Few<MOST_HOME_SIZES>);
+pub struct HomeSizes(BTreeSet<(u64, u64)>);
 
 impl HomeSizes {
     /// Takes in a size in bytes.
     pub fn insert(&mut self, bytes: u64) {
-        self.0.insert(Size { bytes, extra: 0 });
+        let key = (mixed(Size { bytes, extra: 0 }), bytes);
+        let is_full = self.0.len() >= MOST_HOME_SIZES;
+        if is_full && self.0.last().is_some_and(|last| key >= *last) {
+            return;
+        }
+        if self.0.insert(key) && is_full {
+            self.0.pop_last();
+        }
     }
 
     /// Whether the home page had this size.
     #[must_use]
     pub fn contains(&self, bytes: u64) -> bool {
-        self.0.0.iter().any(|size| size.bytes == bytes)
+        self.0.contains(&(mixed(Size { bytes, extra: 0 }), bytes))
     }
 
     /// Takes in those of another part of the log.
@@ -257,7 +264,7 @@ impl HomeSizes {
 
     /// The sizes in bytes, in no order.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
-        self.0.0.iter().map(|size| size.bytes)
+        self.0.iter().map(|(_, bytes)| *bytes)
     }
 }
 

@@ -255,10 +255,15 @@ impl Region {
     }
 
     fn is_unlike(&self, near: &[u16], path: &Subjected<'_>, is_telling: bool) -> bool {
-        if near.len() + 1 < UNLIKE {
+        let entries = || near.iter().map(|&number| &self.entries[usize::from(number)]);
+        let mut ids: Vec<(u64, u32)> = entries().map(|entry| (entry.id, entry.evidence.shape.name)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|(id, _)| *id != path.id);
+        // One path of several hosts is one file.
+        if ids.len() + 1 < UNLIKE {
             return false;
         }
-        let entries = || near.iter().map(|&number| &self.entries[usize::from(number)]);
         let spread = match self.kind {
             Kind::Site => distinct(entries().map(|entry| entry.evidence.shape.segment).chain([path.shape.segment]), UNLIKE),
             Kind::Server => distinct(entries().map(|entry| entry.host).chain([path.host]), UNLIKE),
@@ -266,7 +271,7 @@ impl Region {
             // An extension is no place: what one endpoint answers must not decide about the others.
             Kind::Extension => false,
         };
-        let names = || entries().map(|entry| entry.evidence.shape.name);
+        let names = || ids.iter().map(|(_, name)| *name);
         spread
             && (disjoint(entries(), path.kinds, UNLIKE)
                 || names().filter(|&name| name == path.shape.name).count() + 1 >= SAME_KIND
