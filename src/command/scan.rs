@@ -63,7 +63,13 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     };
     let context = Context::of(&material);
     let mut report = pool.install(|| {
-        build(&material, &context, listed(&scan, &found), scan.without_time, wanted(settings.format, settings.by, settings.full, settings.top))
+        build(
+            &material,
+            &context,
+            listed(&scan, &found),
+            scan.without_time,
+            wanted(settings.format, settings.by, settings.full, settings.top),
+        )
     });
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();

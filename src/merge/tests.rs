@@ -276,16 +276,16 @@ fn what_only_all_parts_show_is_decided_anew() {
         .collect();
     for part in &parts {
         let part: serde_json::Value = serde_json::from_str(part).unwrap();
-        assert_eq!((&part["totals"]["answered"], &part["catch_all"]), (&2.into(), &serde_json::json!([])));
+        assert_eq!((&part["totals"]["answered"], &part["totals"]["uncertain"]), (&0.into(), &2.into()));
     }
-    // Logs that name no host are a site each.
-    let apart = merged(&parts);
-    assert_eq!(value(&apart)["totals"]["answered"], 6);
+    // A log and what it was rotated to are one site.
+    let apart = value(&merged(&parts));
+    assert_eq!((&apart["totals"]["answered"], &apart["totals"]["soft_404"]), (&0.into(), &6.into()));
     // Read bit by bit, one log is one site.
     let one: Vec<String> = probes.chunks(2).map(|lines| json(&scan(&[Piece::new("access.log", lines)]))).collect();
     let one = value(&merged(&one));
-    assert_eq!((&one["totals"]["answered"], &one["totals"]["catch_all"]), (&0.into(), &6.into()));
-    assert_eq!(one["catch_all"][0]["paths"], 6);
+    assert_eq!((&one["totals"]["answered"], &one["totals"]["soft_404"]), (&0.into(), &6.into()));
+    assert_eq!(one["soft_404"][0]["paths"], 6);
 }
 
 #[test]
@@ -294,12 +294,12 @@ fn logs_of_one_name_on_two_machines_stay_apart() {
     let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
     let both = value(&merged(&parts));
-    assert_eq!((&both["totals"]["answered"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
+    assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
     assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
     assert_eq!(both["clients"][0]["sample"]["machine"], "web1");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
-    assert_eq!((&one["totals"]["catch_all"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
+    assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
     assert_eq!(one["inputs"][0].get("machine"), None);
 }
 

@@ -82,7 +82,8 @@ pub fn build<'a>(
     let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
     let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
     // What was let go of a pair is still known of its path.
-    let of_answers: Vec<_> = items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
+    let of_answers: Vec<_> =
+        items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
         if wanted { group(material, &items, most) } else { Vec::new() }

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answered_has_the_columns_of_pairs() {
+    fn an_answer_has_its_size_and_a_command() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         report.answered[0].sample.target = b"=1+1";
@@ -259,7 +259,7 @@ mod tests {
     fn a_row_without_a_time_or_client_is_no_shorter() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        report.clients[0].key = crate::report::model::Key::Client(crate::client::Client::Text(b""));
+        report.clients[0].key = Key::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
         let text = csv(&report, By::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::model::{Allowed, AppSeen, Campaign, CatchAll, Hit, Input, Key, Report, Row, Sample, Totals};
+use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
+use crate::soft_404::{Answer, Grade, MethodClass, Reason};
 use crate::time::LogTime;
 
 const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36";
@@ -118,7 +119,9 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         hits,
         outcomes,
         answered,
-        catch_all: 0,
+        uncertain: 0,
+        soft_404: 0,
+        answer: None,
         clients: 1,
         paths: 1,
         requests: 0,
@@ -226,7 +229,7 @@ fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
         paths: rows[1] as u64,
         rules: rows[2] as u64,
         answered: pairs.iter().map(|pair| pair.answered).sum(),
-        catch_all: 31,
+        soft_404: 31,
         severity: pairs.iter().map(|pair| pair.severity).max(),
         ..Totals::default()
     }
@@ -234,7 +237,18 @@ fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
 
 fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
     let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
-    summed(&answered, |row| vec![Key::Answer(row.sample.host, row.key.path().unwrap())])
+    let mut rows = summed(&answered, |row| vec![Key::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
+    for (row, bytes) in rows.iter_mut().zip([6_861, 412, 48_211].into_iter().cycle()) {
+        row.answer = Some(AnswerDetail {
+            statuses: row.status.into_iter().collect(),
+            bytes: Some(bytes),
+            method: MethodClass::Get,
+            grade: Grade { answer: Answer::Distinct, reason: Reason::StandsOut(2_100, 4_800) },
+            client: (row.clients == 1).then(|| Client::parse(b"203.0.113.7")),
+            is_known_host: true,
+        });
+    }
+    rows
 }
 
 /// The routers' log-in form, as if it were a list of five.
@@ -273,8 +287,8 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         totals: totals(&pairs, &inputs, [clients.len(), paths.len(), rules.len()]),
         approximate: None,
         inputs,
-        answered: pairs.iter().filter(|row| row.answered > 0).cloned().collect(),
-        answers: answers(&pairs),
+        answered: answers(&pairs),
+        uncertain: vec![],
         campaigns: vec![campaign(&paths)],
         pairs,
         clients,
@@ -289,7 +303,14 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
             Allowed { file: "allow.toml", line: 3, reason: "our own scanner", requests: 17 },
             Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
         ],
-        catch_all: vec![CatchAll { site: b"app.example", status: 200, bytes: Some(612), paths: 14, hits: 31 }],
+        soft_404: vec![Soft404 {
+            site: b"app.example",
+            hosts: 1,
+            grade: Grade { answer: Answer::Soft404, reason: Reason::SameSize },
+            sizes: vec![(612, 612)],
+            paths: 14,
+            requests: 31,
+        }],
         elapsed: Duration::from_millis(312),
         evidence: None,
     }
@@ -312,11 +333,11 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         period: None,
         prefix: None,
         hidden: None,
-        totals: Totals { answered: 0, catch_all: 0, ..totals(&[], &inputs, [0; 3]) },
+        totals: Totals { answered: 0, soft_404: 0, ..totals(&[], &inputs, [0; 3]) },
         approximate: None,
         inputs,
         answered: vec![],
-        answers: vec![],
+        uncertain: vec![],
         campaigns: vec![],
         pairs: vec![],
         clients: vec![],
@@ -325,7 +346,7 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         rules: vec![],
         apps: Vec::new(),
         allowed: Vec::new(),
-        catch_all: vec![],
+        soft_404: vec![],
         elapsed: Duration::from_millis(3),
         evidence: None,
     }
@@ -348,7 +369,7 @@ pub(super) fn hit() -> Hit<'static> {
         status: Some(200),
         bytes: Some(291),
         outcome: Outcome::Answered,
-        catch_all: Some(false),
+        answer: Some(Answer::Distinct),
         severity: Severity::Critical,
         rules: &[RuleId(1), RuleId(6)],
         host: Some(b"shop.example"),

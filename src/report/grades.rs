@@ -134,10 +134,7 @@ mod tests {
     fn a_site_has_one_sentence() {
         let grade = Grade { answer: Answer::Soft404, reason: Reason::SameSize };
         let site = Soft404 { site: b"app.example", hosts: 1, grade, sizes: vec![(612, 612), (2_100, 4_800)], paths: 14, requests: 31 };
-        assert_eq!(
-            sentence(&site),
-            "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404."
-        );
+        assert_eq!(sentence(&site), "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404.");
         let server = Soft404 { hosts: 3, sizes: vec![], paths: 1, requests: 1, ..site };
         assert_eq!(sentence(&server), "app.example and 2 other hosts answer anything: 1 probed path, 1 request, soft 404.");
     }

@@ -64,7 +64,8 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
     for (place, at) in &members {
         of_rows.entry(*place).or_default().push(&items[*at as usize]);
     }
-    let by_key: HashMap<Key<'a>, AnswerDetail<'a>> = of_rows.into_values().map(|items| (key(items[0]), detail(material, context, &items))).collect();
+    let by_key: HashMap<Key<'a>, AnswerDetail<'a>> =
+        of_rows.into_values().map(|items| (key(items[0]), detail(material, context, &items))).collect();
     for row in &mut rows {
         row.answer = by_key.get(&row.key).cloned();
     }

@@ -143,13 +143,8 @@ impl Region {
             weights,
             subjects,
         );
-        region.answers_any_post = region.answers_any(
-            |path| !path.post_sizes().is_empty(),
-            PathEvidence::is_post_refused,
-            &refused,
-            weights,
-            subjects,
-        );
+        region.answers_any_post =
+            region.answers_any(|path| !path.post_sizes().is_empty(), PathEvidence::is_post_refused, &refused, weights, subjects);
         region.fit();
         region
     }

@@ -161,9 +161,7 @@ fn choose(
     let (mut room_for_answered, ordinary) = answered.map_or((0, None), |(room, ordinary)| (room, Some(ordinary)));
     let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
     let mut ranked: Vec<(Option<usize>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
-    ranked.sort_unstable_by_key(|(ordinary, (key, cell))| {
-        (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key)
-    });
+    ranked.sort_unstable_by_key(|(ordinary, (key, cell))| (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key));
     let (of_cells, mut cells): (Vec<Option<usize>>, Cells) = ranked.into_iter().unzip();
     let mut start = 0;
     let group = |cells: &[(CellKey, Cell)]| {

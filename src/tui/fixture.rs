@@ -14,6 +14,7 @@ use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::report::model::Hit;
 use crate::rules::{RuleChoice, RuleSet, load};
+use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 /// Sorted by id, like every rule set.
@@ -88,7 +89,7 @@ pub(super) fn hit(n: u64, probe: &Probe) -> Hit<'static> {
         status: Some(status),
         bytes: Some(291),
         outcome,
-        catch_all: None,
+        answer: (outcome == Outcome::Answered && rules.iter().any(|rule| rules_of(*rule).exposes())).then_some(Answer::Distinct),
         severity,
         rules,
         host: Some(b"Shop.example"),

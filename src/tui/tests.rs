@@ -1,5 +1,6 @@
 //! What is on the screen, at three sizes and in every state; and that no size, key or event breaks it.
 
+use crate::soft_404::Answer;
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -185,9 +186,11 @@ fn an_answer_that_all_get_is_taken_back() {
     let mut seat = Seat::new(120, 40);
     seat.probe(12);
     assert!(seat.screen().contains("ANSWERED 2"));
-    seat.dashboard.catch_all(b"shop.example", 200, Some(292));
-    assert!(seat.screen().contains("ANSWERED 2"), "another size");
-    seat.dashboard.catch_all(b"shop.example", 200, Some(291));
+    for n in 0..12 {
+        let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
+        let soft = crate::report::model::Hit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
+        seat.dashboard.regrade(&soft, rules());
+    }
     let screen = seat.screen();
     assert!(screen.contains("ANSWERED 0"), "{screen}");
     assert!(!screen.contains("1!"), "{screen}");
@@ -202,9 +205,9 @@ fn an_answer_that_tells_nothing_does_not_count() {
     let answered = hit(0, &PROBES[2]);
     let told = [
         super::row::HitRow::new(1, &answered, rules()).answered,
-        super::row::HitRow::new(1, &crate::report::model::Hit { catch_all: Some(true), ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &crate::report::model::Hit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
         // An app makes it ordinary.
-        super::row::HitRow::new(1, &crate::report::model::Hit { severity: crate::finding::Severity::Info, ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &crate::report::model::Hit { answer: None, ..answered }, rules()).answered,
         super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(told, [true, false, false, false]);
@@ -267,7 +270,7 @@ enum Event {
     Notice(String),
     Logs(u64),
     Pass(u64),
-    CatchAll,
+    Regrade,
     Resize(u16, u16),
 }
 
@@ -300,7 +303,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any::<String>().prop_map(Event::Notice),
         1 => (0_u64..50).prop_map(Event::Logs),
         1 => (0_u64..10_000).prop_map(Event::Pass),
-        1 => Just(Event::CatchAll),
+        1 => Just(Event::Regrade),
         4 => (1_u16..140, 1_u16..50).prop_map(|(width, height)| Event::Resize(width, height)),
     ]
 }
@@ -329,7 +332,10 @@ fn happen(seat: &mut Seat, event: Event) {
             seat.dashboard.logs((0..logs).map(|n| LogRow { path: vec![n as u8; n as usize], lag: u64::MAX - n, lines: n }).collect());
         }
         Event::Pass(seconds) => seat.pass(seconds),
-        Event::CatchAll => seat.dashboard.catch_all(b"shop.example", 200, Some(291)),
+        Event::Regrade => {
+            let soft = crate::report::model::Hit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
+            seat.dashboard.regrade(&soft, rules());
+        }
         Event::Resize(width, height) => seat.resize(width, height),
     }
 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::report::model;
 use crate::rules::{RuleChoice, load};
+use crate::soft_404::Answer;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
 static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("formats"));
@@ -23,17 +24,17 @@ fn line(client: u8, request: &str, status: u16) -> String {
 }
 
 /// Offset, line and rules of each hit that was told, in order.
-type Told = Vec<(u64, u64, Vec<String>, Option<bool>, Option<&'static str>)>;
+type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
 
 fn feed(stream: &mut Stream<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
     let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
     let piece = Piece { log: u32::from(path.as_bytes()[0]), generation: 7, path: Path::new(path), named, fresh: true, lines_before, chunk };
     let mut told = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
-        let model::Hit { offset, line, catch_all, context, .. } = live.hit;
+        let model::Hit { offset, line, answer, context, .. } = live.hit;
         if live.is_reported() {
             let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-            told.push((offset, line, ids, catch_all, context));
+            told.push((offset, line, ids, answer, context));
         }
         Ok::<(), Infallible>(())
     };
@@ -164,13 +165,39 @@ fn only_the_newest_lines_wait() {
 }
 
 #[test]
-fn a_catch_all_is_known_once_it_shows() {
+fn an_answer_is_reported_again_when_its_grade_changes() {
+    use Answer::{Distinct, Soft404, Uncertain};
     let scope = Scope::default();
     let mut stream = Stream::new(asked(&scope), Carried::default());
-    let asks = ["/.env", "/.git/config", "/c99.php", "/phpinfo.php", "/backup.sql", "/.svn/entries"];
-    let told: Vec<_> = asks.iter().flat_map(|path| pieces(&mut stream, &line(1, &format!("GET {path} HTTP/1.1"), 200), 1)).collect();
-    assert_eq!(told.iter().map(|told| told.3).collect::<Vec<_>>(), [None, None, None, None, Some(true), Some(true)]);
-    assert_eq!(pieces(&mut stream, &line(1, "GET /.env HTTP/1.1", 404), 1)[0].3, Some(false));
+    let log: String =
+        ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
+    let told = pieces(&mut stream, &log, 1).into_iter().map(|told| (told.1, told.3)).collect::<Vec<_>>();
+    let graded = |line, answer| (line, Some(answer));
+    // Two answers of one size may be chance, three are none.
+    let expected = [
+        graded(1, Distinct),
+        graded(2, Uncertain),
+        graded(1, Uncertain),
+        graded(3, Soft404),
+        graded(1, Soft404),
+        graded(2, Soft404),
+        graded(4, Soft404),
+    ];
+    assert_eq!(told, expected);
+    let refused = line(1, "GET /.env HTTP/1.1", 404);
+    assert_eq!(feed(&mut stream, "a.log", true, (log.len() as u64, 4), &refused)[0].3, None);
+}
+
+#[test]
+fn sites_are_known_after_a_restart() {
+    let scope = Scope::default();
+    let mut stream = Stream::new(asked(&scope), Carried::default());
+    let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
+    pieces(&mut stream, &log, 1);
+    let sites = stream.sites(1_000).clone();
+    let mut next = Stream::new(asked(&scope), Carried::remembering(sites));
+    let told = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
+    assert_eq!(told.iter().map(|told| told.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, ShapeRow, SignRow,
-    SiteRow, span,
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, ShapeRow,
+    SignRow, SiteRow, span,
 };
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};

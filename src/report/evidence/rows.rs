@@ -142,14 +142,7 @@ pub(super) struct SiteRow(
 
 /// Bytes of a path, hashes of its first part, its folder and its name, the number of its extension, and whether the name is random.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct ShapeRow(
-    pub(super) u16,
-    pub(super) u32,
-    pub(super) u32,
-    pub(super) u32,
-    pub(super) u8,
-    pub(super) bool,
-);
+pub(super) struct ShapeRow(pub(super) u16, pub(super) u32, pub(super) u32, pub(super) u32, pub(super) u8, pub(super) bool);
 
 /// An entry of an allow list and what it took out: file, line, reason, requests.
 #[derive(Debug, Serialize, Deserialize)]

@@ -73,8 +73,13 @@ impl<'a> Teller<'a> {
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
         let lists = Ranks::of(cells_of(tally).map(|view| view.rules), |list| tally.rules(list));
         let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors()));
-        let mut rules: Vec<RuleId> =
-            lists.names.iter().flat_map(|list| list.iter().copied()).chain(signs.iter().map(|sign| sign.0)).chain(kept_rules(tally)).collect();
+        let mut rules: Vec<RuleId> = lists
+            .names
+            .iter()
+            .flat_map(|list| list.iter().copied())
+            .chain(signs.iter().map(|sign| sign.0))
+            .chain(kept_rules(tally))
+            .collect();
         rules.sort_unstable();
         rules.dedup();
         let mut teller = Self {

@@ -12,9 +12,9 @@ use hashbrown::HashTable;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
-use crate::soft_404::Answer::Soft404;
 use crate::report::mask::shown;
 use crate::report::model::Hit;
+use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
 /// Pairs of a client and rules that are known at a time. Of more, the one that rests longest is told and forgotten.

@@ -240,7 +240,9 @@ mod tests {
     use super::*;
     use crate::client::Client;
     use crate::finding::RuleId;
+    use crate::record::Outcome;
     use crate::report::fixture;
+    use crate::soft_404::Answer;
     use proptest::prelude::*;
 
     /// A minute of a busy night: the seconds since the first line, and whether the answer means something.
@@ -276,7 +278,7 @@ mod tests {
         let union = Hit { severity: Severity::Medium, target: b"/index.php?id=1%20UNION%20SELECT", rules: &[RuleId(5)], ..hit };
         let catch_all = Hit {
             severity: Severity::Low,
-            catch_all: Some(true),
+            answer: Some(Answer::Soft404),
             target: b"/wp-login.php",
             rules: &[RuleId(7), RuleId(8), RuleId(3)],
             ..hit

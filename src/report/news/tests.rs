@@ -20,7 +20,7 @@ fn a_first_night_is_all_news() {
     let first = news(&report, &mut seen, 1, 0);
     insta::assert_snapshot!("a_first_night", csv(&first));
     assert!(first.is_sorted_by_key(|one| one.kind));
-    let rows = report.answers.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
+    let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
     assert_eq!(first.len(), rows);
     assert_eq!(csv(&news(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same mark");
     assert_eq!(csv(&news(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
@@ -30,7 +30,7 @@ fn a_first_night_is_all_news() {
 fn only_what_is_new_is_news() {
     let (rules, mut seen) = (fixture::rules(), Seen::new(1));
     let mut before = fixture::report(rules);
-    before.answers.retain(|row| row.key != Key::Answer(Some(b"shop.example"), b"/.git/config"));
+    before.answered.retain(|row| row.key != Key::Answer(Some(b"shop.example"), b"/.git/config", b"shop.example"));
     before.clients.retain(|row| row.key != Key::Client(Client::V4(0xcb00_7107)));
     before.campaigns.clear();
     let _ = news(&before, &mut seen, 1, 0);
@@ -60,7 +60,7 @@ fn what_has_no_name_is_a_dash() {
     let row = fixture::report(rules).paths[0].clone();
     report.paths = vec![Row { key: Key::Path(b""), ..row.clone() }];
     report.clients = vec![Row { key: Key::Client(Client::Text(b"")), ..row.clone() }];
-    report.answers = vec![Row { key: Key::Answer(None, b"/.env"), ..row }];
+    report.answered = vec![Row { key: Key::Answer(None, b"/.env", b"access.log"), ..row }];
     let keys: Vec<_> = news(&report, &mut seen, 1, 0).into_iter().map(|one| one.key).collect();
     assert_eq!(keys, ["/.env", "-", "-"]);
 }
@@ -72,8 +72,8 @@ proptest! {
         let mut report = fixture::empty(rules);
         let mut row = fixture::report(rules).paths[0].clone();
         (row.sample.target, row.sample.source) = (&target, &source);
-        row.key = Key::Answer(Some(host.as_bytes()), &path);
-        report.answers = vec![row.clone()];
+        row.key = Key::Answer(Some(host.as_bytes()), &path, host.as_bytes());
+        report.answered = vec![row.clone()];
         row.key = Key::Path(&path);
         report.paths = vec![row.clone()];
         row.key = Key::Client(Client::Text(&path));

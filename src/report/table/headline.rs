@@ -14,7 +14,9 @@ pub(in crate::report) fn of(report: &Report<'_>) -> (String, bool) {
     let probes = || format!("{} from {}", counted(hits, "probe", "probes"), clients());
     let news = match (totals.answered, hits) {
         (0, 0) if totals.sum.lines == 0 => "There was no line to look at".to_owned(),
-        (0, 0) if totals.sum.parsed == 0 => format!("None of {} could be parsed: probewatch cannot tell whether there were probes", lines(report)),
+        (0, 0) if totals.sum.parsed == 0 => {
+            format!("None of {} could be parsed: probewatch cannot tell whether there were probes", lines(report))
+        }
         (0, 0) => format!("No probes found in {}", lines(report)),
         (0, _) if totals.sum.parsed == 0 => format!("No line could be parsed: probewatch cannot tell what answered; {}", probes()),
         (0, _) if has_no_status => format!("The log has no status: probewatch cannot tell what answered; {}", probes()),

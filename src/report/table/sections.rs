@@ -32,7 +32,9 @@ pub(super) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mu
     let grid = Grid::of(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("path").flexible(16), |row| place(row, several).styled(BOLD))
-        .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))))
+        .column(Column::text("status"), |row| {
+            detail(row, &|a| Cell::new(a.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")))
+        })
         .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
         .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
         .column(Column::text("rule").rank(2).most(RULE), |row| rules(report.rule_set, &row.rules))
@@ -78,7 +80,9 @@ pub(super) fn write_clients<W: Write>(report: &Report<'_>, page: Page, out: &mut
         .column(Column::number("answered").rank(1), |row| answers(row))
         .column(Column::number("other").rank(2), |row| count(row.other_requests))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
-        .column(Column::text("looks for").rank(3).flexible(12).most(LOOKS_FOR), |row| Cell::new(facts::classes(report.rule_set, &row.rules).join(", ")))
+        .column(Column::text("looks for").rank(3).flexible(12).most(LOOKS_FOR), |row| {
+            Cell::new(facts::classes(report.rule_set, &row.rules).join(", "))
+        })
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
 }
@@ -157,9 +161,8 @@ fn uncertain(report: &Report<'_>) -> Option<String> {
     let shown: Vec<_> = rows.iter().take(SHOWN).map(|row| row.shown_path().unwrap_or_default().into_owned()).collect();
     let more = if rows.len() > SHOWN { ", …" } else { "" };
     let are = if rows.len() == 1 { "is" } else { "are" };
-    (!rows.is_empty()).then(|| {
-        format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", "))
-    })
+    (!rows.is_empty())
+        .then(|| format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
 }
 
 fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: Page, out: &mut W) -> io::Result<()> {

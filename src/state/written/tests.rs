@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::context::Memory;
 use crate::source::{Checkpoint, Fingerprint};
 use crate::state::State;
 use crate::state::tests::checkpoint;
@@ -26,7 +27,7 @@ fn checkpoints() -> impl Strategy<Value = Vec<Checkpoint>> {
 
 fn states() -> impl Strategy<Value = State> {
     (any::<u64>(), prop::collection::btree_map(any::<u64>(), any::<u64>(), 0..3), checkpoints())
-        .prop_map(|(rules, absent, checkpoints)| State { rules, absent, checkpoints })
+        .prop_map(|(rules, absent, checkpoints)| State { rules, absent, checkpoints, sites: Memory::default() })
 }
 
 #[test]

@@ -70,9 +70,13 @@ fn repeats_are_counted_until_the_pair_rests() {
 fn what_is_worse_or_answered_better_is_told_at_once() {
     let (mut fold, now, mut counts) = (Fold::new(QUIET), Instant::now(), Vec::new());
     let mut see = |hit: &Hit<'_>, answered| fold.see(now, hit, answered, &mut |_| {});
-    let given = Hit { status: Some(200), outcome: Outcome::Answered, catch_all: None, ..hit(7) };
+    let given = Hit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
     assert_eq!(see(&hit(7), false), Told::Print);
-    assert_eq!(see(&Hit { catch_all: Some(true), ..given }, false), Told::Folded, "a site that answers everything");
+    assert_eq!(
+        see(&Hit { answer: Some(crate::soft_404::Answer::Soft404), ..given }, false),
+        Told::Folded,
+        "a site that answers everything"
+    );
     assert_eq!(see(&given, false), Told::Print, "a 200");
     assert_eq!(see(&given, false), Told::Folded);
     assert_eq!(see(&given, true), Told::Print, "a 200 that means something");
