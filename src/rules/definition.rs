@@ -49,6 +49,10 @@ pub const CLASSES: [&str; 37] = [
     "xxe",
 ];
 
+/// Those of requests that carry a payload: what they say is the attack, wherever they send it.
+pub(super) const PAYLOADS: [&str; 13] =
+    ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
+
 /// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -218,6 +222,7 @@ pub(super) struct Unless {
     #[serde(default)]
     pub(super) words: Vec<String>,
     pub(super) regex: Option<String>,
+    pub(super) referer: Option<String>,
     #[serde(default)]
     pub(super) agents: Vec<String>,
 }
