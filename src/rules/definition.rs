@@ -290,4 +290,17 @@ pub enum Field {
 impl Field {
     /// Every field.
     pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
+
+    /// What rule files call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Target => "target",
+            Self::Referer => "referer",
+            Self::UserAgent => "user_agent",
+            Self::Method => "method",
+            Self::Raw => "raw",
+        }
+    }
 }
