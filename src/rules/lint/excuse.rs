@@ -3,6 +3,8 @@
 //! The engine keeps a header from excusing what was answered. This is about what it cannot know: which text of a request
 //! says what was asked for, and which was only added to it.
 
+use regex_syntax::hir::Look;
+
 use super::super::definition::{Answer, Definition, Field, PAYLOADS, Unless};
 use super::super::load::Located;
 use super::{Complaint, Level, few, say};
@@ -42,7 +44,7 @@ fn by_text(rule: &Located, unless: &Unless, carries: bool, found: &mut Vec<Compl
             "say `fields = [\"path\"]`, or give the rule a regex"
         };
         say(rule, Level::Error, what, advice, found);
-    } else if !unless.words.is_empty() || unless.regex.as_ref().is_some_and(|regex| !regex.starts_with('^')) {
+    } else if !unless.words.is_empty() || unless.regex.as_ref().is_some_and(|regex| !is_anchored(regex)) {
         let what = "unless: it excuses a path by what stands anywhere in it, and a server may run /x.php for /x.php/any/text".into();
         say(rule, Level::Error, what, "write a regex that begins with '^' and names all of the path before that text", found);
     }
@@ -52,4 +54,23 @@ fn by_text(rule: &Located, unless: &Unless, carries: bool, found: &mut Vec<Compl
 fn may_be_answered(d: &Definition) -> bool {
     let is_open = |status: &u16| matches!(Outcome::of(Some(*status)), Outcome::Answered | Outcome::Unknown);
     d.statuses.is_empty() || d.statuses.iter().any(is_open)
+}
+
+/// Whether a regex can match only from the start of a text: each of its alternatives begins with `^`.
+fn is_anchored(regex: &str) -> bool {
+    regex_syntax::parse(regex).is_ok_and(|hir| hir.properties().look_set_prefix().contains(Look::Start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alternative_is_anchored_or_none_is() {
+        for (regex, expected) in
+            [("^/a", true), ("^/a|^/b", true), ("^/(?:a|b)[|)]", true), (r"^/a\||/b", false), ("^/a|/b", false), ("/a", false), ("", false)]
+        {
+            assert_eq!(is_anchored(regex), expected, "{regex}");
+        }
+    }
 }
