@@ -59,7 +59,9 @@ fn short_form(text: &str, file: &serde_json::Value) -> Option<String> {
 /// The regexes of the rules and of the apps of a file.
 fn regexes_of(file: &serde_json::Value) -> Vec<String> {
     let all = ["rule", "app"].into_iter().filter_map(|kind| file[kind].as_array()).flatten();
-    all.flat_map(|one| [&one["regex"], &one["unless"]["regex"]]).filter_map(|regex| Some(regex.as_str()?.to_owned())).collect()
+    all.flat_map(|one| [&one["regex"], &one["unless"]["regex"], &one["unless"]["referer"]])
+        .filter_map(|regex| Some(regex.as_str()?.to_owned()))
+        .collect()
 }
 
 /// One file of tables, and a list of whose they are and where they lie.

@@ -27,7 +27,7 @@ impl Class {
     const SPEAKS: u64 = 1;
     /// The bit of every class with marks.
     const MARKED: u64 = 2;
-    /// The bit of a class with a referer. Many rules are excused by one, and most attacks come without.
+    /// The bit of a class with a referer. Many rules are excused by one where nothing was answered, and most attacks come without.
     const REFERER: u64 = 4;
 
     /// Whether a literal stands in the headers.

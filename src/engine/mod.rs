@@ -2,6 +2,8 @@
 //!
 //! Pure: no file, no clock, no screen, no failure. What depends on other lines is not decided here.
 
+#[cfg(test)]
+mod excuse_tests;
 pub mod explain;
 mod index;
 mod judge;

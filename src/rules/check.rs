@@ -86,7 +86,7 @@ impl Condition {
             checks.push(Check { asks: Asks::Glob(globs.text()), holds: found.is_some(), found });
         }
         checks.extend(self.text_checks(marks, &field));
-        checks.extend(self.excuses(&field));
+        checks.extend(self.excuses(marks, request, &field));
         checks
     }
 
@@ -105,14 +105,26 @@ impl Condition {
         words.into_iter().chain(regex)
     }
 
-    fn excuses<'r, 'a>(&'r self, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = Check<'r>> {
+    fn excuses<'r, 'a>(&'r self, marks: u16, request: &Request<'a>, field: &impl Fn(Field) -> &'a [u8]) -> impl Iterator<Item = Check<'r>> {
+        let unless = &self.unless;
         let not = |source, fields, found: Option<Span>| Check { asks: Asks::Not(source, fields), holds: found.is_none(), found };
-        let of_words = |words: &'r Words, fields| not(words.text(), fields, find(|text| words.find(text), fields, field));
-        let of_regex = |regex: &'r Pattern, fields| not(regex.source(), fields, find(|text| regex.find(text), fields, field));
-        let words = self.unless_words.as_ref().map(|words| of_words(words, self.unless_fields));
-        let regex = self.unless_regex.as_ref().map(|regex| of_regex(regex, self.unless_fields));
-        let agent = self.unless_agent.as_ref().map(|agents| of_words(agents, bit::of_field(Field::UserAgent)));
-        words.into_iter().chain(regex).chain(agent)
+        let excusing = if unless.strikes() && self.text.as_ref().is_some_and(|text| text.holds(marks, unless, field)) {
+            // What is left of the text is found all the same.
+            0
+        } else {
+            unless.excusing(request)
+        };
+        let resolves = !unless.strikes();
+        let view = |f| if resolves && f == Field::Path { request.resolved } else { field(f) };
+        let of_words = |words: &'r Words, fields, in_fields| not(words.text(), fields, find(|text| words.find(text), in_fields, &view));
+        let of_regex = |regex: &'r Pattern, fields, in_fields| not(regex.source(), fields, find(|text| regex.find(text), in_fields, &view));
+        let headers = |field| if unless.headers_may(request) { bit::of_field(field) } else { 0 };
+        let (agent, referer) = (Field::UserAgent, Field::Referer);
+        let words = unless.words.as_ref().map(|words| of_words(words, unless.fields, excusing));
+        let regex = unless.regex.as_ref().map(|regex| of_regex(regex, unless.fields, excusing));
+        let agents = unless.agents.as_ref().map(|agents| of_words(agents, bit::of_field(agent), headers(agent)));
+        let referers = unless.referer.as_ref().map(|regex| of_regex(regex, bit::of_field(referer), headers(referer)));
+        words.into_iter().chain(regex).chain(agents).chain(referers)
     }
 }
 

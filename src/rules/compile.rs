@@ -4,12 +4,12 @@ use super::Field;
 use super::condition::{Condition, Text};
 use super::definition::{APP_FAMILY, Answer, At, CLASSES, Definition};
 use super::error::{RuleError, nearest};
+use super::excuse::Excuses;
 use super::glob::{self, Globs};
 use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
-use super::words::Words;
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 pub const MOST_RULES: usize = u16::MAX as usize;
@@ -98,7 +98,6 @@ impl Compiler {
         let fields = d.fields().iter().fold(0, |mask, f| mask | bit::of_field(*f));
         let pattern = d.regex.clone().map(Pattern::later);
         let text = (!d.words.is_empty() || pattern.is_some()).then_some(Text { fields, has_words: !d.words.is_empty(), regex: pattern });
-        let unless = d.unless.clone().unwrap_or_default();
         Condition {
             needs,
             text,
@@ -106,10 +105,7 @@ impl Compiler {
             methods: d.methods.iter().map(|m| m.as_bytes().to_vec()).collect(),
             statuses: d.statuses.clone(),
             shape: d.shape,
-            unless_fields: fields,
-            unless_words: Words::any_of(&unless.words),
-            unless_regex: unless.regex.map(Pattern::later),
-            unless_agent: Words::any_of(&unless.agents),
+            unless: Excuses::of(d),
         }
     }
 

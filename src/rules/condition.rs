@@ -7,10 +7,11 @@ use std::cell::Cell;
 use serde::Deserialize;
 
 use super::definition::Field;
+use super::excuse::Excuses;
 use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::Pattern;
-use super::words::Words;
+use crate::record::Outcome;
 
 /// Everything a rule asks for beyond its literals.
 #[derive(Debug, Default)]
@@ -23,12 +24,8 @@ pub struct Condition {
     pub(super) methods: Vec<Vec<u8>>,
     pub(super) statuses: Vec<u16>,
     pub(super) shape: Option<Shape>,
-    /// None of these may match one of the fields ...
-    pub(super) unless_fields: u16,
-    pub(super) unless_words: Option<Words>,
-    pub(super) unless_regex: Option<Pattern>,
-    /// ... nor this the user agent. A scan goes by the mark [`bit::EXCUSED`], this says where.
-    pub(super) unless_agent: Option<Words>,
+    /// What must not be there.
+    pub(super) unless: Excuses,
 }
 
 /// The `words`, `regex` and `fields` of a rule.
@@ -72,23 +69,18 @@ impl Condition {
             && self.shape.is_none_or(|shape| shape.includes(request.shape))
             && (self.statuses.is_empty() || request.asked_status().is_some_and(|s| self.statuses.contains(&s)))
             && self.globs.as_ref().is_none_or(|globs| globs.is_match(request.resolved))
-            && self.text.as_ref().is_none_or(|text| text.holds(marks, &field))
-            && !self.is_excused(&field)
-            && !(self.unless_agent.is_some() && request.asked_excuse(marks))
+            && self.text.as_ref().is_none_or(|text| text.holds(marks, &self.unless, &field))
+            && !self.unless.excuse(marks, request, &field)
     }
 
     /// Whether a text meets this condition as if it were all there is, in these fields: that of a rule that asks for words
-    /// in one of them and for nothing else.
+    /// in one of them and for nothing else. No status is known here, and no header excuses it.
     #[must_use]
     pub fn holds_in(&self, seen: &[Field], marks: u16, text: &[u8]) -> bool {
         let field = |field| if seen.contains(&field) { text } else { b"".as_slice() };
-        let of_words = |words: &Text| words.has_words && words.holds(marks, &field);
+        let of_words = |words: &Text| words.has_words && words.holds(marks, &self.unless, &field);
         let asks_more = self.needs != 0 || !self.methods.is_empty() || !self.statuses.is_empty() || self.shape.is_some();
-        !asks_more
-            && self.globs.is_none()
-            && self.text.as_ref().is_some_and(of_words)
-            && marks & bit::EXCUSED == 0
-            && !self.is_excused(&field)
+        !asks_more && self.globs.is_none() && self.text.as_ref().is_some_and(of_words)
     }
 
     /// Whether a request with a common method and no odd shape may meet it.
@@ -101,14 +93,7 @@ impl Condition {
     /// All its regexes.
     pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         let regex = self.text.as_ref().and_then(|text| text.regex.as_ref());
-        regex.into_iter().chain(&self.unless_regex)
-    }
-
-    /// Whether a text in one of its fields excuses the request.
-    fn is_excused<'a>(&self, field: &impl Fn(Field) -> &'a [u8]) -> bool {
-        let texts = || fields(self.unless_fields).map(field);
-        self.unless_words.as_ref().is_some_and(|words| texts().any(|text| words.is_match(text)))
-            || self.unless_regex.as_ref().is_some_and(|regex| texts().any(|text| regex.is_match(text)))
+        regex.into_iter().chain(self.unless.patterns())
     }
 }
 
@@ -118,14 +103,14 @@ impl Text {
         !self.has_words || self.fields & marks != 0
     }
 
-    fn holds<'a>(&self, marks: u16, field: &impl Fn(Field) -> &'a [u8]) -> bool {
+    pub(super) fn holds<'a>(&self, marks: u16, unless: &Excuses, field: &impl Fn(Field) -> &'a [u8]) -> bool {
         let seen = if self.has_words { self.fields & marks } else { self.fields };
-        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| regex.is_match(field(f))))
+        fields(seen).any(|f| self.regex.as_ref().is_none_or(|regex| unless.leave(regex, field(f))))
     }
 }
 
 /// The fields of a mask.
-fn fields(mask: u16) -> impl Iterator<Item = Field> {
+pub(super) fn fields(mask: u16) -> impl Iterator<Item = Field> {
     Field::ALL.into_iter().filter(move |f| mask & bit::of_field(*f) != 0)
 }
 
@@ -152,7 +137,12 @@ impl Request<'_> {
         self.status
     }
 
-    fn asked_excuse(&self, marks: u16) -> bool {
+    /// Whether the status says that nothing was answered. Without one that is not known.
+    pub(super) fn asked_unanswered(&self) -> bool {
+        !matches!(Outcome::of(self.asked_status()), Outcome::Answered | Outcome::Unknown)
+    }
+
+    pub(super) fn asked_excuse(&self, marks: u16) -> bool {
         self.excuse_was_asked.set(true);
         marks & bit::EXCUSED != 0
     }

@@ -50,6 +50,10 @@ pub const CLASSES: [&str; 37] = [
     "xxe",
 ];
 
+/// Those of requests that carry a payload: what they say is the attack, wherever they send it.
+pub(super) const PAYLOADS: [&str; 13] =
+    ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
+
 /// A rule file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -226,6 +230,7 @@ pub(super) struct Unless {
     #[serde(default)]
     pub(super) words: Vec<String>,
     pub(super) regex: Option<String>,
+    pub(super) referer: Option<String>,
     #[serde(default)]
     pub(super) agents: Vec<String>,
 }
@@ -293,4 +298,17 @@ pub enum Field {
 impl Field {
     /// Every field.
     pub const ALL: [Self; 7] = [Self::Path, Self::Query, Self::Target, Self::Referer, Self::UserAgent, Self::Method, Self::Raw];
+
+    /// What rule files call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Target => "target",
+            Self::Referer => "referer",
+            Self::UserAgent => "user_agent",
+            Self::Method => "method",
+            Self::Raw => "raw",
+        }
+    }
 }

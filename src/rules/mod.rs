@@ -13,6 +13,7 @@ mod condition;
 mod definition;
 pub mod draft;
 mod error;
+mod excuse;
 mod fold;
 mod glob;
 pub mod import;

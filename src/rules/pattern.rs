@@ -62,6 +62,11 @@ impl Pattern {
         self.regex()?.find(text).map(|found| found.range())
     }
 
+    /// Every place where it matches.
+    pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        self.regex().into_iter().flat_map(move |regex| regex.find_iter(text).map(|found| found.range()))
+    }
+
     /// The regex as written.
     pub(super) fn source(&self) -> &str {
         &self.source

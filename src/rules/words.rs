@@ -33,6 +33,15 @@ impl Words {
         found.min_by_key(|range| range.start)
     }
 
+    /// Every place where one of them stands.
+    pub(super) fn find_all(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        let of_word = move |word: &'_ String| {
+            let length = word.len();
+            memmem::find_iter(text, word.as_bytes()).map(move |at| at..at + length).collect::<Vec<_>>()
+        };
+        self.words.iter().flat_map(of_word)
+    }
+
     /// The words, with `|` between them.
     pub(super) fn text(&self) -> &str {
         &self.text

@@ -48,9 +48,10 @@ id = "mine/linked"
 title = "Panel that nobody links to"
 class = "panel"
 severity = "low"
+answer = "inconclusive"
 fields = ["path", "referer"]
 words = ["/panel"]
-unless = { words = ["://"] }
+unless = { referer = "://" }
 hits = ["GET /panel"]
 misses = ["GET /"]
 

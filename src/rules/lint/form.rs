@@ -97,7 +97,8 @@ fn regex(rule: &Located, found: &mut Vec<Complaint>) {
     if rule.definition.regex.as_ref().is_some_and(matches_nothing) {
         say(rule, Level::Error, "its regex matches the empty text, so it says nothing".into(), "drop it or tighten it", found);
     }
-    if rule.definition.unless.as_ref().and_then(|u| u.regex.as_ref()).is_some_and(matches_nothing) {
+    let unless = rule.definition.unless.iter();
+    if unless.flat_map(|u| u.regex.iter().chain(&u.referer)).any(matches_nothing) {
         let what = "the regex of its `unless` matches the empty text, so the rule never matches";
         say(rule, Level::Error, what.into(), "tighten it", found);
     }

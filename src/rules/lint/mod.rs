@@ -5,6 +5,7 @@
 
 mod common;
 mod cover;
+mod excuse;
 mod form;
 mod literal;
 
@@ -85,6 +86,7 @@ impl Lint {
         for rule in &self.rules {
             form::look_at(rule, &mut found);
             common::look_at(rule, &mut found);
+            excuse::look_at(rule, &mut found);
         }
         cover::look_at(&self.rules, verdict, &mut found);
         found.sort_by(|a, b| (&a.file, a.line, a.level, &a.what).cmp(&(&b.file, b.line, b.level, &b.what)));

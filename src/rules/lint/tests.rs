@@ -99,3 +99,30 @@ fn form_is_looked_at() {
         assert!(said.contains(part), "{part} in {said}");
     }
 }
+
+#[test]
+fn an_excuse_that_an_attacker_can_write_is_named() {
+    let of_class = |class: &str, keys: &str| said(&rule("a", keys).replace("'panel'", &format!("'{class}'"))).join("\n");
+    for (class, keys, what) in [
+        ("sqli", "words = ['zzz']\nregex = 'zzz'\nunless = { referer = '://' }", "x/a: unless.referer: requests of class 'sqli'"),
+        ("lfi", "paths = ['/zz']\nunless = { agents = ['bot9'] }", "x/a: unless.agents: requests of class 'lfi'"),
+        ("xss", "words = ['zzz']\nunless = { words = ['yyy'] }", "in 'path', 'query', to which any client can add"),
+        ("rce", "words = ['zzz']\nfields = ['path']\nunless = { regex = '^/yyy' }", "in 'path', to which any client can add"),
+        ("panel", "paths = ['/zz']\nunless = { words = ['yyy'] }", "in 'query', to which any client can add"),
+        ("panel", "paths = ['/zz']\nfields = ['referer']\nunless = { words = ['://'] }", "in 'referer', to which any client can add"),
+        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '/yyy$' }", "what stands anywhere in it"),
+        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { words = ['/yyy'] }", "what stands anywhere in it"),
+    ] {
+        let said = of_class(class, keys);
+        assert!(said.contains(what), "{class} {keys}: {said}");
+    }
+    for (class, keys) in [
+        ("panel", "paths = ['/zz']\nunless = { referer = '://', agents = ['bot9'] }"),
+        ("panel", "paths = ['/zz']\nstatuses = [404]\nunless = { words = ['yyy'] }"),
+        ("panel", "paths = ['/zz']\nfields = ['path']\nunless = { regex = '^/yyy/zz$' }"),
+        ("panel", "paths = ['/zz']\nanswer = 'inconclusive'\nfields = ['query']\nunless = { words = ['yyy'] }"),
+        ("sqli", "words = ['zzz']\nregex = 'zzz'\nunless = { words = ['yyy'] }"),
+    ] {
+        assert_eq!(of_class(class, keys), "", "{class} {keys}");
+    }
+}
