@@ -296,7 +296,7 @@ fn logs_of_one_name_on_two_machines_stay_apart() {
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
     assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
-    assert_eq!(both["clients"][0]["sample"]["machine"], "web1");
+    assert_eq!(both["clients"][0]["sample"]["machine"], "web2", "where the most severe of its probes is");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
     assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));

@@ -90,7 +90,10 @@ mod tests {
         let signs = std::mem::take(&mut findings.signs);
         let mut signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes())).collect();
         signs.sort();
-        format!("{askers:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{findings:?}")
+        let homes = std::mem::take(&mut findings.home);
+        let mut homes: Vec<_> = homes.iter().map(|(number, sizes)| (host(number), format!("{sizes:?}"))).collect();
+        homes.sort();
+        format!("{askers:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {

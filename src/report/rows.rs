@@ -6,7 +6,7 @@ use std::borrow::Borrow;
 use std::cmp::Reverse;
 use std::hash::Hash;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
 use super::build::Material;
 use super::context::Context;
@@ -59,26 +59,29 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
         let host = if let Scope::Host(host) = site { Some(host) } else { None };
         Key::Answer(host, material.tally.path(i.view.path), context.site_name(material, site))
     };
-    let mut rows = grouped(material, &members, usize::MAX, |(_, at)| items[at as usize], key);
-    let mut of_rows: HashMap<(Scope<'a>, u32), Vec<&Item<'a>>> = HashMap::default();
-    for (place, at) in &members {
-        of_rows.entry(*place).or_default().push(&items[*at as usize]);
+    let mut rows = Vec::new();
+    let mut sorted = members;
+    sorted.sort_by_key(|((site, path), at)| (*site, *path, *at));
+    for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+        let items: Vec<Item<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
+        rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
     }
-    let by_key: HashMap<Key<'a>, AnswerDetail<'a>> =
-        of_rows.into_values().map(|items| (key(items[0]), detail(material, context, &items))).collect();
-    for row in &mut rows {
-        row.answer = by_key.get(&row.key).cloned();
-    }
+    // Logs of two machines may have one name.
+    let tie = |row: &Row<'a>| (row.key, row.sample.machine, row.sample.offset);
+    rows.sort_by(|a, b| {
+        let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
+        rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
+    });
     rows
 }
 
 /// What the answers of one path were: that with content decides, then the commonest, then the earliest.
-fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[&Item<'a>]) -> AnswerDetail<'a> {
-    let order = |a: &&&Item<'a>, b: &&&Item<'a>| {
+fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> AnswerDetail<'a> {
+    let order = |a: &&Item<'a>, b: &&Item<'a>| {
         let first = |i: &Item<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
         first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
     };
-    let best = items.iter().max_by(order).copied().unwrap_or(items[0]);
+    let best = items.iter().max_by(order).unwrap_or(&items[0]);
     let clients = distinct(items.iter().map(|i| i.view.client));
     let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != Names::REST);
     AnswerDetail {

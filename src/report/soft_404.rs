@@ -48,7 +48,10 @@ pub(super) fn sites<'a>(material: &Material<'a>, context: &Context<'a>, items: &
     sites.iter_mut().for_each(Site::tidy);
     sites.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
     let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Site::entry).collect();
-    found.sort_by_key(|site| (Reverse(site.requests), site.site));
+    found.sort_by(|a, b| {
+        let order = |site: &Soft404<'a>| (Reverse(site.requests), site.site, Reverse(site.paths), site.grade.reason);
+        order(a).cmp(&order(b)).then_with(|| a.sizes.cmp(&b.sizes))
+    });
     found
 }
 
@@ -135,8 +138,8 @@ fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
     let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;
     let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();
     while ranges.len() > Soft404::MOST_RANGES {
-        let gap = |at: &usize| (ranges[at + 1].0 - ranges[*at].1, *at);
-        let Some(at) = (0..ranges.len() - 1).min_by_key(gap) else { break };
+        let gap = |at: usize| ranges[at + 1].0 as f64 / ranges[at].1.max(1) as f64;
+        let Some(at) = (0..ranges.len() - 1).min_by(|a, b| gap(*a).total_cmp(&gap(*b))) else { break };
         ranges[at].1 = ranges.remove(at + 1).1;
     }
     ranges
@@ -152,8 +155,8 @@ mod tests {
         assert_eq!(ranges(&[612]), [(612, 612)]);
         assert_eq!(ranges(&[2_100, 2_110, 2_190, 48_211]), [(2_100, 2_190), (48_211, 48_211)]);
         assert_eq!(
-            ranges(&[1, 10, 100, 1_000, 10_000, 10_900, 100_000]),
-            [(1, 10), (100, 100), (1_000, 1_000), (10_000, 10_900), (100_000, 100_000)]
+            ranges(&[1, 50, 1_000, 1_040, 10_000, 20_000, 40_000, 80_000]),
+            [(1, 1), (50, 50), (1_000, 1_040), (10_000, 40_000), (80_000, 80_000)]
         );
     }
 }

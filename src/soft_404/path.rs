@@ -108,7 +108,8 @@ fn is_random(name: &[u8]) -> bool {
     let name = name.strip_prefix(b".").unwrap_or(name);
     let stem = name.split(|&b| b == b'.').next().unwrap_or_default();
     let plain = stem.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'));
-    let changes = stem.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+    let is_change = |pair: &&[u8]| pair.iter().any(u8::is_ascii_digit) && pair.iter().any(u8::is_ascii_lowercase);
+    let changes = stem.windows(2).filter(is_change).count();
     stem.len() >= RANDOM_LENGTH && plain && changes >= RANDOM_CHANGES
 }
 

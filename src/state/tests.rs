@@ -278,7 +278,7 @@ fn a_damaged_state_is_kept_and_never_passed_over() {
     let whole = fs::read(folder.path()).unwrap();
     let mut flipped = whole.clone();
     flipped[100] ^= 1;
-    let newer = String::from_utf8(whole.clone()).unwrap().replace("state\":1,", "state\":2,").into_bytes();
+    let newer = String::from_utf8(whole.clone()).unwrap().replace("state\":2,", "state\":3,").into_bytes();
     let cases = [
         (vec![], "is empty"),
         (whole[..whole.len() / 2].to_vec(), "breaks off"),

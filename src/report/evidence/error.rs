@@ -4,8 +4,8 @@ use std::io;
 
 use thiserror::Error;
 
-/// The version of the document this reads; the one before it had no evidence.
-pub(super) const READS: u32 = 2;
+/// The version of the document this reads.
+pub(super) const READS: u32 = 3;
 
 /// Why a report cannot be read back.
 #[derive(Debug, Error)]
@@ -20,7 +20,7 @@ pub enum EvidenceError {
     #[error("is a report of schema_version {0}, and this probewatch reads {READS}; use the one that wrote it, or a newer one")]
     Newer(u32),
     /// An earlier version wrote it.
-    #[error("is a report of schema_version {0}, which holds no evidence; scan the logs again with this probewatch")]
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS}; scan the logs again with it")]
     Older(u32),
     /// It was cut.
     #[error("holds no evidence, as it was cut by --top; write it again without --top")]

@@ -10,15 +10,14 @@ use crate::tally::Budget;
 
 /// A document around this evidence.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 2, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 3, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
-    {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_sign":false,"cve":[]},
-    {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_sign":false,"cve":["CVE-2030-1"]}]"#;
+    {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_sign":false,"subject":"path","cve":[]},
+    {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_sign":false,"subject":"product","cve":["CVE-2030-1"]}]"#;
 const INPUTS: &str = r#"[{"machine":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
-const CELL: &str =
-    r#"[0,0,0,200,0,1,true,512,3,0,[[1793577600,60],[1793577600,60]],[[1793577600,60],"00000000000000ff",0,1,"/.env?x",null,"curl"]]"#;
+const CELL: &str = r#"[0,0,0,200,0,1,true,true,0,512,0,3,0,[[1793577600,60],[1793577600,60]],[[1793577600,60],"00000000000000ff",0,1,"/.env?x",null,"curl"]]"#;
 
 fn lists() -> Vec<(&'static str, String)> {
     vec![
@@ -30,6 +29,8 @@ fn lists() -> Vec<(&'static str, String)> {
         ("lists", "[[0,1]]".into()),
         ("cells", format!("[{CELL}]")),
         ("signs", "[]".into()),
+        ("homes", "[[null,1,[512,7]]]".into()),
+        ("sites", r#"[[0,null,"00000000000000ff",[5,1,0,1,4,false],[0,1],1,[[512,0]],[]]]"#.into()),
         ("allowed", r#"[["allow.toml",3,"ours",2]]"#.into()),
         ("without_time", "4".into()),
     ]
@@ -40,8 +41,7 @@ fn bounded_lists() -> Vec<(&'static str, String)> {
     let rest = |cell: &str, client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1).replacen("\"curl\"", "0", 1);
     let cells = [CELL.to_owned(), rest(CELL, "0", "null"), rest(CELL, "null", "null"), rest(CELL, "null", "0")];
     let mut lists = lists();
-    lists.iter_mut().find(|(known, _)| *known == "cells").unwrap().1 =
-        format!("[{}]", cells.join(",").replace("true,512,3,0", "true,512,3,5"));
+    lists.iter_mut().find(|(known, _)| *known == "cells").unwrap().1 = format!("[{}]", cells.join(",").replace("512,0,3,0", "512,0,3,5"));
     lists.push(("floor", r#"{"pairs":7,"clients":8,"requests":9,"paths":10}"#.into()));
     lists.push(("client_errors", "[[0,4,6]]".into()));
     lists.push(("path_errors", "[[0,2]]".into()));
@@ -134,10 +134,13 @@ fn what_is_no_report_is_told_from_what_is_damaged() {
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":2,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":3,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
-        ("{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(), "schema_version 1, which holds no evidence"),
-        ("{\"schema_version\":3,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 3"),
+        (
+            "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
+            "schema_version 1, and this probewatch reads 3; scan the logs again",
+        ),
+        ("{\"schema_version\":4,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 4"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),
@@ -180,6 +183,11 @@ fn what_makes_no_sense_is_refused() {
         (with("rules", &RULES.replace("\"class\":\"cve\"", "\"class\":\"=cmd,x\"")), "is no class of a rule"),
         (with("signs", "[[9,0,null,[],[]]]"), "rule 9"),
         (with("signs", "[[0,0,null,null,null]]"), "more clients saw an app"),
+        (with("homes", "[[1,null,[5]]]"), "input 1"),
+        (with("homes", "[[null,9,[5]]]"), "host 9"),
+        (with("homes", "[[null,0,[-5]]]"), "is damaged"),
+        (with("sites", r#"[[0,null,"xyz",[5,1,0,1,4,false],[0],1,[],[]]]"#), "no hash of a path"),
+        (with("sites", r#"[[0,null,"ff",[5,1,0,1,4,false],[9],1,[],[]]]"#), "rule 9"),
         (with("inputs", "[]"), "input 0"),
         (with("without_time", "99999999999999999999"), "is damaged"),
         (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),

@@ -174,7 +174,8 @@ fn due_for_answers_and_for_news_that_are_rare() {
 #[test]
 fn the_same_path_of_another_host_is_another_answer() {
     let mut report = night();
-    report.answered[1].sample.host = Some(b"blog.example");
+    let Key::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
+    report.answered[1].key = Key::Answer(Some(b"blog.example"), path, b"blog.example");
     let page = page(&report, &[]);
     assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
 }
@@ -203,10 +204,8 @@ proptest! {
     ) {
         let mut report = night();
         for (row, text) in report.answered.iter_mut().zip(&texts) {
-            let Key::Pair(_, _, outcome) = row.key else { unreachable!() };
-            row.key = Key::Pair(Client::Text(&texts[3]), text, outcome);
+            row.key = Key::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
             row.sample.target = text;
-            row.sample.host = host.as_deref();
         }
         report.answered.extend(report.answered.clone());
         report.clients[0].key = Key::Client(Client::Text(&texts[2]));

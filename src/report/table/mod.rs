@@ -214,7 +214,7 @@ mod tests {
         let mut report = fixture::report(rules);
         let well = report.inputs[0].clone();
         report.inputs.extend(std::iter::repeat_n(well, 20));
-        let text = table(&report, wide(120));
+        let text = table(&report, View { full: true, ..wide(120) });
         assert!(text.contains("all 22 inputs"));
         assert!(!text.contains("access.log  "));
         assert!(text.contains("access.log.2.gz: the archive ends"));

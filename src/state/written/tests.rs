@@ -60,28 +60,28 @@ fn of_version(version: u32, body: &str) -> Vec<u8> {
 #[test]
 fn other_versions_and_forms_are_refused() {
     let body = r#"{"rules":1,"checkpoints":[]}"#;
-    assert_eq!(decode::<State>(&of_version(1, body)).unwrap(), State { rules: 1, ..State::default() });
+    assert_eq!(decode::<State>(&of_version(2, body)).unwrap(), State { rules: 1, ..State::default() });
     let cases = [
         (Vec::new(), "the state is damaged: the file is empty"),
         (vec![0; 4096], "the state is damaged, or this is none: it does not begin as one"),
         (b"{}\n".to_vec(), "the state is damaged, or this is none: it does not begin as one"),
-        (of_version(2, body), "a newer probewatch wrote this state (its version is 2, this one knows 1): use the newer one"),
-        (of_version(2, "anything"), "a newer probewatch wrote this state (its version is 2, this one knows 1): use the newer one"),
-        (of_version(0, body), "the state is too old (its version is 0, this probewatch knows 1 to 1)"),
-        (of_version(1, body)[..60].to_vec(), "the state is damaged: it breaks off"),
-        (of_version(1, r#"{"rules":1}"#), "the state is damaged: missing field `checkpoints` at line 1 column 11"),
-        (of_version(1, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
+        (of_version(3, body), "a newer probewatch wrote this state (its version is 3, this one knows 2): use the newer one"),
+        (of_version(3, "anything"), "a newer probewatch wrote this state (its version is 3, this one knows 2): use the newer one"),
+        (of_version(1, body), "the state is too old (its version is 1, this probewatch knows 2 to 2)"),
+        (of_version(2, body)[..60].to_vec(), "the state is damaged: it breaks off"),
+        (of_version(2, r#"{"rules":1}"#), "the state is damaged: missing field `checkpoints` at line 1 column 11"),
+        (of_version(2, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
     ];
     for (bytes, message) in cases {
         let refusal = decode::<State>(&bytes).unwrap_err();
         assert!(refusal.starts_with(message), "{refusal}");
     }
-    let mut edited = of_version(1, body);
+    let mut edited = of_version(2, body);
     let digit = edited.iter().rposition(|b| *b == b'1').unwrap();
     edited[digit] = b'2';
     assert_eq!(
         decode::<State>(&edited).unwrap_err(),
-        format!("the state is damaged: its checksum should be {}", checksum(1, br#"{"rules":2,"checkpoints":[]}"#))
+        format!("the state is damaged: its checksum should be {}", checksum(2, br#"{"rules":2,"checkpoints":[]}"#))
     );
 }
 
