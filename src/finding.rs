@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::soft_404::MethodClass;
+use crate::record::MethodClass;
 use crate::time::LogTime;
 pub use home::Homes;
 pub use others::Others;

@@ -64,6 +64,56 @@ impl<'a> RequestLine<'a> {
 /// The longest method in the IANA registry, `UPDATEREDIRECTREF`, has 17 letters; there is room for a made-up one.
 const MAX_METHOD: usize = 24;
 
+/// What kind of response a method asks for. Sizes compare only between responses that have a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[repr(u8)]
+pub enum MethodClass {
+    /// GET, or a request without a method: the content of the path.
+    #[default]
+    Get,
+    /// POST, PUT and PATCH: what the server makes of a body.
+    Post,
+    /// HEAD: no body.
+    Head,
+    /// OPTIONS and others: the response says nothing about the content of the path.
+    Other,
+}
+
+impl MethodClass {
+    /// The class of a method as logged.
+    #[must_use]
+    pub fn of(method: &[u8]) -> Self {
+        match method {
+            b"GET" | b"" => Self::Get,
+            b"POST" | b"PUT" | b"PATCH" => Self::Post,
+            b"HEAD" => Self::Head,
+            _ => Self::Other,
+        }
+    }
+
+    /// The class with this number; [`Other`](Self::Other) for numbers that no class has.
+    #[must_use]
+    pub fn from_u8(number: u8) -> Self {
+        match number {
+            0 => Self::Get,
+            1 => Self::Post,
+            2 => Self::Head,
+            _ => Self::Other,
+        }
+    }
+
+    /// The method that stands for the class in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Head => "HEAD",
+            Self::Other => "OTHER",
+        }
+    }
+}
+
 /// What the server said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -1,15 +1,13 @@
-//! Sizes of home pages, by host: what a site shows to everyone who asks for `/`.
+//! Sizes of home pages, by host: what a site shows to everyone who requests `/`.
 //!
-//! Holds a few sizes of each; a page that is served again and again costs a comparison.
+//! Holds each size of a run of lines once; a page that is served again and again costs a comparison.
 
-use foldhash::HashMap;
-
-use crate::soft_404::HomeSizes;
+use foldhash::HashSet;
 
 /// Sizes of home pages by the number of their host.
 #[derive(Debug, Clone, Default)]
 pub struct Homes {
-    sizes: HashMap<u32, HomeSizes>,
+    sizes: HashSet<(u32, u64)>,
     /// The host and the size that were recorded last.
     last: Option<(u32, u64)>,
 }
@@ -19,13 +17,13 @@ impl Homes {
     #[inline]
     pub fn record(&mut self, host: u32, bytes: u64) {
         if self.last.replace((host, bytes)) != Some((host, bytes)) {
-            self.sizes.entry(host).or_default().insert(bytes);
+            self.sizes.insert((host, bytes));
         }
     }
 
-    /// The sizes of each host, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &HomeSizes)> {
-        self.sizes.iter().map(|(host, sizes)| (*host, sizes))
+    /// Hosts and sizes, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.sizes.iter().copied()
     }
 
     /// Empties it.

@@ -91,7 +91,7 @@ mod tests {
         let mut signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes())).collect();
         signs.sort();
         let homes = std::mem::take(&mut findings.home);
-        let mut homes: Vec<_> = homes.iter().map(|(number, sizes)| (host(number), format!("{sizes:?}"))).collect();
+        let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
         format!("{askers:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
     }

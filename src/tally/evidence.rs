@@ -33,6 +33,12 @@ impl TallyEvidence {
         self.dropped.is_empty() && self.homes.is_empty()
     }
 
+    pub(super) fn record_home(&mut self, site: SiteKey, bytes: u64) {
+        if self.homes.len() < MOST_HOMES || self.homes.contains_key(&site) {
+            self.homes.entry(site).or_default().insert(bytes);
+        }
+    }
+
     pub(super) fn merge_home(&mut self, site: SiteKey, sizes: &HomeSizes) {
         if self.homes.len() < MOST_HOMES || self.homes.contains_key(&site) {
             self.homes.entry(site).or_default().merge(sizes);

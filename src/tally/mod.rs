@@ -144,8 +144,8 @@ impl Tally {
             self.count_allowed(entry, 1);
         }
         self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
-        for (host, sizes) in findings.home.iter() {
-            self.evidence.merge_home((place.input, host), sizes);
+        for (host, bytes) in findings.home.iter() {
+            self.evidence.record_home((place.input, host), bytes);
         }
         for hits in findings.hits.chunks(BATCH) {
             self.add(findings, hits, place);

@@ -181,7 +181,7 @@ fn without_sources(row: &Value) -> Value {
 fn what_was_skipped_is_said_in_every_way_of_telling() {
     let rig = rotated();
     let window = ["--since", "2026-11-08", "--until", "2026-11-12"];
-    let table = rig.run([&["scan"], &window[..], &["logs"]].concat());
+    let table = rig.run([&["scan", "--full"], &window[..], &["logs"]].concat());
     assert!(table.text().contains("3 inputs were skipped whole"), "{}", table.text());
     assert_eq!(table.text().matches("  not read\n").count(), 3);
     for notice in [

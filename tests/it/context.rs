@@ -227,7 +227,7 @@ fn threads_and_maps_change_nothing() {
         let of = |args: &[&str]| {
             let text = scan(&rig, &log, &[&["-f", format], args].concat()).text();
             // The last line of a table tells the time it took.
-            text.lines().filter(|line| !line.starts_with("40,000 lines, ")).map(str::to_owned).collect::<Vec<_>>()
+            text.lines().filter(|line| !line.starts_with("40,000 lines: ")).map(str::to_owned).collect::<Vec<_>>()
         };
         let expected = of(&["-j1", "--mmap", "never"]);
         for args in [&["-j2", "--mmap", "always"], &["-j8", "--mmap", "never"], &["-j3", "--mmap", "always"]] {

@@ -164,7 +164,7 @@ fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
         rig.file(Path::new("logs").join(OsStr::from_bytes(name)), probe("192.0.2.1"));
     }
     for format in ["table", "csv", "json", "ndjson"] {
-        let run = rig.run(["scan", "-f", format, "logs", "logs"]);
+        let run = rig.run(["scan", "--full", "-f", format, "logs", "logs"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         // A table and a CSV of one pair name one of them as the sample.
         let shown = names
@@ -178,7 +178,7 @@ fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
 fn d8_a_name_with_a_leading_dash_can_be_given() {
     let rig = Rig::new();
     rig.file("-rf", probe("192.0.2.1"));
-    for args in [["scan", "./-rf"].as_slice(), &["scan", "--", "-rf"]] {
+    for args in [["scan", "--full", "./-rf"].as_slice(), &["scan", "--full", "--", "-rf"]] {
         let run = rig.run(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.text().contains("/.git/config"));

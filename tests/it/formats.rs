@@ -18,7 +18,7 @@ struct Request {
 const REQUESTS: [Request; 5] = [
     Request { second: 0, client: "192.0.2.7", target: "/.env", status: 404 },
     Request { second: 1, client: "192.0.2.7", target: "/.git/config", status: 200 },
-    Request { second: 2, client: "2001:db8::9", target: "/", status: 200 },
+    Request { second: 2, client: "2001:db8::9", target: "/about", status: 200 },
     Request { second: 3, client: "198.51.100.3", target: "/wp-login.php?action=x", status: 403 },
     Request { second: 4, client: "198.51.100.3", target: "/cgi-bin/.%2e/.%2e/bin/sh", status: 400 },
 ];

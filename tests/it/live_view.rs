@@ -106,5 +106,5 @@ fn shows_a_busy_log_and_obeys_its_keys() {
     terminal.press("Escape");
     terminal.press("q");
     let end = terminal.wait("the end", |picture| picture.contains("ended with 0"));
-    assert!(end.contains("WHERE EACH LINE WENT") && end.contains("1,100 lines"), "{end}");
+    assert!(end.contains("1,100 lines"), "{end}");
 }

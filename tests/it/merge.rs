@@ -79,7 +79,7 @@ fn what_is_no_report_is_refused_with_a_word() {
     report(&rig, "cut.json", &["--top", "3", "a.log"]);
     let whole = std::fs::read_to_string(rig.path(name)).unwrap();
     rig.file("half.json", &whole[..whole.len() / 2]);
-    rig.file("later.json", whole.replacen("\"schema_version\": 2", "\"schema_version\": 3", 1));
+    rig.file("later.json", whole.replacen("\"schema_version\": 3", "\"schema_version\": 4", 1));
     rig.file("other.json", "{\"general\": {}}");
     let ndjson = rig.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     rig.file("hits.ndjson", ndjson);
@@ -92,7 +92,7 @@ fn what_is_no_report_is_refused_with_a_word() {
         ("learnt.json", "schema_version 1"),
         ("cut.json", "--top"),
         ("half.json", "is damaged"),
-        ("later.json", "schema_version 3"),
+        ("later.json", "schema_version 4"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = rig.run(args);

@@ -120,7 +120,7 @@ fn g7_closed_descriptors_write_to_no_other_file() {
     let text = format!("{}no line of any log\n", log(50));
     rig.file("access.log", &text);
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
-        for what in ["-f json access.log", "-f ndjson access.log gone.log", "-o report access.log"] {
+        for what in ["-f json access.log", "-f ndjson access.log gone.log", "--full -o report access.log"] {
             let run = finish(&mut rig.shell(&format!("exec \"$0\" scan {what} {closed}")));
             let expected: &[i32] = if what.contains("gone") { &[0, 2, 3, 4] } else { &[0, 2, 4] };
             assert!(expected.contains(&run.code), "{what} {closed}: {}", run.code);
@@ -201,7 +201,7 @@ fn g13_any_width_and_any_terminal_will_do() {
     let rig = Rig::new();
     rig.file("access.log", log(200) + &line("2001:db8::1", &format!("GET /{}/.env HTTP/1.1", "deep/".repeat(60)), 200));
     for columns in ["", "0", "10", "20", "80", "200", "-1", "99999999999999999999", "wide"] {
-        let run = finish(rig.command(["scan", "access.log"]).env("COLUMNS", columns));
+        let run = finish(rig.command(["scan", "--full", "access.log"]).env("COLUMNS", columns));
         assert_eq!(run.code, 0, "{columns}: {}", run.stderr);
         assert!(run.text().contains("vcs/git"), "{columns}: {}", run.text());
     }
@@ -218,7 +218,7 @@ fn g13_on_a_terminal() {
         return skip("g13_on_a_terminal", "there is no script");
     }
     let on_terminal = |setup: &str| {
-        let line = format!("script -qec '{setup} {EXE} scan access.log' /dev/null");
+        let line = format!("script -qec '{setup} {EXE} scan --full access.log' /dev/null");
         let output = rig.shell(&line).env("TERM", "xterm").output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{setup}: {}", String::from_utf8_lossy(&output.stdout));
         String::from_utf8(output.stdout).unwrap()

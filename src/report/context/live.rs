@@ -165,10 +165,10 @@ impl<'r> LiveContext<'r> {
 
     /// Takes in sizes of home pages in a run of lines of a log.
     pub fn see_homes(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
-        for (host, sizes) in homes.iter() {
+        for (host, bytes) in homes.iter() {
             let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
             if let Some(site) = site(&mut self.sites, host, family) {
-                self.answers.record_home(site, site_name(host, family), sizes);
+                self.answers.record_home(site, site_name(host, family), bytes);
             }
         }
     }

@@ -12,7 +12,7 @@ use super::live::Late;
 use crate::context::{Memory, RuleHashes, Site as SiteName};
 use crate::finding::RuleId;
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Candidate, Grade, Grader, HomeSizes, PathShape, Response, SiteEvidence};
+use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
 
 /// Paths of all sites together: at most 16 MB.
 const PATHS: usize = 1 << 16;
@@ -102,12 +102,12 @@ impl LiveAnswers {
         });
     }
 
-    /// Takes in sizes of a home page.
-    pub(super) fn record_home(&mut self, site: Site, name: SiteName<'_>, sizes: &HomeSizes) {
+    /// Takes in a size of a home page.
+    pub(super) fn record_home(&mut self, site: Site, name: SiteName<'_>, bytes: u64) {
         self.change(site, name, |evidence| {
-            let before = evidence.home.clone();
-            evidence.home.merge(sizes);
-            evidence.home != before
+            let is_new = !evidence.home.contains(bytes);
+            evidence.home.insert(bytes);
+            is_new && evidence.home.contains(bytes)
         });
     }
 

@@ -21,7 +21,10 @@ const PAIR: &str = "client,path,rules,classes,severity,outcome,hits,first_time,l
 
 /// The columns of each table, in order. More may follow behind them.
 const COLUMNS: [(&str, &str); 6] = [
-    ("answered.csv", PAIR),
+    (
+        "answered.csv",
+        "site,path,rules,classes,severity,status,bytes,method,hits,clients,first_time,last_time,why,command,sample_target,source,line",
+    ),
     (
         "clients.csv",
         "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,\
