@@ -290,6 +290,16 @@ What is compared:
   change is new, more, fewer or gone. Two reports that say the same give 'No difference.', a CSV of
   the header alone, or an empty list.
 
+What became of an answer that is none in the new report:
+  refused        the path was requested and refused (4xx)
+  unanswered     it was requested and neither answered nor refused (3xx, 5xx, 429)
+  soft_404       it gets what the site answers to anything
+  uncertain      its answer cannot be told from that, so it may still be there
+  ordinary       it is answered, and no reported rule says that this exposes anything: a page of an app
+  not_requested  no hit is for it, so it may still be there
+  Of several the one with the worst news counts. status_after in CSV and JSON is the commonest status
+  that the new report has for it.
+
 Exit codes:
   0    compared, whatever came of it
   2    the command line, the environment, the configuration, a rule or a report is wrong
