@@ -169,7 +169,14 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
     let old: String = files.iter().zip(1..).map(|(path, n)| sized(path, 200, 7_000 * n)).collect();
     // The home page is what the last one gets now.
     let home = sized("/", 200, 512);
-    let new = [sized(files[0], 403, 9), sized(files[0], 404, 9), sized(files[0], 404, 9), sized(files[2], 500, 9), home, sized(files[3], 200, 512)];
+    let new = [
+        sized(files[0], 403, 9),
+        sized(files[0], 404, 9),
+        sized(files[0], 404, 9),
+        sized(files[2], 500, 9),
+        home,
+        sized(files[3], 200, 512),
+    ];
     rig.file("old.log", old);
     rig.file("new.log", new.concat());
     report(&rig, "old.json", &["old.log"]);
@@ -178,7 +185,8 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
         let run = rig.run([&["diff", "-f", "csv"], filter, &["old.json", "new.json"]].concat());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""));
         let text = run.text();
-        let answers: Vec<_> = text.lines().filter(|row| row.starts_with("answer,")).map(|row| row.replace(",critical,", ",high,")).collect();
+        let answers: Vec<_> =
+            text.lines().filter(|row| row.starts_with("answer,")).map(|row| row.replace(",critical,", ",high,")).collect();
         let expected = [
             "answer,/.git/config,not_requested,high,1,0,",
             "answer,/backup.sql,unanswered,high,1,0,500",

@@ -70,11 +70,11 @@ pub enum Fate {
     NotRequested,
     /// It is answered, and no reported rule says that this exposes anything: a page of an app that the site runs.
     Ordinary,
-    /// It is neither answered nor refused: a redirect, an error of the server, a limit on requests.
+    /// It is neither answered nor refused: a redirect, a bad request, a limit on requests, an error of the server.
     Unanswered,
     /// It gets what the site answers to anything.
     Soft404,
-    /// It is refused.
+    /// It is refused: not there, or not for the client.
     Refused,
 }
 

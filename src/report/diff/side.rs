@@ -127,14 +127,12 @@ impl Side {
 
 /// What a cell says of its path; `None` where it is a distinct answer that is reported.
 fn fate(view: &CellView<'_>, decision: &Decision) -> Option<Fate> {
-    /// A limit on requests says nothing about the path.
-    const TOO_MANY: Option<u16> = Some(429);
     match (Outcome::of(view.status), decision.grade.map(|grade| grade.answer)) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,
         (Outcome::Answered, Some(Answer::Uncertain)) => Some(Fate::Uncertain),
         (Outcome::Answered, Some(Answer::Soft404)) => Some(Fate::Soft404),
         (Outcome::Answered, _) => Some(Fate::Ordinary),
-        (Outcome::AuthRequired | Outcome::Denied | Outcome::NotFound | Outcome::Rejected, _) if view.status != TOO_MANY => Some(Fate::Refused),
+        _ if view.response().is_refusal() => Some(Fate::Refused),
         _ => Some(Fate::Unanswered),
     }
 }
