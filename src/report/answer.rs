@@ -15,7 +15,7 @@ use crate::finding::RuleId;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::rules::RuleSet;
-use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, path_hash};
+use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
 use crate::tally::{CellView, Scope};
 
 /// Paths with an answer of the same size that are named.
@@ -165,19 +165,19 @@ impl<'a> GradedLog<'a> {
             if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
                 answer.get_refused.extend(got.status);
             }
-            let Some(size) = got.size() else { continue };
+            let Some(Size { bytes, .. }) = got.size() else { continue };
             if is_here && decision.grade.is_some_and(|grade| grade.answer == Answer::Soft404) {
-                sizes.push(size.bytes);
+                sizes.push(bytes);
             }
             if path != seen.path && view.is_probe && (is_here || is_other_host) {
                 let host = if let Scope::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
                 let rules = self.material.tally.rules(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
-                let difference = compared.iter().map(|bytes| bytes.abs_diff(size.bytes)).min();
+                let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer is none of those of about its size.
-                let most = if grade.answer == Answer::Distinct { 0 } else { size.bytes / ALIKE };
+                let most = if grade.answer == Answer::Distinct { 0 } else { bytes / ALIKE };
                 let difference = difference.filter(|difference| *difference <= most);
-                let alike = |difference| Alike { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes: size.bytes };
+                let alike = |difference| Alike { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
                 answer.alike.extend(difference.map(alike));
             }
         }
