@@ -3,6 +3,7 @@
 #![expect(clippy::doc_markdown, reason = "comments on flags are the help, and a terminal shows backticks as they are")]
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum, ValueHint};
@@ -21,6 +22,13 @@ pub struct ExplainArgs {
     /// zst, bz2, xz). A request line (GET /x), a path or a URL is taken as a request; FILE:LINE is told as a scan reads it.
     #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
     pub line: OsString,
+
+    /// Grade the answer by this log, which is scanned whole
+    ///
+    /// Whether an answer is what the site says to anything shows in what else the site answered and refused. FILE:LINE is graded
+    /// by its own file unless this names another log. The log may be packed.
+    #[arg(long = "in", value_name = "LOG", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    pub log: Option<PathBuf>,
 
     /// Format of the line: a name, or a format string of nginx or Apache [default: auto]
     #[arg(long, value_name = "FORMAT", help_heading = "Input")]
@@ -73,9 +81,9 @@ pub enum ExplainFormat {
 }
 
 impl ExplainArgs {
-    /// What is asked, the rule that is meant, and the rest as `scan` would be told it.
+    /// What is asked, the rule that is meant, the log that answers are graded by, and the rest as `scan` would be told it.
     #[must_use]
-    pub fn split(self) -> (OsString, Option<String>, ScanArgs) {
+    pub fn split(self) -> (OsString, Option<String>, Option<PathBuf>, ScanArgs) {
         let format = self.format.map(|format| match format {
             ExplainFormat::Table => Format::Table,
             ExplainFormat::Json => Format::Json,
@@ -88,6 +96,6 @@ impl ExplainArgs {
             other: self.other,
             ..ScanArgs::default()
         };
-        (self.line, self.rule, args)
+        (self.line, self.rule, self.log, args)
     }
 }

@@ -162,6 +162,7 @@ pub(super) const EXPLAIN_SHORT: &str = "\
 Examples:
   probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
   probewatch explain access.log.2.gz:1047
+  probewatch explain --in access.log \"$(grep -m1 'GET /.env' access.log)\"
   probewatch explain --rule dotfiles/env 'GET /.environment'";
 
 /// After `explain --help`.
@@ -170,6 +171,9 @@ Examples:
   Why is this flagged?
     probewatch explain 'GET /cgi-bin/.%2e/.%2e/bin/sh'
     probewatch explain access.log.2.gz:1047
+  How is this answer graded, and from what?
+    probewatch explain access.log:1047
+    probewatch explain --in access.log \"$(grep -m1 'GET /.env' access.log)\"
   Why is this not flagged, by this rule of mine?
     probewatch explain --rules my.toml --rule mine/old-admin 'GET /old-administrator'
   Many lines, for a program:
@@ -177,10 +181,17 @@ Examples:
 
 Quote a line with single quotes, for it holds double ones. One that begins with '-' goes behind --.
 
+The grade of an answer:
+  A hit of a rule that exposes something, answered with 2xx or 304, gets a grade: distinct, uncertain or
+  soft_404. ANSWER says which and why: how many probed paths the site answered and refused, the sizes it
+  gives to anything, how GET of the path was refused, and other paths that got the same size. That takes a
+  scan of the whole log: the file of FILE:LINE, or the LOG of --in. In JSON it is the object answer; it is
+  null for any other request, and its grade is null where no log is known.
+
 Exit codes:
   0    explained, be there a match or none
   2    the command line, the environment, the configuration or a rule is wrong
-  3    the input cannot be read
+  3    the input or the log cannot be read, or is damaged
   4    the explanation could not be written
   141  nobody reads standard output any more";
 
@@ -289,6 +300,16 @@ What is compared:
   logs. A row is an answer (a path that answered, its host in front), a rule, a path or a client; its
   change is new, more, fewer or gone. Two reports that say the same give 'No difference.', a CSV of
   the header alone, or an empty list.
+
+What became of an answer that is none in the new report:
+  refused        the path was requested and refused (401, 403, 404, 407, 410, 444, 451, GET with 405)
+  unanswered     it was requested and neither answered nor refused (3xx, 5xx, other 4xx)
+  soft_404       it gets what the site answers to anything
+  uncertain      its answer cannot be told from that, so it may still be there
+  ordinary       it is answered, and no reported rule says that this exposes anything: a page of an app
+  not_requested  no hit is for it, so it may still be there
+  Of several the one with the worst news counts. status_after in CSV and JSON is the commonest status
+  that the new report has for it.
 
 Exit codes:
   0    compared, whatever came of it

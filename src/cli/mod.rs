@@ -178,9 +178,9 @@ fn report(args: ReportArgs, here: &Surroundings) -> Exit {
 }
 
 fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
-    let (line, rule, args) = args.split();
+    let (line, rule, log, args) = args.split();
     match layered(args, here) {
-        Ok(asked) => command::explain::run(&config::question(line, rule, asked)),
+        Ok(asked) => command::explain::run(&config::question(line, rule, log, asked)),
         Err(error) => refused(error),
     }
 }

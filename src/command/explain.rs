@@ -1,7 +1,11 @@
 //! `probewatch explain`: why a line matches, and why it does not.
 //!
-//! Finds the line, has it explained and printed. A line that cannot be had is told; whatever stands in it is explained.
+//! Finds the line, has it explained and printed. A line that cannot be had is told; whatever stands in it is explained. Of an answer
+//! that could expose something the whole log is scanned, where one is known.
 
+mod log;
+
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -9,19 +13,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::log::{Log, Parts, scope};
 use super::message::shown;
 use super::rules::named;
 use super::{Exit, message, screen, stdout};
+use crate::client::Prefix;
 use crate::engine::Probe;
-use crate::engine::explain::{Explainer, Typed};
+use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
 use crate::format::transcriber::{Course, Read, Transcriber};
 use crate::format::{FormatChoice, Formats, Frame, Header, recognise};
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
+use crate::report::answer::{Graded, Request, is_graded};
 use crate::report::explain::{Subject, Taken, Views, write};
 use crate::report::{Color, Format, View};
-use crate::rules::{RuleChoice, RuleSet, load};
+use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
 /// What `explain` is asked.
@@ -31,6 +38,8 @@ pub struct Question {
     pub line: OsString,
     /// The rule that is meant; all where `None`.
     pub rule: Option<String>,
+    /// The log that answers are graded by; `None` for the file that the line is of.
+    pub log: Option<PathBuf>,
     /// The formats of lines.
     pub formats: FormatChoice,
     /// Which rules.
@@ -39,6 +48,10 @@ pub struct Question {
     pub min_severity: Severity,
     /// Apps that are said to run.
     pub apps: Vec<String>,
+    /// Files that say what is allowed.
+    pub allow: Vec<PathBuf>,
+    /// Which IPv6 addresses are one client; `None` for each by itself.
+    pub prefix: Option<Prefix>,
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
@@ -83,18 +96,30 @@ pub fn run(question: &Question) -> Exit {
         Ok(formats) => formats,
         Err(error) => return message::refused(&error.to_string()),
     };
+    let scope = match scope(question) {
+        Ok(scope) => scope,
+        Err(failure) => return failure.tell(),
+    };
+    let scan = OnceCell::new();
+    let parts = Parts { question, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
+    let file = if let Origin::Line(path, _) = &place { Some(path.as_path()) } else { None };
+    let log = match Log::of(parts, file) {
+        Ok(log) => log,
+        Err(exit) => return exit,
+    };
     let course = Course { formats: &formats, first: formats.asked(), header: Header::None, max_line: question.max_line };
     let screen = screen::of(question.color, false);
     let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
-    let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, out, told: 0, failure: None };
+    let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, log, out, told: 0, failure: None };
     let exit = match place {
         Origin::Typed(text) => desk.typed(&text),
         Origin::Stdin => desk.stdin(),
         Origin::Line(path, line) => desk.line(&path, line),
     };
+    let exit = if exit == Exit::Success && desk.log.has_trouble { Exit::Damaged } else { exit };
     let flushed = desk.out.flush();
     match desk.failure.map_or(flushed, Err) {
         Ok(()) => exit,
@@ -106,6 +131,9 @@ pub fn run(question: &Question) -> Exit {
 fn origin(question: &Question) -> Result<Origin, Exit> {
     let text = question.line.as_bytes();
     if text == b"-" {
+        if question.log.as_deref() == Some(Path::new("-")) {
+            return Err(message::refused("the lines and the log of --in cannot both be standard input; name a file"));
+        }
         return Ok(Origin::Stdin);
     }
     let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
@@ -182,6 +210,7 @@ struct Desk<'a, W> {
     only: Option<RuleId>,
     view: View,
     reader: Reader<'a>,
+    log: Log<'a>,
     out: W,
     /// Lines told so far.
     told: u64,
@@ -265,15 +294,54 @@ impl<W: Write> Desk<'_, W> {
             (None, None) => (Taken::Unparsed(recognise(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
-        let explanation = self.explainer.explain(&probe, self.only);
+        let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(Record { request: text, ..Record::default() });
+        let whole = self.only.map(|_| self.explainer.explain(&probe, None));
+        let answer = graded(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
+        if let Some(answer) = &answer {
+            withhold(&mut explanation, answer, self.rules, self.question.min_severity);
+        }
         if self.told > 0 && self.view.format == Format::Table {
             writeln!(self.out)?;
         }
         self.told += 1;
         let (rules, only, shown) = (self.rules, self.only, Views::default());
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, shown };
+        let answer = answer.as_ref();
+        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
+    }
+}
+
+/// The grade of an answer, where one of the rules that are explained says that it could expose something. `whole` is what all
+/// rules say, where one alone is explained.
+fn graded(
+    log: &mut Log<'_>,
+    rules: &RuleSet,
+    record: &Record<'_>,
+    said: &Explanation<'_>,
+    whole: Option<&Explanation<'_>>,
+) -> Option<Graded> {
+    let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
+        said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
+    };
+    if !is_graded(rules, &matched(said), record.status) {
+        return None;
+    }
+    let all = matched(whole.unwrap_or(said));
+    let path = said.texts.of_view(Seen::Resolved);
+    Some(log.grade(&Request { record, path, rules: &all, prefix: log.prefix() }))
+}
+
+/// What the grade does not raise may be below the level that is reported.
+fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
+    let is_raised = match answer {
+        Graded::Known(answer) => answer.is_distinct(),
+        Graded::NeedsLog => true,
+        Graded::Ordinary => false,
+    };
+    for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
+        let severity = rules.rule(account.rule).severity_when(is_raised);
+        account.withheld = (severity < least).then_some(Withheld::BelowMinSeverity { severity, least });
     }
 }
 

@@ -125,17 +125,20 @@ pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> Forma
     FormatChoice { asked: format.and_then(FormatText::asked), fields }
 }
 
-/// What `explain` is asked: the line, the rule that is meant, and what a scan would be told.
+/// What `explain` is asked: the line, the rule that is meant, the log that answers are graded by, and what a scan would be told.
 #[must_use]
-pub fn question(line: OsString, rule: Option<String>, asked: ScanArgs) -> Question {
+pub fn question(line: OsString, rule: Option<String>, log: Option<PathBuf>, asked: ScanArgs) -> Question {
     let quiet = asked.quiet();
-    let ScanArgs { input, rules, selection, output, .. } = asked;
+    let ScanArgs { input, rules, client, selection, output, .. } = asked;
     Question {
         line,
         rule,
+        log,
         formats: format_choice(input.log_format, input.field),
         rules: rule_choice(rules),
         apps: selection.app,
+        allow: selection.allow,
+        prefix: client.ipv6_prefix.and_then(value::PrefixBits::prefix),
         min_severity: selection.min_severity.unwrap_or(MIN_SEVERITY),
         max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
         format: output.format.unwrap_or_default(),

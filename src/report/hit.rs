@@ -78,7 +78,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
 }
 
 /// What the site answered.
-fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
+pub(super) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
     let target = probe.line.target;
     let query = memchr::memchr(b'?', target).map_or(0, |path| target.len() - path);
     Response {
@@ -90,7 +90,7 @@ fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 }
 
 /// The client as it is counted: its group, or itself.
-fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+pub(super) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
     let client = Client::parse(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
     room.clear();
@@ -99,7 +99,7 @@ fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) 
 }
 
 /// The host in lower case.
-fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+pub(super) fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     room.clear();
     room.extend_from_slice(host?);
     room.make_ascii_lowercase();

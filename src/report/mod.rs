@@ -2,6 +2,7 @@
 //!
 //! Renderers write what [`model`] holds; they read no log, judge nothing and know no command line.
 
+pub mod answer;
 pub mod approximate;
 pub mod blocks;
 pub mod build;

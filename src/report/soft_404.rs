@@ -134,7 +134,7 @@ impl<'a> Site<'a> {
 }
 
 /// Sorted sizes as a few ranges: those that are alike are one; where that leaves too many, the nearest are put together.
-fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
+pub(super) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
     let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;
     let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();
     while ranges.len() > Soft404::MOST_RANGES {

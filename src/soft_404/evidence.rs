@@ -45,7 +45,7 @@ impl Response {
 
     /// Whether it says that the path is not there or not for the client. A 429 says nothing about the path, a 400 comes before any
     /// path is looked up, and a 405 answers the method.
-    fn is_refusal(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         match Outcome::of(self.status) {
             Outcome::NotFound | Outcome::AuthRequired => true,
             Outcome::Denied => match self.status {

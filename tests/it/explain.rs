@@ -264,6 +264,128 @@ fn explanations_and_scans_agree_line_by_line() {
     }
 }
 
+/// A request with a size.
+fn sized(client: &str, request: &str, status: u16, bytes: u32) -> String {
+    format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
+}
+
+/// A site that answers anything with 612 bytes, refuses GET of one path, and has one file.
+fn anything() -> String {
+    let paths =
+        ["/.env", "/.git/config", "/backup.sql", "/phpinfo.php", "/wp-config.php.bak", "/id_rsa", "/actuator/env", "/.aws/credentials"];
+    let mut log: String = paths.iter().map(|path| sized("192.0.2.9", &format!("GET {path}"), 200, 612)).collect();
+    log += &sized("192.0.2.9", "GET /.svn/entries", 200, 48_211);
+    log += &sized("192.0.2.9", "GET /.DS_Store", 404, 9);
+    log
+}
+
+#[test]
+fn an_answer_is_graded_by_the_whole_log() {
+    let rig = Rig::new();
+    rig.file("access.log", anything());
+    rig.file("packed.log.gz", gzip(anything().as_bytes()));
+    for log in ["access.log", "packed.log.gz"] {
+        let run = finish(rig.command(["explain", &format!("{log}:1")]).env("COLUMNS", "100"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        let section = format!(
+            "\nANSWER\n  grade      soft 404: what the site answers to anything\n  \
+             reason     612 bytes, as unlike paths got\n  \
+             site       {log}: 9 probed paths answered, 1 refused\n  \
+             soft 404s  612 bytes\n  \
+             same size  /id_rsa (612 bytes), /backup.sql (612 bytes), /.git/config (612 bytes)\n\n"
+        );
+        assert!(run.text().contains(&section), "{}", run.text());
+        // A soft 404 raises nothing.
+        assert!(run.text().contains("1 rule matches: dotfiles/env, high."), "{}", run.text());
+    }
+    let text = rig.run(["explain", "access.log:9"]).text();
+    assert!(text.contains("grade      distinct: unlike what the site answers to anything"), "{text}");
+    assert!(!text.contains("same size"), "{text}");
+    // What was not answered, and what exposes nothing, has no grade.
+    for line in ["access.log:10", "GET /.env"] {
+        assert!(!rig.run(["explain", line]).text().contains("ANSWER"), "{line}");
+    }
+}
+
+#[test]
+fn a_pasted_line_is_graded_by_the_log_that_is_named() {
+    let rig = Rig::new();
+    let home = sized("192.0.2.1", "GET /", 200, 5_120).repeat(3);
+    let refused = sized("192.0.2.9", "GET /.env", 403, 9) + &sized("192.0.2.8", "GET /.env", 404, 9);
+    rig.file("access.log", home + &refused + &anything().replace("GET /.env", "GET /.env.local"));
+    let answer = |line: &str, args: &[&str]| {
+        let run = rig.run([&["explain", "-f", "json"], args, &[line.trim_end()]].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        run.objects()[0]["answer"].clone()
+    };
+    let post = sized("192.0.2.9", "POST /.env", 200, 700);
+    let graded = answer(&post, &["--in", "access.log"]);
+    assert_eq!((graded["grade"].as_str(), graded["reason"].as_str()), (Some("soft_404"), Some("refused_to_get")));
+    assert_eq!(graded["get_refused"], serde_json::json!([403, 404]));
+    assert_eq!(graded["site"].as_str(), Some("access.log"));
+    let page = answer(&sized("192.0.2.9", "GET /config.php.bak", 200, 5_120), &["--in", "access.log"]);
+    assert_eq!((page["reason"].as_str(), &page["home_sizes"]), (Some("home_page"), &serde_json::json!([[5_120, 5_120]])));
+    let same = answer(&sized("192.0.2.9", "GET /config.php.bak", 200, 612), &["--in", "access.log"]);
+    assert_eq!((same["grade"].as_str(), same["reason"].as_str()), (Some("soft_404"), Some("same_size")));
+    assert_eq!(same["alike"].as_array().unwrap().len(), 3);
+    assert!(same["alike"].as_array().unwrap().iter().all(|other| other["bytes"] == 612), "{same}");
+    assert_eq!(same["soft_404_sizes"], serde_json::json!([[612, 612]]));
+    // Without the log there is no grade, and the severity is that of a distinct answer.
+    let unknown = answer(&post, &[]);
+    assert!(unknown["grade"].is_null() && unknown["why"].as_str().unwrap().contains("--in LOG"), "{unknown}");
+    let text = rig.run(["explain", post.trim_end()]).text();
+    assert!(text.contains("The grade of the answer depends on the whole log; --in LOG names it."), "{text}");
+    // What is not answered has none.
+    assert!(answer(&sized("192.0.2.9", "GET /.env", 404, 9), &["--in", "access.log"]).is_null());
+    let only = rig.run(["explain", "--rule", "dotfiles/env", "--in", "access.log", post.trim_end()]).text();
+    assert!(only.contains("dotfiles/env matches.") && only.contains("700 bytes; GET of the path was refused"), "{only}");
+}
+
+#[test]
+fn a_log_that_cannot_be_used_is_refused() {
+    let rig = Rig::new();
+    rig.file("access.log", anything());
+    let env = sized("192.0.2.9", "GET /.env", 200, 612);
+    let env = env.trim_end();
+    let run = rig.run(["explain", "--in", "gone.log", env]);
+    assert!(run.code == 3 && run.stderr.contains("--in: gone.log: "), "{} {}", run.code, run.stderr);
+    let run = rig.run(["explain", "--in", ".", env]);
+    assert!(run.code == 2 && run.stderr.contains("is not one file"), "{}", run.stderr);
+    let run = rig.run(["explain", "--in", "-", "-"]);
+    assert!(run.code == 2 && run.stderr.contains("cannot both be standard input"), "{}", run.stderr);
+    let run = rig.run_with_stdin(["explain", "--in", "-", env], anything().as_bytes());
+    assert!(run.code == 0 && run.text().contains("grade      soft 404"), "{}", run.text());
+    // A damaged log is graded by as far as it can be read.
+    let whole = gzip(anything().repeat(500).as_bytes());
+    rig.file("cut.gz", &whole[..whole.len() / 2]);
+    let run = rig.run(["explain", "--in", "cut.gz", env]);
+    assert!(run.code == 3 && run.stderr.contains("cut.gz") && run.text().contains("grade      soft 404"), "{} {}", run.stderr, run.text());
+}
+
+#[test]
+fn grades_of_explanations_and_scans_agree() {
+    let rig = Rig::new();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
+    let mut graded = 0;
+    for name in ["answered.log", "catch-all.log", "outcomes.log", "rotated.log.1.gz"] {
+        let bytes = fs::read(samples.join(name)).unwrap();
+        rig.file(name, &bytes);
+        let scan = rig.run(["scan", "-f", "ndjson", name]).objects();
+        let explained = rig.run_with_stdin(["explain", "-f", "json", "--in", name, "-"], &bytes).objects();
+        for hit in &scan {
+            let line = explained.iter().find(|object| object["line"] == hit["line"]).unwrap();
+            assert_eq!(line["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
+            graded += usize::from(!hit["answer"].is_null());
+        }
+        // A line of the file is graded by its file.
+        if let Some(hit) = scan.iter().find(|hit| !hit["answer"].is_null()) {
+            let told = rig.run(["explain", "-f", "json", &format!("{name}:{}", hit["line"])]).objects();
+            assert_eq!(told[0]["answer"]["grade"], hit["answer"], "{name}:{}", hit["line"]);
+        }
+    }
+    assert!(graded > 10, "{graded}");
+}
+
 #[test]
 fn no_secret_and_no_control_byte_comes_out() {
     let rig = rig();

@@ -148,7 +148,7 @@ fn diff_says_what_is_new_and_nothing_of_itself() {
         run.text()
     };
     assert_eq!(diff(&["old.json", "old.json"]), "No difference.\n");
-    assert_eq!(diff(&["-f", "csv", "old.json", "old.json"]), "kind,key,change,severity,hits_before,hits_after\n");
+    assert_eq!(diff(&["-f", "csv", "old.json", "old.json"]), "kind,key,change,severity,hits_before,hits_after,status_after\n");
     assert_eq!(diff(&["-f", "json", "old.json", "old.json"]), "[]\n");
     let rows = diff(&["-f", "csv", "old.json", "new.json"]);
     assert!(rows.lines().skip(1).all(|row| row.contains(",new,") || row.contains(",more,")), "{rows}");
@@ -157,6 +157,51 @@ fn diff_says_what_is_new_and_nothing_of_itself() {
     assert!(diff(&["--top", "1", "old.json", "new.json"]).contains("CLIENTS"));
     let json: serde_json::Value = serde_json::from_str(&diff(&["-f", "json", "--top", "2", "old.json", "new.json"])).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn diff_tells_what_was_refused_from_what_was_not_requested() {
+    let rig = Rig::new();
+    let sized = |path: &str, status: u16, bytes: u32| {
+        format!("192.0.2.9 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
+    };
+    let files = ["/.env", "/.git/config", "/backup.sql", "/phpinfo.php"];
+    let old: String = files.iter().zip(1..).map(|(path, n)| sized(path, 200, 7_000 * n)).collect();
+    // The home page is what the last one gets now.
+    let home = sized("/", 200, 512);
+    let new = [
+        sized(files[0], 403, 9),
+        sized(files[0], 404, 9),
+        sized(files[0], 404, 9),
+        sized(files[2], 500, 9),
+        home,
+        sized(files[3], 200, 512),
+    ];
+    rig.file("old.log", old);
+    rig.file("new.log", new.concat());
+    report(&rig, "old.json", &["old.log"]);
+    report(&rig, "new.json", &["new.log"]);
+    for filter in [&[][..], &["--outcome", "answered"]] {
+        let run = rig.run([&["diff", "-f", "csv"], filter, &["old.json", "new.json"]].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        let text = run.text();
+        let answers: Vec<_> =
+            text.lines().filter(|row| row.starts_with("answer,")).map(|row| row.replace(",critical,", ",high,")).collect();
+        let expected = [
+            "answer,/.git/config,not_requested,high,1,0,",
+            "answer,/backup.sql,unanswered,high,1,0,500",
+            "answer,/phpinfo.php,soft_404,high,1,0,200",
+            "answer,/.env,refused,high,1,0,404",
+        ];
+        assert_eq!(answers, expected, "{filter:?}");
+    }
+    let text = rig.run(["diff", "old.json", "new.json"]).text();
+    assert!(text.contains("not requested") && text.contains("refused 404") && text.contains("unanswered 500"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&rig.run(["diff", "-f", "json", "old.json", "new.json"]).text()).unwrap();
+    let refused = json.as_array().unwrap().iter().find(|row| row["key"] == "/.env" && row["kind"] == "answer").unwrap();
+    assert_eq!((refused["change"].as_str(), refused["status_after"].as_u64()), (Some("refused"), Some(404)));
+    // What is of no answer is gone, as before.
+    assert!(json.as_array().unwrap().iter().any(|row| row["kind"] == "path" && row["change"] == "gone"));
 }
 
 #[test]

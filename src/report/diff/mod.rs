@@ -15,6 +15,7 @@ use self::side::Thing;
 use super::approximate::sentence;
 use super::{Format, View, csv, json, table};
 use crate::finding::Severity;
+use crate::soft_404::Answer;
 
 /// What a row is about. What matters most comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +55,45 @@ pub enum Change {
     More,
     /// There are fewer.
     Fewer,
-    /// It is not there any more.
+    /// It is not there any more: of a rule, a path or a client, whose hits there are none of.
     Gone,
+    /// An answer that is no longer one.
+    Now(Fate),
+}
+
+/// What became of a path that had a distinct answer and has none now. What matters most comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// Some answer of it may be distinct.
+    Uncertain,
+    /// No hit is for it, so it may still be there.
+    NotRequested,
+    /// It is answered, and no reported rule says that this exposes anything: a page of an app that the site runs.
+    Ordinary,
+    /// It is neither answered nor refused: a redirect, a bad request, a limit on requests, an error of the server.
+    Unanswered,
+    /// It gets what the site answers to anything.
+    Soft404,
+    /// It is refused: not there, or not for the client.
+    Refused,
+}
+
+impl Fate {
+    /// Every fate, in the order of the rows.
+    pub const ALL: [Self; 6] = [Self::Uncertain, Self::NotRequested, Self::Ordinary, Self::Unanswered, Self::Soft404, Self::Refused];
+
+    /// The word reports use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Uncertain => Answer::Uncertain.as_str(),
+            Self::NotRequested => "not_requested",
+            Self::Ordinary => "ordinary",
+            Self::Unanswered => "unanswered",
+            Self::Soft404 => Answer::Soft404.as_str(),
+            Self::Refused => "refused",
+        }
+    }
 }
 
 impl Change {
@@ -67,6 +105,7 @@ impl Change {
             Self::More => "more",
             Self::Fewer => "fewer",
             Self::Gone => "gone",
+            Self::Now(fate) => fate.as_str(),
         }
     }
 
@@ -96,6 +135,8 @@ pub struct Row {
     pub before: u64,
     /// Hits after.
     pub after: u64,
+    /// Of a path that was requested and has no distinct answer any more the commonest status it got.
+    pub status: Option<u16>,
 }
 
 /// What differs, most important first.
@@ -108,8 +149,15 @@ pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
         }
     }
     let row = |(thing, [before, after]): (&Thing, [(Severity, u64); 2])| {
-        let change = Change::of(before.1, after.1)?;
-        Some(Row { kind: thing.kind(), key: thing.shown(), change, severity: before.0.max(after.0), before: before.1, after: after.1 })
+        let (change, status) = match Change::of(before.1, after.1)? {
+            Change::Gone if thing.kind() == Kind::Answer => {
+                let (fate, status) = new.fate(thing);
+                (Change::Now(fate), status)
+            }
+            change => (change, None),
+        };
+        let severity = before.0.max(after.0);
+        Some(Row { kind: thing.kind(), key: thing.shown(), change, severity, before: before.1, after: after.1, status })
     };
     let mut rows: Vec<Row> = both.into_iter().filter_map(row).collect();
     // Of rows that are alike in all this the order of their keys stays.
@@ -122,7 +170,7 @@ pub fn diff(old: &Side, new: &Side) -> Vec<Row> {
 pub fn notes(old: &Side, new: &Side) -> Vec<String> {
     let note = |(side, so): (&Side, &str)| Some(format!("{} {so}", sentence(side.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
-    let new = (new, "That is the new report: what is gone may still be there.");
+    let new = (new, "That is the new report: what is gone or not requested may still be there.");
     [old, new].into_iter().filter_map(note).collect()
 }
 

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::{Marked, Subject, Taken, sentence};
+use super::{Marked, Subject, Taken, answer, sentence};
 use crate::engine::explain::{Account, Trail};
 use crate::finding::Severity;
+use crate::report::answer::{Alike, Graded};
+use crate::report::grades;
 use crate::report::mask::shown;
 use crate::report::sanitize::text;
 use crate::rules::{Field, View};
@@ -35,6 +37,7 @@ struct Object<'a> {
     views: Views,
     matches: Vec<Match<'a>>,
     near_misses: Vec<Match<'a>>,
+    answer: Option<AnswerObject<'a>>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +55,29 @@ struct Views {
     path: String,
     resolved: String,
     query: String,
+}
+
+/// Without a grade only `why` says something.
+#[derive(Serialize, Default)]
+struct AnswerObject<'a> {
+    grade: Option<&'static str>,
+    reason: Option<&'static str>,
+    why: Cow<'static, str>,
+    site: Option<Cow<'a, str>>,
+    paths_answered: Option<u64>,
+    paths_refused: Option<u64>,
+    soft_404_sizes: &'a [(u64, u64)],
+    home_sizes: &'a [(u64, u64)],
+    get_sizes: &'a [(u64, u64)],
+    get_refused: &'a [u16],
+    alike: Vec<AlikeObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct AlikeObject<'a> {
+    host: Option<Cow<'a, str>>,
+    path: Cow<'a, str>,
+    bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -129,6 +155,30 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
         },
         matches: explanation.matches.iter().map(|account| rule(account, subject)).collect(),
         near_misses: explanation.misses.iter().map(|account| rule(account, subject)).collect(),
+        answer: subject.answer.map(graded),
+    }
+}
+
+fn alike(one: &Alike) -> AlikeObject<'_> {
+    AlikeObject { host: one.host.as_deref().map(shown), path: shown(&one.path), bytes: one.bytes }
+}
+
+fn graded(answer: &Graded) -> AnswerObject<'_> {
+    let Graded::Known(known) = answer else {
+        return AnswerObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..AnswerObject::default() };
+    };
+    AnswerObject {
+        grade: Some(known.detail.grade.answer.as_str()),
+        reason: Some(grades::reason(known.detail.grade.reason)),
+        why: grades::why(&known.detail).into(),
+        site: Some(shown(&known.site)),
+        paths_answered: Some(known.answered),
+        paths_refused: Some(known.refused),
+        soft_404_sizes: &known.sizes,
+        home_sizes: &known.home_sizes,
+        get_sizes: &known.get_sizes,
+        get_refused: &known.get_refused,
+        alike: known.alike.iter().map(alike).collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
 
+mod answer;
 mod json;
 mod marked;
 mod page;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use self::marked::Marked;
 use super::View;
+use super::answer::Graded;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
 use crate::record::{Outcome, Record, RequestLine};
@@ -49,6 +51,8 @@ pub struct Subject<'a> {
     pub rules: &'a RuleSet,
     /// The one rule that was asked for.
     pub only: Option<RuleId>,
+    /// What became of its answer, where that could expose something.
+    pub answer: Option<&'a Graded>,
     /// Its views as they are shown, once they are asked for.
     pub shown: Views,
 }
@@ -76,7 +80,16 @@ impl Subject<'_> {
 
     /// How bad a hit of this rule is here.
     fn severity(&self, rule: RuleId) -> Severity {
-        self.rules.rule(rule).severity_when(self.outcome() == Outcome::Answered)
+        self.rules.rule(rule).severity_when(self.is_raised())
+    }
+
+    /// Whether the answer raises the severity: without a log it counts as distinct.
+    fn is_raised(&self) -> bool {
+        match self.answer {
+            Some(Graded::Known(answer)) => answer.is_distinct(),
+            Some(Graded::Ordinary) => false,
+            Some(Graded::NeedsLog) | None => self.outcome() == Outcome::Answered,
+        }
     }
 
     /// A resolved path in which nothing was to be resolved is the path.

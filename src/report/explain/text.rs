@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::page::{Page, cut};
-use super::{Marked, Subject, Taken, places, sentence};
+use super::{Marked, Subject, Taken, answer, places, sentence};
 use crate::engine::explain::{Account, Reread, Trail};
 use crate::report::View;
 use crate::report::mask::shown;
@@ -32,9 +32,11 @@ pub(super) fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -
     write_views(subject, &mut page)?;
     if subject.only.is_some() {
         let accounts = subject.explanation.matches.iter().chain(&subject.explanation.misses);
-        return accounts.into_iter().try_for_each(|account| write_rule(subject, account, &mut page));
+        accounts.into_iter().try_for_each(|account| write_rule(subject, account, &mut page))?;
+        return write_answer(subject, &mut page);
     }
     write_matches(subject, &mut page)?;
+    write_answer(subject, &mut page)?;
     write_misses(subject, &mut page)
 }
 
@@ -185,6 +187,10 @@ fn write_withheld<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: 
         Some(reason) => page.text(4, WARNING, &sentence::withheld(reason, account.rule, subject.rules)),
         None => Ok(()),
     }
+}
+
+fn write_answer<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
+    subject.answer.map_or(Ok(()), |graded| answer::write(graded, page))
 }
 
 fn write_misses<W: Write>(subject: &Subject<'_>, page: &mut Page<'_, W>) -> io::Result<()> {

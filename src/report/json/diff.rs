@@ -16,6 +16,7 @@ struct Object<'a> {
     severity: Severity,
     hits_before: u64,
     hits_after: u64,
+    status_after: Option<u16>,
 }
 
 /// Writes the first `top` rows, a line each.
@@ -36,5 +37,6 @@ fn object(row: &Row) -> Object<'_> {
         severity: row.severity,
         hits_before: row.before,
         hits_after: row.after,
+        status_after: row.status,
     }
 }

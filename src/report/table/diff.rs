@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
 use super::number::{counted, grouped};
 use super::{Page, WIDTH};
-use crate::report::diff::{Change, Kind, Row};
+use crate::report::diff::{Change, Fate, Kind, Row};
 use crate::report::style::{self, ALARM, BOLD, Pen};
 use crate::report::{TABLE_ROWS, View};
 
@@ -29,7 +29,7 @@ fn headline(rows: &[Row]) -> (String, bool) {
         return ("No difference.".into(), false);
     }
     let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
-    let gone = rows.iter().filter(|row| row.kind == Kind::Answer && row.change == Change::Gone).count() as u64;
+    let now = |fates: &[Fate]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
     let mut said = Vec::new();
     let mut say = |n, one: &str, many: &str| {
         if n > 0 {
@@ -37,7 +37,10 @@ fn headline(rows: &[Row]) -> (String, bool) {
         }
     };
     say(new(Kind::Answer), "path answers that did not", "paths answer that did not");
-    say(gone, "path answers no more", "paths answer no more");
+    say(now(&[Fate::Refused, Fate::Unanswered]), "path answers no more", "paths answer no more");
+    let blurred = now(&[Fate::Uncertain, Fate::Soft404, Fate::Ordinary]);
+    say(blurred, "answer is no longer distinct", "answers are no longer distinct");
+    say(now(&[Fate::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
     say(new(Kind::Rule), "new rule", "new rules");
     say(new(Kind::Path), "new path", "new paths");
     say(new(Kind::Client), "new client", "new clients");
@@ -56,11 +59,20 @@ fn title(kind: Kind) -> &'static str {
 
 fn grid(rows: &[Row]) -> Grid<'_, Row> {
     Grid::of(rows)
-        .column(Column::text("change"), |row| emphasis(Cell::new(row.change.as_str()), row))
+        .column(Column::text("change"), |row| emphasis(Cell::new(change(row)), row))
         .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::of(row.severity)))
         .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| emphasis(Cell::new(&row.key), row))
         .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
         .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
+}
+
+/// The change in words, with the status of what was not answered.
+fn change(row: &Row) -> String {
+    let word = row.change.as_str().replace('_', " ");
+    match (row.change, row.status) {
+        (Change::Now(Fate::Refused | Fate::Unanswered), Some(status)) => format!("{word} {status}"),
+        _ => word,
+    }
 }
 
 fn emphasis(cell: Cell, row: &Row) -> Cell {
