@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::rig::{Dice, Rig, line};
+use crate::rig::{Dice, Rig, line, sized};
 
 const RULES: &str = r#"
 [[app]]
@@ -43,7 +43,7 @@ misses = ["GET /page", "GET /a.pages"]
 "#;
 
 fn asset(client: u8, bytes: u32) -> String {
-    line(&format!("198.51.100.{client}"), "GET /shop-assets/site.css HTTP/1.1", 200).replace(" 200 512 ", &format!(" 200 {bytes} "))
+    sized(&line(&format!("198.51.100.{client}"), "GET /shop-assets/site.css HTTP/1.1", 200), bytes.into())
 }
 
 fn login() -> String {

@@ -367,7 +367,7 @@ fn grades_of_explanations_and_scans_agree() {
     let rig = Rig::new();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("samples");
     let mut graded = 0;
-    for name in ["answered.log", "catch-all.log", "outcomes.log", "rotated.log.1.gz"] {
+    for name in ["answered.log", "soft-404.log", "outcomes.log", "rotated.log.1.gz"] {
         let bytes = fs::read(samples.join(name)).unwrap();
         rig.file(name, &bytes);
         let scan = rig.run(["scan", "-f", "ndjson", name]).objects();

@@ -1,5 +1,6 @@
 //! A temporary folder and the command, and what every run must keep whatever it is given.
 
+use regex::Regex;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
@@ -176,15 +177,21 @@ pub(crate) fn assert_clean(bytes: &[u8]) {
     assert_eq!(text.chars().find(bad), None, "{text:?}");
 }
 
-/// A combined line. The home page has a size of its own: what has the same is taken for it.
+/// A combined line. Each page has a size of its own, as content has: what has one size is taken for one page.
 pub(crate) fn line(client: &str, request: &str, status: u16) -> String {
-    let bytes = if request.starts_with("GET / ") { 7_168 } else { 512 };
+    let target = request.split(' ').nth(1).unwrap_or_default();
+    let path = target.split('?').next().unwrap_or_default();
+    let bytes = match status {
+        200..=299 => path.bytes().fold(7_u64, |sum, byte| (sum * 31 + u64::from(byte)) % 900_001) + 512,
+        _ => 512,
+    };
     format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} {bytes} \"-\" \"Mozilla/5.0\"\n")
 }
 
-/// The same line with an answer of so many bytes: what has one size is taken for one page.
+/// The same line with an answer of so many bytes.
 pub(crate) fn sized(line: &str, bytes: u64) -> String {
-    line.replacen(" 512 ", &format!(" {bytes} "), 1)
+    let size = Regex::new(r#"(" [0-9]{3} )[0-9]+ "#).unwrap();
+    size.replace(line, format!("${{1}}{bytes} ")).into_owned()
 }
 
 /// So many ordinary lines, with a probe in each tenth.

@@ -44,8 +44,8 @@ fn the_table_of_the_samples_is_true() {
     for row in table("log ") {
         let totals = &report(&row[0])["totals"];
         let said: Vec<u64> = row[1..7].iter().map(|cell| cell.parse().unwrap()).collect();
-        let found = ["lines", "unparsed", "hits", "clients", "answered", "catch_all"].map(|name| totals[name].as_u64().unwrap());
-        assert_eq!(said, found, "{}: lines, unparsed, hits, clients, answered, catch-all", row[0]);
+        let found = ["lines", "unparsed", "hits", "clients", "answered", "soft_404"].map(|name| totals[name].as_u64().unwrap());
+        assert_eq!(said, found, "{}: lines, unparsed, hits, clients, answered, soft 404", row[0]);
     }
 }
 

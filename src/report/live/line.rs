@@ -276,7 +276,7 @@ mod tests {
             ..hit
         };
         let union = Hit { severity: Severity::Medium, target: b"/index.php?id=1%20UNION%20SELECT", rules: &[RuleId(5)], ..hit };
-        let catch_all = Hit {
+        let soft_404 = Hit {
             severity: Severity::Low,
             answer: Some(Answer::Soft404),
             target: b"/wp-login.php",
@@ -290,7 +290,7 @@ mod tests {
             (2, false, wide),
             (3, false, tls),
             (4, false, union),
-            (5, false, catch_all),
+            (5, false, soft_404),
             (86_400, false, other),
             (86_401, false, Hit { target: b"", ..other }),
             (0, false, Hit { time: None, ..other }),

@@ -23,6 +23,9 @@ const ADDRESS: usize = 39;
 /// Room for the first classes; a scanner has thirty.
 const LOOKS_FOR: usize = 40;
 
+/// Room for a host, or for the end of a log's path.
+const SITE: usize = 30;
+
 /// Room for most rule ids.
 const RULE: usize = 28;
 
@@ -31,7 +34,8 @@ pub(super) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mu
     let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
     let grid = Grid::of(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("path").flexible(16), |row| place(row, several).styled(BOLD))
+        .column(Column::text("site").rank(1).flexible(12).most(SITE).keep_end(), |row| site_cell(row, several))
+        .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
         .column(Column::text("status"), |row| {
             detail(row, &|a| Cell::new(a.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")))
         })
@@ -57,13 +61,9 @@ fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
     if let Key::Answer(.., site) = row.key { Some(site) } else { None }
 }
 
-/// The path, with its site before it where there are several.
-fn place(row: &Row<'_>, several: bool) -> Cell {
-    let path = row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| shown(row.sample.target));
-    match site(row).filter(|_| several) {
-        Some(site) => Cell::new(format!("{}{}{path}", shown(site), if path.starts_with('/') { "" } else { " " })),
-        None => Cell::new(path),
-    }
+/// The site, where there are several.
+fn site_cell(row: &Row<'_>, several: bool) -> Cell {
+    Cell::new(site(row).filter(|_| several).map_or_else(Cow::default, shown))
 }
 
 /// The address of one, the number of several.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::follower::{DEADLINE, Follower, command};
 use super::stage;
-use crate::rig::{Rig, line};
+use crate::rig::{Rig, line, sized};
 
 const RULES: &str = r#"family = "t"
 title = "t"
@@ -273,7 +273,7 @@ fn an_answered_probe_is_an_alert() {
     let rig = rig();
     let mut log = line("192.0.2.50", "GET /.git/config HTTP/1.1", 200);
     for n in 0..20 {
-        log = line("192.0.2.9", &format!("GET /page/{n} HTTP/1.1"), 200).replace(" 512 ", &format!(" {} ", 1000 + n)) + &log;
+        log = sized(&line("192.0.2.9", &format!("GET /page/{n} HTTP/1.1"), 200), 1000 + n) + &log;
     }
     rig.file("access.log", log);
     let follower = Follower::start(&mut command(&rig, &["--alert-file", "alerts", "access.log"]));

@@ -163,8 +163,8 @@ impl Folder {
             assert_eq!(csv, json, "{}/{file}", self.name);
         }
         for row in self.rows("answered.csv") {
-            assert_eq!(row["outcome"], "answered", "{}", self.name);
-            assert!(self.rows("pairs.csv").contains(row), "{}: {row:?}", self.name);
+            let is_of_row = |pair: &&Row| pair["path"] == row["path"] && pair["outcome"] == "answered";
+            assert!(self.rows("pairs.csv").iter().any(|pair| is_of_row(&pair)), "{}: {row:?}", self.name);
         }
         assert!(!self.summary.trim().is_empty(), "{}: no summary", self.name);
     }

@@ -10,7 +10,8 @@ use super::{Log, Served, served};
 
 /// What is compared of a hit: nothing of it may hang on the format. Texts as they were logged do, as each format escapes them in
 /// its own way.
-const COMPARED: [&str; 8] = ["client", "method", "path", "status", "outcome", "time", "severity", "rules"];
+/// What a hit says. Not its severity: the grade of an answer goes by its size, which not every format logs.
+const COMPARED: [&str; 7] = ["client", "method", "path", "status", "outcome", "time", "rules"];
 
 /// The hits of a log by their lines.
 type Hits = BTreeMap<u64, Vec<Value>>;
