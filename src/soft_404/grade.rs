@@ -203,7 +203,7 @@ impl Grader {
                     if is_refused && method != MethodClass::Get {
                         Reason::RefusedToGet.soft_404()
                     } else {
-                        self.grade_without_size(site, candidate, method)
+                        self.grade_without_size(site, candidate, known, response)
                     }
                 })
             }
@@ -267,13 +267,19 @@ impl Grader {
         }
     }
 
-    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, method: MethodClass) -> Grade {
+    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = &self.sites[site];
         let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
         if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
             return Reason::AnswersAnything.soft_404();
         }
-        let answers_any_head = method == MethodClass::Head && known.answers_any_head;
+        // A log that writes 0 for every size says nothing by it.
+        let logs_sizes = known.has_sizes || known.evidence.home.iter().next().is_some();
+        let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
+        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
+            return Reason::AnswersAnything.soft_404();
+        }
+        let answers_any_head = response.method == MethodClass::Head && known.answers_any_head;
         if answers_any || known.refuses_nothing || answers_any_head || known.has_soft_404 {
             return Reason::NoSize.uncertain();
         }
