@@ -293,7 +293,7 @@ impl Grader {
         let (folder, extension) = (shape.folder, shape.extension);
         [Some(&known.regions), pool].into_iter().flatten().flat_map(move |regions| {
             let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extension = (extension != Extension::None).then(|| regions.extensions.get(&extension)).flatten();
+            let extension = regions.extensions.get(&extension);
             [Some(&regions.site), folder, extension].into_iter().flatten()
         })
     }
@@ -352,7 +352,7 @@ impl Regions {
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
-        let mut extensions: Vec<Extension> = shapes().map(|shape| shape.extension).filter(|e| *e != Extension::None).collect();
+        let mut extensions: Vec<Extension> = shapes().map(|shape| shape.extension).collect();
         // A path alone has nothing to be compared with.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();

@@ -12,7 +12,7 @@ pub fn path_hash(path: &[u8]) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Extension {
-    /// None of the others.
+    /// A file of another kind.
     #[default]
     None,
     /// `.php` and its variants.
@@ -23,6 +23,8 @@ pub enum Extension {
     Asp,
     /// A part of the path begins with a dot.
     Dot,
+    /// The name has no dot: the path may be a route of an application.
+    Bare,
 }
 
 impl Extension {
@@ -36,7 +38,7 @@ impl Extension {
         if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
             return Self::Dot;
         }
-        let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return Self::None };
+        let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return Self::Bare };
         match name[dot + 1..].to_ascii_lowercase().as_slice() {
             b"php" | b"php3" | b"php4" | b"php5" | b"php7" | b"phtml" | b"phar" => Self::Php,
             b"jsp" | b"jspx" | b"jspf" | b"do" | b"action" => Self::Java,
@@ -53,6 +55,7 @@ impl Extension {
             2 => Self::Java,
             3 => Self::Asp,
             4 => Self::Dot,
+            5 => Self::Bare,
             _ => Self::None,
         }
     }
@@ -129,6 +132,7 @@ mod tests {
             ("/x.do", Extension::Java),
             ("/x.aspx", Extension::Asp),
             ("/x.dot", Extension::None),
+            ("/x.y/z/", Extension::Bare),
         ] {
             assert_eq!(shape(path).extension, extension, "{path}");
         }

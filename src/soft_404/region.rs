@@ -248,7 +248,10 @@ impl Region {
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
-        let exact = is_wide.then(|| self.exact(model));
+        // Many exact values beside each other are a page that varies.
+        let mut values: Vec<i64> = points.clone().map(|point| point.0).collect();
+        values.dedup();
+        let exact = (is_wide && values.len() <= SAME_KIND).then(|| self.exact(model));
         let mut near: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
@@ -303,7 +306,10 @@ impl Region {
         self.models.iter().any(|model| {
             let near = self.near(model, model.value(size, path.shape), 0, path, size.bytes);
             near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
-                !entry.kinds.is_empty() && !entry.kinds.iter().any(|kind| path.kinds.contains(kind)) && (!strict || is_unpadded(entry))
+                // Two files that one rule looks for may be copies, unless the site gives anything one size.
+                let is_other = !entry.kinds.iter().any(|kind| path.kinds.contains(kind));
+                let is_unlike = if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
+                !entry.kinds.is_empty() && is_unlike
             })
         })
     }
