@@ -155,7 +155,8 @@ impl Grader {
     #[must_use]
     pub fn new(sites: Vec<(bool, SiteEvidence)>, subjects: Arc<[Subject]>) -> Self {
         let mut grader = Self::empty(subjects);
-        grader.sites = (0..).zip(sites).map(|(number, (is_host, evidence))| Site::new(number, is_host, evidence, &grader.subjects)).collect();
+        grader.sites =
+            (0..).zip(sites).map(|(number, (is_host, evidence))| Site::new(number, is_host, evidence, &grader.subjects)).collect();
         grader.compare_hosts();
         for number in 0..grader.sites.len() {
             grader.sites[number].has_soft_404 = grader.gives_soft_404(number);

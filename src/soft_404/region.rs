@@ -137,7 +137,8 @@ impl Region {
         // Those with few rules first, so that unlike ones are found early; then by hash, so that the order is fixed.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
         let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
-        let mut region = Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, gives_nothing: false, models: Vec::new() };
+        let mut region =
+            Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, gives_nothing: false, models: Vec::new() };
         region.answers_any_get = region.answers_any(
             |path| !path.get_sizes().is_empty() || (path.is_given() && !path.is_refused()),
             PathEvidence::is_refused,
@@ -145,13 +146,8 @@ impl Region {
             weights,
             subjects,
         );
-        region.answers_any_post = region.answers_any(
-            |path| !path.post_sizes().is_empty(),
-            PathEvidence::is_post_refused,
-            &refused,
-            weights,
-            subjects,
-        );
+        region.answers_any_post =
+            region.answers_any(|path| !path.post_sizes().is_empty(), PathEvidence::is_post_refused, &refused, weights, subjects);
         region.gives_nothing = region.answers_any_get && region.is_mostly_empty();
         region.fit();
         region
@@ -308,7 +304,8 @@ impl Region {
             near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
                 // Two files that one rule looks for may be copies, unless the site gives anything one size.
                 let is_other = !entry.kinds.iter().any(|kind| path.kinds.contains(kind));
-                let is_unlike = if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
+                let is_unlike =
+                    if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
                 !entry.kinds.is_empty() && is_unlike
             })
         })
@@ -379,10 +376,14 @@ impl Region {
             (entry.evidence.shape.name == path.shape.name && entry.evidence.shape.name != 0)
                 || !entry.kinds.iter().all(|kind| path.kinds.contains(kind))
         };
-        let mut unlike: Vec<f64> = varying().filter(adds).map(|point| distance(point)).collect();
-        unlike.sort_unstable_by(f64::total_cmp);
-        // The third nearest: one or two files of about this size may be real as well.
-        let to_varying = unlike.get(UNLIKE - 1).copied().unwrap_or(f64::INFINITY);
+        let nearest = |distances: &mut dyn Iterator<Item = f64>, number: usize| {
+            let mut distances: Vec<f64> = distances.collect();
+            distances.sort_unstable_by(f64::total_cmp);
+            distances.get(number - 1).copied().unwrap_or(f64::INFINITY)
+        };
+        // The third nearest: one or two files of about this size may be real as well, and four that one rule looks for.
+        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), UNLIKE);
+        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), SAME_KIND));
         let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
         varying_paths.sort_unstable();
         varying_paths.dedup();
