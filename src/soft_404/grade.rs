@@ -294,8 +294,8 @@ impl Grader {
         let (folder, extension) = (shape.folder, shape.extension);
         [Some(&known.regions), pool].into_iter().flatten().flat_map(move |regions| {
             let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extension = regions.extensions.get(&extension);
-            [Some(&regions.site), folder, extension].into_iter().flatten()
+            let extensions = extension.sorts().iter().filter_map(|sort| regions.extensions.get(sort));
+            [Some(&regions.site), folder].into_iter().flatten().chain(extensions)
         })
     }
 
@@ -353,14 +353,14 @@ impl Regions {
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
-        let mut extensions: Vec<Extension> = shapes().map(|shape| shape.extension).collect();
+        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.sorts()).copied().collect();
         // A path alone has nothing to be compared with.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
             site: part(Kind::Site, &|_| true),
             folders: folders.map(|folder| (folder, part(Kind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension == e))).collect(),
+            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension.sorts().contains(&e)))).collect(),
         }
     }
 }
