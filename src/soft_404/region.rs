@@ -84,6 +84,8 @@ struct Model {
     points: Vec<(i64, u16)>,
     /// Entries that an exact value explains, as many unlike ones have it.
     exact: OnceLock<Vec<bool>>,
+    /// How many entries no exact value explains.
+    unexplained: OnceLock<usize>,
 }
 
 /// A region.
@@ -209,7 +211,7 @@ impl Region {
     }
 
     fn model(&self, slope: u64, length: Length) -> Model {
-        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new() };
+        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new(), unexplained: OnceLock::new() };
         for (number, entry) in self.entries.iter().enumerate() {
             for size in entry.evidence.sizes() {
                 model.points.push((model.value(size, &entry.evidence.shape), number as u16));
@@ -245,9 +247,8 @@ impl Region {
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
         // Many exact values beside each other are a page that varies.
-        let mut values: Vec<i64> = points.clone().map(|point| point.0).collect();
-        values.dedup();
-        let exact = (is_wide && values.len() <= SAME_KIND).then(|| self.exact(model));
+        let mut changes = points.clone().zip(points.clone().skip(1)).filter(|(one, next)| one.0 != next.0);
+        let exact = (is_wide && changes.nth(SAME_KIND - 1).is_none()).then(|| self.exact(model));
         let mut near: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
@@ -338,15 +339,13 @@ impl Region {
 
     /// How many of its paths with a size no exact value of a model explains.
     fn unexplained(&self, model: &Model) -> usize {
-        let mut varying: Vec<u16> = self.varying(model).map(|point| point.1).collect();
-        varying.sort_unstable();
-        varying.dedup();
-        varying.len()
-    }
-
-    fn varying<'m>(&'m self, model: &'m Model) -> impl Iterator<Item = &'m (i64, u16)> {
-        let exact = self.exact(model);
-        model.points.iter().filter(|point| !exact[usize::from(point.1)])
+        *model.unexplained.get_or_init(|| {
+            let exact = self.exact(model);
+            let mut varying: Vec<u16> = model.points.iter().map(|point| point.1).filter(|&number| !exact[usize::from(number)]).collect();
+            varying.sort_unstable();
+            varying.dedup();
+            varying.len()
+        })
     }
 
     fn position_in(&self, model: &Model, path: &Subjected<'_>, size: Size) -> Option<Position> {

@@ -73,7 +73,7 @@ pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
 
 fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
     let rig = Rig::new();
-    // Its workers are nobody.
+    // Its workers run as another user.
     fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     site::lay_out(&rig);
     kind.plant(&rig);

@@ -16,7 +16,8 @@ const PRECISION: f64 = 98.0;
 const RECALL: f64 = 98.0;
 const UNCERTAIN: f64 = 5.0;
 
-/// Shows the table, and fails where all kinds together are worse than the goals or one kind is bad.
+/// Shows the table, and fails where all kinds together are worse than the goals, where one secret is lost, or where one kind of
+/// site has more than a row in twenty that is called distinct and is not real.
 fn check(scores: &[(&'static str, Score)]) {
     if scores.is_empty() {
         return;
@@ -32,8 +33,8 @@ fn check(scores: &[(&'static str, Score)]) {
     assert!(total.recall() >= RECALL, "recall: {}", total.line("all"));
     assert!(total.uncertain_share() <= UNCERTAIN, "uncertain: {}", total.line("all"));
     for (name, score) in scores {
-        assert_eq!(score.missed, 0, "a secret is called a soft 404: {:?}", score.wrong);
-        assert!(score.real == 0 || score.recall() > 0.0, "{name}");
+        assert_eq!(score.missed, 0, "{name}: a secret is called a soft 404: {:?}", score.wrong);
+        assert!(score.false_rows <= 1.max(score.rows / 20), "{name}: {:?}", score.wrong);
     }
 }
 

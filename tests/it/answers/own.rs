@@ -210,7 +210,7 @@ fn tarpit(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn shop(asked: &mut Asked<'_>) -> (u16, String) {
-    // Other products on each page, by the hour: sizes within a few percent.
+    // A number of products that varies: sizes within a few percent.
     let products = asked.dice.below(12) as usize;
     (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
 }
@@ -292,7 +292,7 @@ fn two_languages_echo(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn dated(asked: &mut Asked<'_>) -> (u16, String) {
-    // Each day has another page, and four of five requests have a query of their own cache.
+    // Each seventh of the time has another page, and every second request gets a longer one.
     page(6_000 + 137 * (asked.number * 7 / asked.total) + [0, 31][asked.number % 2])
 }
 
