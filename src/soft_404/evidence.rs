@@ -43,6 +43,18 @@ impl Response {
         Some(Size { bytes, extra: self.extra })
     }
 
+    /// Whether GET was answered with nothing: a 204, or 0 bytes where a page was due. A log without sizes may write 0 as well.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        let has_nothing = match self.status {
+            Some(204) => true,
+            Some(206) => false,
+            Some(200..=299) => self.bytes == Some(0),
+            _ => false,
+        };
+        has_nothing && self.method == MethodClass::Get
+    }
+
     /// Whether it says that the path is not there or not for the client. A 429 says nothing about the path, a 400 comes before any
     /// path is looked up, and a 405 answers the method.
     pub(crate) fn is_refusal(&self) -> bool {
@@ -105,6 +117,7 @@ const HEAD_GIVEN: u8 = 2;
 const GET_REFUSED: u8 = 4;
 const HEAD_REFUSED: u8 = 8;
 const POST_REFUSED: u8 = 16;
+const GET_EMPTY: u8 = 32;
 
 impl PathEvidence {
     /// A path of this shape, of which nothing is known.
@@ -122,6 +135,9 @@ impl PathEvidence {
                 MethodClass::Other => return,
                 MethodClass::Head => self.flags |= GIVEN | HEAD_GIVEN,
                 MethodClass::Get | MethodClass::Post => self.flags |= GIVEN,
+            }
+            if response.is_empty() {
+                self.flags |= GET_EMPTY;
             }
             match (response.size(), response.method) {
                 (Some(size), MethodClass::Post) => self.post.insert(size),
@@ -189,6 +205,11 @@ impl PathEvidence {
 
     pub(super) fn is_refused(&self) -> bool {
         self.flags & GET_REFUSED != 0
+    }
+
+    /// Whether GET was answered with nothing, and never with something.
+    pub(super) fn is_empty(&self) -> bool {
+        self.flags & GET_EMPTY != 0 && self.get.0.is_empty()
     }
 
     pub(super) fn is_head_refused(&self) -> bool {

@@ -204,7 +204,7 @@ impl Grader {
                     if is_refused && method != MethodClass::Get {
                         Reason::RefusedToGet.soft_404()
                     } else {
-                        self.grade_without_size(site, candidate, method)
+                        self.grade_without_size(site, candidate, known, response)
                     }
                 })
             }
@@ -268,13 +268,19 @@ impl Grader {
         }
     }
 
-    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, method: MethodClass) -> Grade {
+    fn grade_without_size(&self, site: usize, candidate: &Candidate<'_>, path: Option<&PathEvidence>, response: &Response) -> Grade {
         let known = &self.sites[site];
         let answers_any = self.regions(site, &candidate.shape).any(|region| region.answers_any_get);
         if answers_any && !known.has_sizes && known.evidence.given_len() >= WITHOUT_SIZE {
             return Reason::AnswersAnything.soft_404();
         }
-        let answers_any_head = method == MethodClass::Head && known.answers_any_head;
+        // A log that writes 0 for every size says nothing by it.
+        let logs_sizes = known.has_sizes || known.evidence.home.iter().next().is_some();
+        let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
+        if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
+            return Reason::AnswersAnything.soft_404();
+        }
+        let answers_any_head = response.method == MethodClass::Head && known.answers_any_head;
         if answers_any || known.refuses_nothing || answers_any_head || known.has_soft_404 {
             return Reason::NoSize.uncertain();
         }
@@ -288,8 +294,8 @@ impl Grader {
         let (folder, extension) = (shape.folder, shape.extension);
         [Some(&known.regions), pool].into_iter().flatten().flat_map(move |regions| {
             let folder = (folder != 0).then(|| regions.folders.get(&folder)).flatten();
-            let extension = (extension != Extension::None).then(|| regions.extensions.get(&extension)).flatten();
-            [Some(&regions.site), folder, extension].into_iter().flatten()
+            let extensions = extension.sorts().iter().filter_map(|sort| regions.extensions.get(sort));
+            [Some(&regions.site), folder].into_iter().flatten().chain(extensions)
         })
     }
 
@@ -347,14 +353,14 @@ impl Regions {
         };
         let shapes = || sites.iter().flat_map(|(_, site)| site.given()).map(|(_, path)| path.shape);
         let mut folders: Vec<u32> = shapes().map(|shape| shape.folder).filter(|folder| *folder != 0).collect();
-        let mut extensions: Vec<Extension> = shapes().map(|shape| shape.extension).filter(|e| *e != Extension::None).collect();
+        let mut extensions: Vec<Extension> = shapes().flat_map(|shape| shape.extension.sorts()).copied().collect();
         // A path alone has nothing to be compared with.
         let folders = repeated(&mut folders).into_iter();
         let extensions = repeated(&mut extensions).into_iter();
         Self {
             site: part(Kind::Site, &|_| true),
             folders: folders.map(|folder| (folder, part(Kind::Folder, &|shape| shape.folder == folder))).collect(),
-            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension == e))).collect(),
+            extensions: extensions.map(|e| (e, part(Kind::Extension, &|shape| shape.extension.sorts().contains(&e)))).collect(),
         }
     }
 }

@@ -12,7 +12,7 @@ pub fn path_hash(path: &[u8]) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Extension {
-    /// None of the others.
+    /// A file of another kind.
     #[default]
     None,
     /// `.php` and its variants.
@@ -23,6 +23,10 @@ pub enum Extension {
     Asp,
     /// A part of the path begins with a dot.
     Dot,
+    /// The name has no dot: the path may be a route of an application.
+    Bare,
+    /// Both: the name has no dot, and a folder begins with one.
+    DotBare,
 }
 
 impl Extension {
@@ -32,11 +36,25 @@ impl Extension {
         matches!(self, Self::Php | Self::Java | Self::Asp)
     }
 
+    /// The sorts of paths that this one is of: a server may handle it for any of them.
+    #[must_use]
+    pub(super) fn sorts(self) -> &'static [Self] {
+        match self {
+            Self::None => &[Self::None],
+            Self::Php => &[Self::Php],
+            Self::Java => &[Self::Java],
+            Self::Asp => &[Self::Asp],
+            Self::Dot => &[Self::Dot],
+            Self::Bare => &[Self::Bare],
+            Self::DotBare => &[Self::Dot, Self::Bare],
+        }
+    }
+
     fn of(path: &[u8], name: &[u8]) -> Self {
         if path.windows(2).any(|pair| pair[0] == b'/' && pair[1] == b'.') {
-            return Self::Dot;
+            return if name.contains(&b'.') { Self::Dot } else { Self::DotBare };
         }
-        let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return Self::None };
+        let Some(dot) = name.iter().rposition(|&b| b == b'.') else { return Self::Bare };
         match name[dot + 1..].to_ascii_lowercase().as_slice() {
             b"php" | b"php3" | b"php4" | b"php5" | b"php7" | b"phtml" | b"phar" => Self::Php,
             b"jsp" | b"jspx" | b"jspf" | b"do" | b"action" => Self::Java,
@@ -53,6 +71,8 @@ impl Extension {
             2 => Self::Java,
             3 => Self::Asp,
             4 => Self::Dot,
+            5 => Self::Bare,
+            6 => Self::DotBare,
             _ => Self::None,
         }
     }
@@ -125,11 +145,13 @@ mod tests {
         assert_eq!(shape("/a/b").folder, shape("/a/c/d").folder);
         assert_eq!(shape("/x/.env").name, shape("/.ENV").name);
         for (path, extension) in [
-            ("/a/.git/config", Extension::Dot),
+            ("/a/.git/config", Extension::DotBare),
+            ("/a/.env", Extension::Dot),
             ("/a.PHP", Extension::Php),
             ("/x.do", Extension::Java),
             ("/x.aspx", Extension::Asp),
             ("/x.dot", Extension::None),
+            ("/x.y/z/", Extension::Bare),
         ] {
             assert_eq!(shape(path).extension, extension, "{path}");
         }

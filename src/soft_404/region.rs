@@ -84,6 +84,8 @@ struct Model {
     points: Vec<(i64, u16)>,
     /// Entries that an exact value explains, as many unlike ones have it.
     exact: OnceLock<Vec<bool>>,
+    /// How many entries no exact value explains.
+    unexplained: OnceLock<usize>,
 }
 
 /// A region.
@@ -95,6 +97,8 @@ pub(super) struct Region {
     pub(super) sized: usize,
     pub(super) answers_any_get: bool,
     pub(super) answers_any_post: bool,
+    /// What it gives to any GET is nothing.
+    pub(super) gives_nothing: bool,
     models: Vec<Model>,
 }
 
@@ -135,7 +139,8 @@ impl Region {
         // Those with few rules first, so that unlike ones are found early; then by hash, so that the order is fixed.
         entries.sort_by_key(|entry| (entry.kinds.len(), entry.id, entry.host));
         let sized = entries.iter().filter(|entry| entry.evidence.sizes().next().is_some()).count();
-        let mut region = Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, models: Vec::new() };
+        let mut region =
+            Self { kind, entries, sized, answers_any_get: false, answers_any_post: false, gives_nothing: false, models: Vec::new() };
         region.answers_any_get = region.answers_any(
             |path| !path.get_sizes().is_empty() || (path.is_given() && !path.is_refused()),
             PathEvidence::is_refused,
@@ -145,6 +150,7 @@ impl Region {
         );
         region.answers_any_post =
             region.answers_any(|path| !path.post_sizes().is_empty(), PathEvidence::is_post_refused, &refused, weights, subjects);
+        region.gives_nothing = region.answers_any_get && region.is_mostly_empty();
         region.fit();
         region
     }
@@ -167,6 +173,12 @@ impl Region {
         turned + refused <= REFUSED_SHARE * weight_given * given.len() as f64
             && (unlike(given.iter().copied(), UNLIKE) || same_name(&given) >= SATURATED_PATHS)
             && contradicts(&given, subjects)
+    }
+
+    /// Whether most GETs were answered with nothing, for unlike paths.
+    fn is_mostly_empty(&self) -> bool {
+        let empty = || self.entries.iter().filter(|entry| entry.evidence.is_empty());
+        empty().count() >= SATURATED_PATHS && 2 * empty().count() > self.entries.len() && unlike(empty(), UNLIKE)
     }
 
     /// Finds by which part of the request pages grow, if they do.
@@ -199,7 +211,7 @@ impl Region {
     }
 
     fn model(&self, slope: u64, length: Length) -> Model {
-        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new() };
+        let mut model = Model { slope, length, points: Vec::new(), exact: OnceLock::new(), unexplained: OnceLock::new() };
         for (number, entry) in self.entries.iter().enumerate() {
             for size in entry.evidence.sizes() {
                 model.points.push((model.value(size, &entry.evidence.shape), number as u16));
@@ -216,7 +228,7 @@ impl Region {
         for model in &self.models {
             let value = model.value(size, path.shape);
             for window in windows(size.bytes) {
-                let near = self.near(model, value, window, path);
+                let near = self.near(model, value, window, path, size.bytes);
                 let expected = self.sized as f64 * share(window, size.bytes);
                 let by_chance = tail(near.len(), expected);
                 if by_chance < best && self.is_unlike(&near, path, window == 0 && size.bytes >= TELLING_SIZE) {
@@ -227,13 +239,16 @@ impl Region {
         best
     }
 
-    /// The other entries whose value is that near; for a wide window those that an exact value explains do not count.
-    fn near(&self, model: &Model, value: i64, window: u64, path: &Subjected<'_>) -> Vec<u16> {
+    /// The other entries whose value is that near. Those that an exact value explains are one coincidence, however many they are:
+    /// they do not count for a window that a file of this size hits too often by chance.
+    fn near(&self, model: &Model, value: i64, window: u64, path: &Subjected<'_>, bytes: u64) -> Vec<u16> {
+        let is_wide = window > NARROW[NARROW.len() - 1] || (window > 0 && share(window, bytes) > super::grade::WEAK);
         let window = i64::try_from(window).unwrap_or(i64::MAX);
         let start = model.points.partition_point(|point| point.0 < value.saturating_sub(window));
         let points = model.points[start..].iter().take_while(|point| point.0 <= value.saturating_add(window));
-        let is_wide = window > NARROW[NARROW.len() - 1] as i64;
-        let exact = is_wide.then(|| self.exact(model));
+        // Many exact values beside each other are a page that varies.
+        let mut changes = points.clone().zip(points.clone().skip(1)).filter(|(one, next)| one.0 != next.0);
+        let exact = (is_wide && changes.nth(SAME_KIND - 1).is_none()).then(|| self.exact(model));
         let mut near: Vec<u16> = points
             .map(|point| point.1)
             .filter(|&number| exact.is_none_or(|exact| !exact[usize::from(number)]))
@@ -286,9 +301,13 @@ impl Region {
             sizes.iter().any(|other| other.bytes == size.bytes && entry.evidence.shape.len + u16::from(other.extra) <= SHORT)
         };
         self.models.iter().any(|model| {
-            let near = self.near(model, model.value(size, path.shape), 0, path);
+            let near = self.near(model, model.value(size, path.shape), 0, path, size.bytes);
             near.iter().map(|&number| &self.entries[usize::from(number)]).any(|entry| {
-                !entry.kinds.is_empty() && !entry.kinds.iter().any(|kind| path.kinds.contains(kind)) && (!strict || is_unpadded(entry))
+                // Two files that one rule looks for may be copies, unless the site gives anything one size.
+                let is_other = !entry.kinds.iter().any(|kind| path.kinds.contains(kind));
+                let is_unlike =
+                    if strict { is_other && is_unpadded(entry) } else { is_other || entry.evidence.shape.name != path.shape.name };
+                !entry.kinds.is_empty() && is_unlike
             })
         })
     }
@@ -311,7 +330,22 @@ impl Region {
 
     /// How a size compares with those that the region gives to anything; `None` where these are too few to say.
     pub(super) fn position(&self, path: &Subjected<'_>, size: Size) -> Option<Position> {
-        self.models.iter().map(|model| self.position_in(model, path, size)).collect::<Option<Vec<_>>>()?.into_iter().min()
+        let models: Vec<(&Model, usize)> = self.models.iter().map(|model| (model, self.unexplained(model))).collect();
+        let fewest = models.iter().map(|(_, unexplained)| *unexplained).min()?;
+        // Sizes that an address explains are no varying ones.
+        let models = models.iter().filter(|(_, unexplained)| *unexplained <= 2 * fewest).map(|(model, _)| model);
+        models.map(|model| self.position_in(model, path, size)).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// How many of its paths with a size no exact value of a model explains.
+    fn unexplained(&self, model: &Model) -> usize {
+        *model.unexplained.get_or_init(|| {
+            let exact = self.exact(model);
+            let mut varying: Vec<u16> = model.points.iter().map(|point| point.1).filter(|&number| !exact[usize::from(number)]).collect();
+            varying.sort_unstable();
+            varying.dedup();
+            varying.len()
+        })
     }
 
     fn position_in(&self, model: &Model, path: &Subjected<'_>, size: Size) -> Option<Position> {
@@ -329,16 +363,26 @@ impl Region {
         let varying = || others.iter().filter(|point| !exact[usize::from(point.1)]);
         let is_any_exact = others.iter().any(|point| exact[usize::from(point.1)]);
         if !is_any_exact && others.len() < SATURATED_PATHS - 1 {
-            return None;
+            // Something, where anything gets nothing.
+            return self.gives_nothing.then_some(Position::Apart);
         }
         let value = model.value(size, path.shape);
         let distance = |point: &(i64, u16)| point.0.abs_diff(value) as f64;
         let to_exact = others.iter().filter(|point| exact[usize::from(point.1)]).map(|point| distance(point)).fold(f64::INFINITY, f64::min);
-        let adds = |point: &&&(i64, u16)| !self.entries[usize::from(point.1)].kinds.iter().all(|kind| path.kinds.contains(kind));
-        let mut unlike: Vec<f64> = varying().filter(adds).map(|point| distance(point)).collect();
-        unlike.sort_unstable_by(f64::total_cmp);
-        // The third nearest: one or two files of about this size may be real as well.
-        let to_varying = unlike.get(UNLIKE - 1).copied().unwrap_or(f64::INFINITY);
+        // One name in many folders is what a list requests, and no site has it in all of them.
+        let adds = |point: &&&(i64, u16)| {
+            let entry = &self.entries[usize::from(point.1)];
+            (entry.evidence.shape.name == path.shape.name && entry.evidence.shape.name != 0)
+                || !entry.kinds.iter().all(|kind| path.kinds.contains(kind))
+        };
+        let nearest = |distances: &mut dyn Iterator<Item = f64>, number: usize| {
+            let mut distances: Vec<f64> = distances.collect();
+            distances.sort_unstable_by(f64::total_cmp);
+            distances.get(number - 1).copied().unwrap_or(f64::INFINITY)
+        };
+        // The third nearest: one or two files of about this size may be real as well, and four that one rule looks for.
+        let to_unlike = nearest(&mut varying().filter(adds).map(|point| distance(point)), UNLIKE);
+        let to_varying = to_unlike.min(nearest(&mut varying().map(|point| distance(point)), SAME_KIND));
         let mut varying_paths: Vec<u16> = varying().map(|point| point.1).collect();
         varying_paths.sort_unstable();
         varying_paths.dedup();

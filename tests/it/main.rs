@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what a test needs and cannot have is its failure")]
 
 mod addresses;
+mod answers;
 mod budget;
 mod cases;
 mod changing;

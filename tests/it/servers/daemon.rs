@@ -20,14 +20,14 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const TRIES: usize = 5;
 
 /// A server that listens.
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     process: Child,
     port: u16,
 }
 
 impl Daemon {
     /// Starts what `command` makes of a port, and waits until it listens.
-    pub(super) fn start(rig: &Rig, command: impl Fn(u16) -> Command) -> Self {
+    pub(crate) fn start(rig: &Rig, command: impl Fn(u16) -> Command) -> Self {
         for _ in 0..TRIES {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             // Apache ends all of its process group with itself.
@@ -52,8 +52,13 @@ impl Daemon {
         true
     }
 
+    /// Where it listens on 127.0.0.1.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Sends these bytes and waits until the server closes, which it does behind its log's line. What it answers, the log says.
-    pub(super) fn ask(&self, request: &[u8]) {
+    pub(crate) fn ask(&self, request: &[u8]) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         // It may close before it has read everything.
@@ -63,7 +68,7 @@ impl Daemon {
     }
 
     /// Waits until a log has a line for each request, and ends the server.
-    pub(super) fn finish(self, logs: &[&Path], lines: usize) {
+    pub(crate) fn finish(self, logs: &[&Path], lines: usize) {
         let count = |log: &Path| fs::read(log).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1);
         let start = Instant::now();
         for log in logs {

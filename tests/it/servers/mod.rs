@@ -6,7 +6,7 @@
 mod apache;
 mod compare;
 mod configured;
-mod daemon;
+pub(crate) mod daemon;
 mod nginx;
 mod requests;
 

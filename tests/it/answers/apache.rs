@@ -1,0 +1,122 @@
+//! Kinds of sites that Apache makes: fallback resources, rewritten errors, listings, prefixes that answer anything.
+//!
+//! Each kind is one server process with one log. Where Apache is missing the kinds are left out, and the test says so.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use super::probes;
+use super::site::{self, Kind, Score};
+use crate::rig::{Rig, skip};
+use crate::servers::daemon::Daemon;
+
+const PLACES: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/apache2/bin/httpd"];
+
+/// Where the modules of these lie.
+const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/local/apache2/modules"];
+
+/// The directive for the size in the log, and a part of the configuration. FOLDER stands for the folder.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Conf {
+    size: &'static str,
+    conf: &'static str,
+}
+
+const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], size: &'static str, conf: &'static str) -> Kind<Conf> {
+    Kind::new(name, plants, Conf { size, conf })
+}
+
+const SECRETS: &[(&str, usize)] =
+    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 3_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
+const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
+
+const KINDS: &[Kind<Conf>] = &[
+    kind("apache ordinary", SECRETS, "%O", ""),
+    kind("apache ordinary body", TWO, "%b", ""),
+    kind("apache fallback", SECRETS, "%b", "FallbackResource /index.html"),
+    kind("apache fallback sent", SECRETS, "%O", "FallbackResource /index.html"),
+    kind("apache fallback few", TWO, "%O", "FallbackResource /index.html").few(9),
+    kind("apache fallback gzip", TWO, "%O", "FallbackResource /index.html\nSetOutputFilter DEFLATE").gzip(),
+    kind(
+        "apache rewrite",
+        SECRETS,
+        "%b",
+        "RewriteEngine on\nRewriteCond %{DOCUMENT_ROOT}%{REQUEST_URI} !-f\nRewriteRule ^/. /404.html [L]",
+    ),
+    kind(
+        "apache rewrite php",
+        SECRETS,
+        "%O",
+        "RewriteEngine on\nRewriteCond %{DOCUMENT_ROOT}%{REQUEST_URI} !-f\nRewriteRule \\.php$ /404.html [L]",
+    ),
+    kind("apache listing", SECRETS, "%O", "<Directory FOLDER/site>\nOptions Indexes\n</Directory>").pages(&["/backup/", "/.git/"]),
+    kind("apache user folders", TWO, "%b", "AliasMatch ^/~[^/]+ FOLDER/site/404.html").folders(&["/~root/", "/~admin/"]),
+    kind(
+        "apache prefix",
+        &[("/.env", 214), ("/cgi-bin/.env", 190)],
+        "%b",
+        "AliasMatch ^/(cgi-bin|manager|wp-[a-z]*)/(?!\\.env) FOLDER/site/404.html",
+    )
+    .folders(&["/cgi-bin/", "/manager/"]),
+];
+
+/// The scores of all kinds, none where the program is missing.
+pub(super) fn scores(test: &str) -> Vec<(&'static str, Score)> {
+    let Some((program, modules)) = PLACES.into_iter().zip(MODULES).find(|(place, _)| Path::new(place).exists()) else {
+        skip(test, "Apache is not installed");
+        return Vec::new();
+    };
+    (40..).zip(KINDS).map(|(seed, kind)| (kind.name, run(program, modules, kind, seed))).collect()
+}
+
+fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
+    let rig = Rig::new();
+    // Its workers run as another user.
+    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    site::lay_out(&rig);
+    kind.plant(&rig);
+    fs::create_dir(rig.path("log")).unwrap();
+    let daemon = Daemon::start(&rig, |port| {
+        rig.file("apache2.conf", conf(&rig, &kind.engine, port, modules));
+        let mut command = Command::new(program);
+        command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC");
+        command
+    });
+    let requests = probes::requests(&kind.plan(), seed);
+    let truth: Vec<bool> = requests.iter().map(|request| site::is_real(kind, request, &site::ask(daemon.port(), request))).collect();
+    let log = rig.path("log/access.log");
+    daemon.finish(&[&log], requests.len());
+    site::score(kind, &rig, &log, &truth)
+}
+
+fn conf(rig: &Rig, Conf { size, conf }: &Conf, port: u16, modules: &str) -> String {
+    let root = rig.path("");
+    let root = root.display().to_string().trim_end_matches('/').to_owned();
+    let user = if rustix::process::geteuid().is_root() { "User nobody\nGroup nogroup\n" } else { "" };
+    let names = [
+        "mpm_prefork",
+        "authz_core",
+        "remoteip",
+        "mime",
+        "dir",
+        "rewrite",
+        "alias",
+        "autoindex",
+        "filter",
+        "deflate",
+        "logio",
+        "log_config",
+    ];
+    let load: String =
+        names.map(|name| format!("<IfModule !{name}_module>\nLoadModule {name}_module {modules}/mod_{name}.so\n</IfModule>\n")).concat();
+    let conf = conf.replace("FOLDER", &root);
+    format!(
+        "ServerRoot \"{root}\"\nDocumentRoot \"{root}/site\"\nPidFile apache.pid\nErrorLog error.log\nLogLevel crit\nMutex posixsem\n\
+         Listen 127.0.0.1:{port}\nServerName www.example.com\n{load}{user}TypesConfig /dev/null\nAddType text/html .html\n\
+         StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\nServerLimit 1\nMaxRequestWorkers 1\nKeepAlive Off\nTimeout 20\n\
+         RemoteIPHeader X-Test-Client\nRemoteIPInternalProxy 127.0.0.1\nDirectoryIndex index.html\n\
+         LogFormat \"%a %l %u %t \\\"%r\\\" %>s {size} \\\"%{{Referer}}i\\\" \\\"%{{User-Agent}}i\\\"\" here\nCustomLog log/access.log here\n{conf}\n"
+    )
+}

@@ -1,0 +1,503 @@
+//! Kinds of sites that configurations cannot make: a small server in the test that writes a combined log of its own.
+//!
+//! It answers one connection after the other, so many as there are requests, and ends.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use super::probes::{self, Request};
+use super::site::{self, Kind, Score};
+use crate::rig::{Dice, Rig};
+
+/// What a site makes of a request, by the number of the request.
+type Handler = fn(&mut Asked<'_>) -> (u16, String);
+
+/// A request as a handler sees it.
+pub(super) struct Asked<'a> {
+    method: &'a str,
+    target: &'a str,
+    path: &'a str,
+    client: &'a str,
+    number: usize,
+    total: usize,
+    dice: &'a mut Dice,
+    /// What is planted there; the server gives it unless the handler takes it away.
+    secret: Option<Vec<u8>>,
+}
+
+impl Asked<'_> {
+    fn is_home(&self) -> bool {
+        matches!(self.path, "/" | "/about") || self.path.starts_with("/assets/")
+    }
+
+    fn name(&self) -> &str {
+        self.path.rsplit('/').find(|part| !part.is_empty()).unwrap_or("")
+    }
+}
+
+const SECRETS: &[(&str, usize)] =
+    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 9_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
+const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
+
+const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], handler: Handler) -> Kind<Handler> {
+    Kind::new(name, plants, handler)
+}
+
+fn page(size: usize) -> (u16, String) {
+    (200, site::text(size))
+}
+
+fn not_found() -> (u16, String) {
+    (404, site::text(153))
+}
+
+/// A page with a home page of its own.
+fn home_or(asked: &Asked<'_>, otherwise: impl FnOnce() -> (u16, String)) -> (u16, String) {
+    if asked.is_home() { page(3_301) } else { otherwise() }
+}
+
+fn random_sizes(asked: &mut Asked<'_>) -> (u16, String) {
+    page(2_000 + asked.dice.below(4_000) as usize)
+}
+
+fn languages(asked: &mut Asked<'_>) -> (u16, String) {
+    let client = usize::from(*asked.client.as_bytes().last().unwrap());
+    home_or(asked, || page([5_112, 5_640, 4_977][client % 3]))
+}
+
+fn drifts(asked: &mut Asked<'_>) -> (u16, String) {
+    let list = "<li>new</li>".repeat(asked.number / 6);
+    (200, format!("{}{list}", site::text(5_000)))
+}
+
+fn counts(asked: &mut Asked<'_>) -> (u16, String) {
+    (200, format!("{}{} ms, {} visits", site::text(1_700), asked.dice.below(3_000), asked.number))
+}
+
+fn login(asked: &mut Asked<'_>) -> (u16, String) {
+    let is_login = ["/admin", "/manager", "/phpmyadmin", "/wp-admin", "/console", "/actuator", "/solr", "/jenkins", "/pma", "/config"]
+        .iter()
+        .any(|prefix| asked.path.starts_with(prefix));
+    home_or(asked, || if is_login { page(2_214) } else { not_found() })
+}
+
+fn login_returns(asked: &mut Asked<'_>) -> (u16, String) {
+    let target = asked.target.replace('/', "%2F");
+    home_or(asked, || (200, format!("{}<input name=next value=\"{target}\">", site::text(1_214))))
+}
+
+fn api_errors(asked: &mut Asked<'_>) -> (u16, String) {
+    let (method, path) = (asked.method, asked.path);
+    let is_api = ["/api/", "/v2/", "/actuator/", "/graphql", "/wp-json/"].iter().any(|prefix| path.starts_with(prefix));
+    let answer = || {
+        (
+            200,
+            format!(
+                "{{\"status\":404,\"error\":\"Not Found\",\"message\":\"No static resource {}.\",\"path\":\"{path}\",\"method\":\"{method}\"}}",
+                &path[1..]
+            ),
+        )
+    };
+    home_or(asked, || if is_api { answer() } else { not_found() })
+}
+
+fn captcha(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.client.ends_with(['1', '3']) {
+        asked.secret = None;
+        let token = asked.dice.below(1_000_000_000);
+        return (200, format!("{}<input value=\"{token}\">", site::text(4_211)));
+    }
+    home_or(asked, not_found)
+}
+
+fn maintenance(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.number * 3 < asked.total {
+        asked.secret = None;
+        return page(1_931);
+    }
+    home_or(asked, not_found)
+}
+
+fn search(asked: &mut Asked<'_>) -> (u16, String) {
+    let name = asked.name();
+    home_or(asked, || (200, format!("{}<h1>0 results for {name}</h1><input value=\"{name}\">", site::text(6_020))))
+}
+
+fn search_words(asked: &mut Asked<'_>) -> (u16, String) {
+    let words: Vec<&str> = asked.path.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).collect();
+    let list: String = words.iter().map(|word| format!("<a href=\"/search?q={word}\">{word}</a> ")).collect();
+    home_or(asked, || (200, format!("{}{list}", site::text(6_020))))
+}
+
+fn encoded(asked: &mut Asked<'_>) -> (u16, String) {
+    let encoded: String = asked.target.bytes().fold(String::new(), |mut text, byte| {
+        if byte.is_ascii_alphanumeric() {
+            text.push(char::from(byte))
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    });
+    home_or(asked, || (200, format!("{}<a href=\"/login?next={encoded}\">", site::text(2_300))))
+}
+
+fn breadcrumbs(asked: &mut Asked<'_>) -> (u16, String) {
+    let parts: String = asked.path.split('/').filter(|part| !part.is_empty()).map(|part| format!("<li><a>{part}</a></li>")).collect();
+    home_or(asked, || (200, format!("{}<ol>{parts}</ol>", site::text(8_011))))
+}
+
+fn base_folders(asked: &mut Asked<'_>) -> (u16, String) {
+    let up = "../".repeat(asked.path.matches('/').count());
+    home_or(asked, || (200, format!("{}<link href={up}a.css><link href={up}b.css><script src={up}c.js>", site::text(3_000))))
+}
+
+fn templates(asked: &mut Asked<'_>) -> (u16, String) {
+    page([812, 1_204, 2_911, 4_400, 7_345][asked.dice.below(5) as usize] + asked.path.len())
+}
+
+fn redeployed(asked: &mut Asked<'_>) -> (u16, String) {
+    let size = [5_512, 5_533, 5_700][3 * asked.number / asked.total];
+    page(size)
+}
+
+fn suggestions(asked: &mut Asked<'_>) -> (u16, String) {
+    let count = asked.path.bytes().map(usize::from).sum::<usize>() % 5;
+    let list: String = (0..count).map(|n| format!("<li><a href=\"/products/{}\">Product {n}</a></li>", "x".repeat(8 + 5 * n))).collect();
+    home_or(asked, || (200, format!("{}<ul>{list}</ul>", site::text(12_000))))
+}
+
+fn platform_errors(asked: &mut Asked<'_>) -> (u16, String) {
+    let name = asked.path.to_owned();
+    home_or(asked, || match name.rsplit('.').next() {
+        Some("php") => (200, "No input file specified.\n".to_owned()),
+        Some("jsp" | "action" | "do") => page(1_822),
+        Some("aspx" | "asmx") => page(3_420),
+        _ => not_found(),
+    })
+}
+
+fn half_refused(asked: &mut Asked<'_>) -> (u16, String) {
+    let sum: usize = asked.path.bytes().map(usize::from).sum();
+    let is_refused = sum % 5 < 2;
+    home_or(asked, || if is_refused { (403, site::text(90)) } else { page(1_333) })
+}
+
+fn limits(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.number % 3 == 0 {
+        asked.secret = None;
+        return (429, site::text(90));
+    }
+    page(1_433)
+}
+
+fn ordinary(asked: &mut Asked<'_>) -> (u16, String) {
+    home_or(asked, not_found)
+}
+
+fn ordinary_pages(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.method == "HEAD" && asked.secret.is_none() {
+        return page(3_301);
+    }
+    home_or(asked, not_found)
+}
+
+fn tarpit(asked: &mut Asked<'_>) -> (u16, String) {
+    let exponent = asked.dice.below(5) as u32;
+    page((300 + asked.dice.below(700) as usize) * 3_usize.pow(exponent))
+}
+
+fn shop(asked: &mut Asked<'_>) -> (u16, String) {
+    // A number of products that varies: sizes within a few percent.
+    let products = asked.dice.below(12) as usize;
+    (200, format!("{}{}", site::text(24_000), "<div>A product with a name</div>".repeat(products)))
+}
+
+fn accepted(asked: &mut Asked<'_>) -> (u16, String) {
+    home_or(asked, || (202, String::new()))
+}
+
+fn by_extension(asked: &mut Asked<'_>) -> (u16, String) {
+    let extension = asked.name().rsplit_once('.').map_or("", |(_, extension)| extension).to_owned();
+    let sizes = [("json", 120), ("xml", 260), ("yml", 333), ("sql", 641), ("php", 25), ("zip", 1_020), ("gz", 1_020), ("log", 702)];
+    page(sizes.iter().find(|(name, _)| *name == extension).map_or(2_408, |(_, size)| *size))
+}
+
+fn balanced(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.dice.below(2) == 0 {
+        return home_or(asked, not_found);
+    }
+    page(1_733)
+}
+
+fn balanced_echo(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.dice.below(2) == 0 {
+        return home_or(asked, not_found);
+    }
+    (200, format!("{}{}", site::text(1_733), asked.target))
+}
+
+fn incidents(asked: &mut Asked<'_>) -> (u16, String) {
+    let id = "4f".repeat(4 + asked.dice.below(20) as usize);
+    (200, format!("{}{id}", site::text(1_100)))
+}
+
+fn large(asked: &mut Asked<'_>) -> (u16, String) {
+    page(121_000 + asked.dice.below(90) as usize)
+}
+
+fn half_refused_shop(asked: &mut Asked<'_>) -> (u16, String) {
+    let sum: usize = asked.path.bytes().map(usize::from).sum();
+    if sum % 5 < 2 { (403, site::text(90)) } else { shop(asked) }
+}
+
+fn half_refused_echo(asked: &mut Asked<'_>) -> (u16, String) {
+    let sum: usize = asked.path.bytes().map(usize::from).sum();
+    if sum % 5 < 3 { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_433), asked.target)) }
+}
+
+fn banned(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.number > 60 && asked.client.starts_with("198.") {
+        asked.secret = None;
+        return (403, site::text(90));
+    }
+    (200, format!("{}{}", site::text(2_100), asked.dice.below(100_000)))
+}
+
+fn history(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.name().contains('.') { not_found() } else { page(1_187) }
+}
+
+fn history_nonce(asked: &mut Asked<'_>) -> (u16, String) {
+    let nonce = asked.dice.below(10_000_000_000);
+    if asked.name().contains('.') { not_found() } else { (200, format!("{}{nonce}", site::text(1_187))) }
+}
+
+fn handshakes(asked: &mut Asked<'_>) -> (u16, String) {
+    page(1_403 + [0, 0, 0, 3_911, 3_912, 211][asked.dice.below(6) as usize])
+}
+
+fn related(asked: &mut Asked<'_>) -> (u16, String) {
+    // A list of posts for the word, from none to ten, each of its own length.
+    let seed: usize = asked.path.bytes().map(usize::from).sum();
+    let posts: String = (0..seed % 11).map(|n| format!("<article>{}</article>", site::text(300 + (seed * (n + 7)) % 400))).collect();
+    (200, format!("{}{posts}", site::text(15_000)))
+}
+
+fn two_languages_echo(asked: &mut Asked<'_>) -> (u16, String) {
+    let client = usize::from(*asked.client.as_bytes().last().unwrap());
+    (200, format!("{}{}", site::text([4_400, 4_977][client % 2]), asked.target))
+}
+
+fn dated(asked: &mut Asked<'_>) -> (u16, String) {
+    // Each seventh of the time has another page, and every second request gets a longer one.
+    page(6_000 + 137 * (asked.number * 7 / asked.total) + [0, 31][asked.number % 2])
+}
+
+fn one_folder_varies(asked: &mut Asked<'_>) -> (u16, String) {
+    let size = 900 + asked.dice.below(700) as usize;
+    home_or(asked, || if asked.path.starts_with("/shop/") { page(size) } else { not_found() })
+}
+
+fn dot_refused(asked: &mut Asked<'_>) -> (u16, String) {
+    // A server that hides dot files before a site that answers anything with a token.
+    if asked.path.contains("/.") { (403, site::text(90)) } else { (200, format!("{}{}", site::text(1_900), asked.dice.below(1_000_000))) }
+}
+
+fn history_varies(asked: &mut Asked<'_>) -> (u16, String) {
+    let page = page(2_000 + asked.dice.below(4_000) as usize);
+    if asked.name().contains('.') { not_found() } else { page }
+}
+
+fn dot_varies(asked: &mut Asked<'_>) -> (u16, String) {
+    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    home_or(asked, || if asked.path.contains("/.") { varied } else { not_found() })
+}
+
+fn php_varies(asked: &mut Asked<'_>) -> (u16, String) {
+    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    home_or(asked, || if asked.path.ends_with(".php") { varied } else { not_found() })
+}
+
+fn files_refused(asked: &mut Asked<'_>) -> (u16, String) {
+    let varied = page(2_000 + asked.dice.below(4_000) as usize);
+    let is_route = |name: &str| !name.contains('.') || [".php", ".jsp", ".action", ".aspx", ".axd"].iter().any(|end| name.ends_with(end));
+    let is_file = !asked.path.contains("/.") && !is_route(asked.name());
+    home_or(asked, || if is_file { not_found() } else { varied })
+}
+
+fn captcha_varies(asked: &mut Asked<'_>) -> (u16, String) {
+    if asked.client.ends_with(['1', '3']) {
+        asked.secret = None;
+        return page(4_211 + asked.dice.below(900) as usize);
+    }
+    home_or(asked, not_found)
+}
+
+fn two_folders(asked: &mut Asked<'_>) -> (u16, String) {
+    let varied = page(1_000 + asked.dice.below(4_000) as usize);
+    home_or(asked, || if asked.path.starts_with("/shop/") || asked.path.starts_with("/blog/") { varied } else { not_found() })
+}
+
+const KINDS: &[Kind<Handler>] = &[
+    kind("history varies", SECRETS, history_varies),
+    kind("dot varies", SECRETS, dot_varies),
+    kind("php varies", SECRETS, php_varies),
+    kind("files refused", SECRETS, files_refused),
+    kind("captcha varies", SECRETS, captcha_varies),
+    kind("two folders", SECRETS, two_folders).folders(&["/shop/", "/blog/"]),
+    kind("by extension", &[("/.env", 214), ("/backup.zip", 500_000), ("/server.key", 1_704), ("/config.json", 911)], by_extension),
+    kind("balanced", SECRETS, balanced),
+    kind("balanced echo", SECRETS, balanced_echo),
+    kind("incidents", SECRETS, incidents),
+    kind("incidents few", TWO, incidents).few(11),
+    kind("large", SECRETS, large),
+    kind("large few", TWO, large).few(8),
+    kind("half refused shop", SECRETS, half_refused_shop),
+    kind("half refused echo", SECRETS, half_refused_echo),
+    kind("banned", SECRETS, banned),
+    kind("banned without", &[], banned),
+    kind("history", SECRETS, history),
+    kind("history few", TWO, history).few(12),
+    kind("history nonce", SECRETS, history_nonce),
+    kind("handshakes", &[("/.env", 214), ("/dump.sql", 48_211)], handshakes),
+    kind("related", SECRETS, related),
+    kind("languages and echo", SECRETS, two_languages_echo),
+    kind("dated", SECRETS, dated),
+    kind("one folder varies", &[("/.env", 214), ("/shop/.git/config", 262), ("/shop/backup.zip", 90_000)], one_folder_varies)
+        .folders(&["/shop/"]),
+    kind("dot refused", &[("/id_rsa", 2_602), ("/backup.zip", 500_000), ("/config.json", 611)], dot_refused),
+    kind("drifting few", TWO, drifts).few(12),
+    kind("shop few", TWO, shop).few(9),
+    kind("breadcrumbs few", TWO, breadcrumbs).few(12),
+    kind("words few", TWO, search_words).few(9),
+    kind("captcha few", TWO, captcha).few(12),
+    kind("maintenance few", TWO, maintenance).few(12),
+    kind(
+        "ordinary copies",
+        &[
+            ("/.env", 214),
+            ("/.env.bak", 214),
+            ("/api/.env", 214),
+            ("/wp-config.php.bak", 3_177),
+            ("/wp-config.php~", 3_177),
+            ("/wp-config.txt", 3_177),
+        ],
+        ordinary,
+    ),
+    kind(
+        "ordinary git",
+        &[("/.git/HEAD", 21), ("/.git/config", 262), ("/.git/index", 14_311), ("/.git/logs/HEAD", 177), ("/.gitignore", 61)],
+        ordinary,
+    ),
+    kind("random sizes", SECRETS, random_sizes),
+    kind("random sizes few", TWO, random_sizes).few(16),
+    kind("languages", SECRETS, languages),
+    kind("languages few", TWO, languages).few(12),
+    kind("drifting list", SECRETS, drifts),
+    kind("counters", SECRETS, counts),
+    kind("login prefixes", SECRETS, login),
+    kind("login with next", SECRETS, login_returns),
+    kind("api errors", SECRETS, api_errors).folders(&["/api/"]),
+    kind("captcha", SECRETS, captcha),
+    kind("captcha without", &[], captcha),
+    kind("maintenance", SECRETS, maintenance),
+    kind("maintenance without", &[], maintenance),
+    kind("search by name", SECRETS, search),
+    kind("search few", TWO, search).few(10),
+    kind("search by words", SECRETS, search_words),
+    kind("encoded", SECRETS, encoded),
+    kind("encoded few", TWO, encoded).few(10),
+    kind("breadcrumbs", SECRETS, breadcrumbs),
+    kind("base folders", SECRETS, base_folders),
+    kind("templates", &[("/.env", 214), ("/backup.zip", 500_000)], templates),
+    kind("redeployed", SECRETS, redeployed),
+    kind("suggestions", SECRETS, suggestions),
+    kind("platform errors", SECRETS, platform_errors),
+    kind("half refused", SECRETS, half_refused),
+    kind("half refused without", &[], half_refused),
+    kind("limits", SECRETS, limits),
+    kind("own ordinary", SECRETS, ordinary),
+    kind("own ordinary few", TWO, ordinary).few(6),
+    kind("head always", SECRETS, ordinary_pages),
+    kind("tarpit", &[], tarpit),
+    kind("shop", SECRETS, shop),
+    kind("accepted", TWO, accepted),
+];
+
+/// The scores of all kinds.
+pub(super) fn scores() -> Vec<(&'static str, Score)> {
+    (60..).zip(KINDS).map(|(seed, kind)| (kind.name, run(kind, seed))).collect()
+}
+
+fn run(kind: &Kind<Handler>, seed: u64) -> Score {
+    let rig = Rig::new();
+    let requests = probes::requests(&kind.plan(), seed);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (truth, lines) = std::thread::scope(|scope| {
+        let total = requests.len();
+        let server = scope.spawn(move || serve(&listener, kind, total));
+        let truth: Vec<bool> = requests.iter().map(|request: &Request| site::is_real(kind, request, &site::ask(port, request))).collect();
+        (truth, server.join().unwrap())
+    });
+    let log = rig.path("access.log");
+    fs::write(&log, lines).unwrap();
+    site::score(kind, &rig, &log, &truth)
+}
+
+/// Answers so many connections and gives the log.
+fn serve(listener: &TcpListener, kind: &Kind<Handler>, total: usize) -> String {
+    let mut dice = Dice::new();
+    let mut log = String::new();
+    for number in 0..total {
+        let (stream, _) = listener.accept().unwrap();
+        answer(stream, kind, number, total, &mut dice, &mut log);
+    }
+    log
+}
+
+fn answer(mut stream: TcpStream, kind: &Kind<Handler>, number: usize, total: usize, dice: &mut Dice, log: &mut String) {
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        let read = reader.read_line(&mut line).unwrap();
+        if read <= 2 {
+            break;
+        }
+        head.push(line.trim_end().to_owned());
+    }
+    let field = |name: &str| head.iter().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim();
+    let length: u64 = field("Content-Length:").parse().unwrap_or(0);
+    reader.take(length).read_to_end(&mut Vec::new()).unwrap();
+    let mut words = head[0].split(' ');
+    let (method, target) = (words.next().unwrap(), words.next().unwrap());
+    let path = target.split('?').next().unwrap();
+    let mut asked =
+        Asked { method, target, path, client: field("X-Test-Client:"), number, total, dice, secret: kind.planted(field("Host:"), path) };
+    let (status, body) = (kind.engine)(&mut asked);
+    let (status, body) = match asked.secret.take().filter(|_| method != "OPTIONS") {
+        Some(secret) => (200, secret),
+        None => (status, body.into_bytes()),
+    };
+    let sent = if method == "HEAD" { &[][..] } else { &body };
+    let (day, time) = (1 + number / 1440, number % 1440);
+    writeln!(
+        log,
+        "{} - - [{day:02}/Nov/2026:{:02}:{:02}:00 +0000] \"{} HTTP/1.1\" {status} {} \"-\" \"{}\"",
+        field("X-Test-Client:"),
+        time / 60,
+        time % 60,
+        head[0].trim_end_matches(" HTTP/1.1"),
+        sent.len(),
+        field("User-Agent:")
+    )
+    .unwrap();
+    let reply = format!("HTTP/1.1 {status} OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    stream.write_all(reply.as_bytes()).unwrap();
+    let _ = stream.write_all(sent);
+}
