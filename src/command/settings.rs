@@ -19,6 +19,7 @@ use crate::time::{Bound, Cut};
 
 /// Everything `scan` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all combinations occur")]
 pub struct Settings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,

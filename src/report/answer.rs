@@ -198,7 +198,7 @@ impl<'a> GradedLog<'a> {
         match site {
             Scope::Host(host) => host.to_vec(),
             Scope::Input(input) if self.material.texts.is_empty() => input.to_string().into_bytes(),
-            Scope::Input(input) => self.context.site_name(&self.material, Scope::Input(input)).to_vec(),
+            Scope::Input(input) => super::build::site_name(&self.material, Scope::Input(input)).to_vec(),
         }
     }
 }

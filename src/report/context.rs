@@ -48,7 +48,6 @@ pub struct Context<'a> {
 
 /// What the hits of a cell come to.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own, and all answers occur")]
 pub struct Decision {
     /// The list of rules to report, in [`Context::list`].
     list: u32,
@@ -156,11 +155,6 @@ impl<'a> Context<'a> {
     /// The site whose apps count for another: the logs of a site are rotated, and the newest may hold few lines.
     pub(super) fn home<'s>(&self, site: Scope<'s>) -> Scope<'s> {
         home(&self.families, site)
-    }
-
-    /// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
-    pub(super) fn site_name(&self, material: &Material<'a>, site: Scope<'a>) -> &'a [u8] {
-        super::build::site_name(material, site)
     }
 
     /// Whether ordinary requests that were answered name this host: any other may be a client's invention.

@@ -21,17 +21,17 @@ pub(super) fn why(detail: &AnswerDetail<'_>) -> String {
     let range = |low, high| sizes(&[(low, high)]);
     match detail.grade.reason {
         Reason::NoSoft404 => format!("{size}; no sign of a soft 404"),
-        Reason::StandsOut(low, high) => format!("{size}; the site gives {} to anything", range(low, high)),
+        Reason::StandsOut(low, high) | Reason::LikeTheRest(low, high) | Reason::NearTheRest(low, high) => {
+            format!("{size}; the site gives {} to anything", range(low, high))
+        }
         Reason::HomePage => format!("{size}, as the home page"),
         Reason::SameSize => format!("{size}, as unlike paths got"),
         Reason::SameOnOtherHosts => format!("{size}, as other hosts of the server give to anything"),
-        Reason::LikeTheRest(low, high) => format!("{size}; the site gives {} to anything", range(low, high)),
         Reason::AnswersAnything => "the site answers anything, and its log has no sizes".to_owned(),
         Reason::RefusedToGet => format!("{size}; GET of the path was refused"),
         Reason::NoContent => "the method requests no content".to_owned(),
         Reason::SizeShared => format!("{size}, as an unlike path got"),
         Reason::SizesAlike => format!("{size}; unlike paths got about as many"),
-        Reason::NearTheRest(low, high) => format!("{size}; the site gives {} to anything", range(low, high)),
         Reason::FewSizes => format!("{size}; the site answers anything, and few sizes are known"),
         Reason::NoSize => format!("{size}; the site answers other paths with a soft 404"),
     }

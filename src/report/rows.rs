@@ -57,7 +57,7 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
     let key = |i: &Item<'a>| {
         let site = context.home(i.view.site);
         let host = if let Scope::Host(host) = site { Some(host) } else { None };
-        Key::Answer(host, material.tally.path(i.view.path), context.site_name(material, site))
+        Key::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
     };
     let mut rows = Vec::new();
     let mut sorted = members;

@@ -39,7 +39,7 @@ pub(super) fn sites<'a>(material: &Material<'a>, context: &Context<'a>, items: &
         let scope = context.home(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
-            site.names.push(context.site_name(material, scope));
+            site.names.push(super::build::site_name(material, scope));
             site.is_host = matches!(scope, Scope::Host(_));
         }
         site.add(item);
@@ -95,6 +95,7 @@ impl<'a> Site<'a> {
     }
 
     /// Whether two hosts give sizes in about the same range.
+    #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
     fn is_alike(&self, other: &Self) -> bool {
         let ends = |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - ALIKE), *site.sizes.last()? as f64 * (1.0 + ALIKE)));
         match (ends(self), ends(other)) {
@@ -134,6 +135,7 @@ impl<'a> Site<'a> {
 }
 
 /// Sorted sizes as a few ranges: those that are alike are one; where that leaves too many, the nearest are put together.
+#[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
 pub(super) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
     let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;
     let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();

@@ -231,8 +231,11 @@ impl PathEvidence {
     pub fn from_parts(shape: PathShape, flags: u8, rules: &[RuleId], get: &[Size], post: &[Size]) -> Self {
         let mut evidence = Self { shape, flags, ..Self::default() };
         evidence.add_rules(rules);
-        get.iter().for_each(|size| evidence.get.insert(*size));
-        post.iter().for_each(|size| evidence.post.insert(*size));
+        for (sizes, known) in [(get, &mut evidence.get), (post, &mut evidence.post)] {
+            for size in sizes {
+                known.insert(*size);
+            }
+        }
         evidence
     }
 }
@@ -377,6 +380,7 @@ impl SiteEvidence {
     }
 
     /// How many paths each of [`given`](Self::given) and [`refused`](Self::refused) stands for.
+    #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
     pub(super) fn weights(&self) -> [f64; 2] {
         let weight = |paths: &mut dyn Iterator<Item = u64>| {
             let kept: Vec<u64> = paths.take(MOST_PATHS).collect();

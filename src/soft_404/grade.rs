@@ -116,6 +116,7 @@ struct Regions {
 
 /// What is known of one site.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
 struct Site {
     evidence: SiteEvidence,
     is_host: bool,
@@ -180,7 +181,7 @@ impl Grader {
 
     /// What hosts of one server show together.
     fn compare_hosts(&mut self) {
-        let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host).map(|(number, site)| (number, site));
+        let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
         let server = (all.len() >= HOSTS).then(|| whole(Kind::Server, &all, &self.subjects));
@@ -197,7 +198,7 @@ impl Grader {
         match (response.method, response.size()) {
             (MethodClass::Other, _) => Reason::NoContent.soft_404(),
             (MethodClass::Post, Some(_)) if is_refused && get_sizes.is_empty() => Reason::RefusedToGet.soft_404(),
-            (method, Some(size)) => self.grade_size(site, candidate, size, method == MethodClass::Post),
+            (method, Some(content)) => self.grade_size(site, candidate, content, method == MethodClass::Post),
             (method, None) => {
                 let of_get = get_sizes.iter().map(|size| self.grade_size(site, candidate, *size, false));
                 of_get.max_by_key(|grade| (grade.answer, grade.reason)).unwrap_or_else(|| {
@@ -233,16 +234,16 @@ impl Grader {
         refused >= given.max(1)
     }
 
-    fn grade_size(&self, site: usize, candidate: &Candidate<'_>, size: Size, is_post: bool) -> Grade {
-        let known = &self.sites[site];
+    fn grade_size(&self, number: usize, candidate: &Candidate<'_>, size: Size, is_post: bool) -> Grade {
+        let known = &self.sites[number];
         if known.evidence.home.contains(size.bytes) {
             return Reason::HomePage.soft_404();
         }
         let kinds = kinds(candidate.rules, &self.subjects);
-        let path = Subjected { id: candidate.path, host: site as u32, shape: &candidate.shape, kinds: &kinds };
-        let regions: Vec<&Region> = self.regions(site, &candidate.shape).collect();
-        let chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
-        if chance < STRONG {
+        let path = Subjected { id: candidate.path, host: number as u32, shape: &candidate.shape, kinds: &kinds };
+        let regions: Vec<&Region> = self.regions(number, &candidate.shape).collect();
+        let by_chance = regions.iter().map(|region| region.chance(&path, size)).fold(1.0, f64::min);
+        if by_chance < STRONG {
             return Reason::SameSize.soft_404();
         }
         let on_others = self.server.as_ref().map_or(1.0, |server| server.chance(&path, size));
@@ -252,7 +253,7 @@ impl Grader {
         let answers_any = |region: &&&Region| region.answers_any_get || (is_post && region.answers_any_post);
         let Some(region) = regions.iter().filter(answers_any).max_by_key(|region| region.sized) else {
             let has_pair = regions.iter().filter(|region| region.kind != Kind::Extension).any(|region| region.has_pair(&path, size, true));
-            return match (has_pair, chance.min(on_others) < WEAK) {
+            return match (has_pair, by_chance.min(on_others) < WEAK) {
                 (true, _) => Reason::SizeShared.uncertain(),
                 (_, true) => Reason::SizesAlike.uncertain(),
                 _ => Reason::NoSoft404.distinct(),

@@ -4,6 +4,12 @@
 //! Three questions: how likely is it that so many unlike paths have content of about one size by chance, does the region answer
 //! anything, and does a size stand out among those that it gives to anything. Which of the answers counts, `grade` decides.
 
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "shares of sizes and counts, which are no less than zero and far below 2^52"
+)]
+
 use std::sync::{Arc, OnceLock};
 
 use super::evidence::{PathEvidence, Size};
@@ -322,7 +328,9 @@ impl Region {
                 let is_exact = group.len() >= SATURATED_PATHS
                     && (unlike(entries(), UNLIKE) || same_name(&members) >= SATURATED_PATHS)
                     && distinct(entries().map(|entry| entry.evidence.shape.segment), UNLIKE);
-                group.iter().for_each(|point| exact[usize::from(point.1)] |= is_exact);
+                for point in group {
+                    exact[usize::from(point.1)] |= is_exact;
+                }
             }
             exact
         })

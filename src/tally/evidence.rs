@@ -100,6 +100,7 @@ impl TallyEvidence {
 
 impl Tally {
     /// What each site answered to probes, by input and host in no order: that of the cells, and of those that were dropped.
+    #[must_use]
     pub fn evidence(&self) -> HashMap<Scope<'_>, SiteEvidence> {
         let mut sites: HashMap<Scope<'_>, SiteEvidence> = HashMap::default();
         for ((input, host), evidence) in self.evidence_by_number() {

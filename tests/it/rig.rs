@@ -222,4 +222,10 @@ impl Dice {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.roll() % bound
     }
+
+    /// A size of content like no other: spread over more decades than files are, so that no page shows for everything.
+    pub(crate) fn size(&mut self) -> u64 {
+        let octave = 1 << (10 + self.below(40));
+        octave + self.below(octave)
+    }
 }

@@ -28,8 +28,8 @@ impl Judge<'_> {
         let mut recalled = Recalled::<BATCH>::default();
         scratch.memory.recall_each(&keys[..batch.len()], |n| batch[n].frame.status(), &mut recalled);
         let mut telling = Picked::<BATCH>::default();
-        for n in 0..batch.len() {
-            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted || batch[n].frame.is_home_page());
+        for (n, request) in batch.iter().enumerate() {
+            telling.pick_if(n, !recalled.is_known_to_match_nothing(n) || self.scope.unlisted || request.frame.is_home_page());
         }
         for n in telling.iter() {
             let (request, client) = (&batch[n], clients[n]);

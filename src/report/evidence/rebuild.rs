@@ -268,7 +268,9 @@ impl<'r> Rebuild<'r> {
         let HomeRow(input, host, sizes) = row;
         let (input, host) = self.site(*input, *host)?;
         let mut home = HomeSizes::default();
-        sizes.iter().for_each(|size| home.insert(*size));
+        for size in sizes {
+            home.insert(*size);
+        }
         self.evidence.tally.insert_home(input, host, &home);
         Ok(())
     }

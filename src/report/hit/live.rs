@@ -30,6 +30,7 @@ pub struct LiveLine<'a> {
 
 /// A line that matched, as it is told.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct LiveHit<'a> {
     /// The request; it has no rules where it is no finding, or none that was asked for.
     pub hit: Hit<'a>,

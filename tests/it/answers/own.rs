@@ -2,10 +2,13 @@
 //!
 //! It answers one connection after the other, so many as there are requests, and ends.
 
+#![expect(clippy::format_collect, reason = "pages of a few kilobytes")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use super::probes::{self, Request};
@@ -135,7 +138,7 @@ fn search_words(asked: &mut Asked<'_>) -> (u16, String) {
 fn encoded(asked: &mut Asked<'_>) -> (u16, String) {
     let encoded: String = asked.target.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() {
-            text.push(char::from(byte))
+            text.push(char::from(byte));
         } else {
             let _ = write!(text, "%{byte:02X}");
         }
@@ -186,7 +189,7 @@ fn half_refused(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 fn limits(asked: &mut Asked<'_>) -> (u16, String) {
-    if asked.number % 3 == 0 {
+    if asked.number.is_multiple_of(3) {
         asked.secret = None;
         return (429, site::text(90));
     }
@@ -318,7 +321,7 @@ fn dot_varies(asked: &mut Asked<'_>) -> (u16, String) {
 
 fn php_varies(asked: &mut Asked<'_>) -> (u16, String) {
     let varied = page(2_000 + asked.dice.below(4_000) as usize);
-    home_or(asked, || if asked.path.ends_with(".php") { varied } else { not_found() })
+    home_or(asked, || if Path::new(&asked.path).extension().is_some_and(|extension| extension == "php") { varied } else { not_found() })
 }
 
 fn files_refused(asked: &mut Asked<'_>) -> (u16, String) {

@@ -87,11 +87,11 @@ impl<E> Kind<E> {
 /// Text of a size that no page holds.
 fn secret(name: &str, size: usize) -> Vec<u8> {
     let mut dice = Dice::new();
-    name.bytes().for_each(|byte| {
-        (0..byte % 7).for_each(|_| {
+    for byte in name.bytes() {
+        for _ in 0..byte % 7 {
             dice.roll();
-        })
-    });
+        }
+    }
     (0..size).map(|n| if n % 40 == 39 { b'\n' } else { b'A' + dice.below(26) as u8 }).collect()
 }
 
@@ -220,6 +220,7 @@ impl Score {
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "thousands of rows")]
 fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
 }

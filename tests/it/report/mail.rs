@@ -108,9 +108,9 @@ fn ten_lines_are_enough() {
         .map(|n| {
             let client = format!("{}.{}.{}.9", 1 + dice.below(9), dice.below(250), dice.below(250));
             let deep = "deep/".repeat(dice.below(60) as usize);
-            let status = if n % 3 == 0 { 200 } else { 404 };
+            let status = if n % 50 == 0 { 200 } else { 404 };
             let probe = probes[dice.below(8) as usize];
-            sized(&get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status), 1_000 + n)
+            sized(&get(&client, &format!("/{deep}\\x1b[2J\u{202e}{probe}?token=s3cr3t"), status), dice.size())
         })
         .collect();
     let mail = mail(&rig, &log, &["--max-block", "50"]);

@@ -74,8 +74,8 @@ fn lines(dice: &mut Dice, count: u64) -> String {
                 _ => format!("/page/{}", dice.below(100)),
             };
             let status = if dice.below(25) == 0 { 200 } else { 404 };
-            // Of sizes that never come twice: no two answers are one page for everything.
-            sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), 1_000 + dice.below(1 << 40))
+            // Of unlike sizes: no two answers are one page for everything.
+            sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), dice.size())
         })
         .collect()
 }

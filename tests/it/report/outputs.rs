@@ -50,7 +50,7 @@ fn g3_the_disk_of_the_state_is_full() {
     let site = full(&rig);
     let run = mounts::report(&Site::args(&[]));
     let script = format!(
-        "mv state first; mkdir -m 700 state; mount -t tmpfs -o size=64k,mode=700 none state; cp -a first/. state/\n\
+        "mv state first; mkdir -m 700 state; mount -t tmpfs -o size=256k,mode=700 none state; cp -a first/. state/\n\
          dd if=/dev/zero of=state/filler bs=4k 2> /dev/null || true; {run}; cat printed; ls -A out | wc -l; cat said >&2; rm state/filler\n\
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );

@@ -42,8 +42,8 @@ fn hour(dice: &mut Dice, day: u64, hour: u64) -> String {
         let status = if dice.below(30) == 0 { 200 } else { 404 };
         let time = format!("{:02}/Nov/2026:{hour:02}:{:02}:00", day + 1, 5 * n);
         let line = line(&client, &format!("GET {path} HTTP/1.1"), status).replace("02/Nov/2026:08:01:00", &time);
-        // Of sizes that never come twice: what earlier runs saw of a site would take one page for everything out.
-        text += &sized(&line, 1_000 + dice.below(1 << 40));
+        // Of unlike sizes: what earlier runs saw of a site would show one page for everything.
+        text += &sized(&line, dice.size());
     }
     text
 }

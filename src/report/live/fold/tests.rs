@@ -72,11 +72,7 @@ fn what_is_worse_or_answered_better_is_told_at_once() {
     let mut see = |hit: &Hit<'_>, answered| fold.see(now, hit, answered, &mut |_| {});
     let given = Hit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
     assert_eq!(see(&hit(7), false), Told::Print);
-    assert_eq!(
-        see(&Hit { answer: Some(crate::soft_404::Answer::Soft404), ..given }, false),
-        Told::Folded,
-        "a site that answers everything"
-    );
+    assert_eq!(see(&Hit { answer: Some(Soft404), ..given }, false), Told::Folded, "a site that answers everything");
     assert_eq!(see(&given, false), Told::Print, "a 200");
     assert_eq!(see(&given, false), Told::Folded);
     assert_eq!(see(&given, true), Told::Print, "a 200 that means something");
