@@ -1,0 +1,102 @@
+//! Laws of the grades: neither the order of lines, nor files, nor threads, nor a flood of probes change what an answer means.
+
+use serde_json::Value;
+
+use crate::rig::{Dice, Rig, line, sized};
+
+/// Answers to unlike probes of a site that answers 200 to anything, each with content of 14 to 19 KB.
+fn flood(dice: &mut Dice, paths: usize) -> Vec<String> {
+    const NAMES: [&str; 8] = [".env", ".git/config", "phpinfo.php", "id_rsa", "db.sql", "actuator/env", "wp-login.php", "backup.zip"];
+    (0..paths)
+        .map(|n| {
+            let path = format!("/{}/{}", dice.below(1 << 40), NAMES[n % NAMES.len()]);
+            sized(&line("198.51.100.7", &format!("GET {path} HTTP/1.1"), 200), 14_000 + dice.below(5_000))
+        })
+        .collect()
+}
+
+fn get(path: &str, bytes: u64) -> String {
+    sized(&line("192.0.2.1", &format!("GET {path} HTTP/1.1"), 200), bytes)
+}
+
+fn head(path: &str) -> String {
+    sized(&line("192.0.2.9", &format!("HEAD {path} HTTP/1.1"), 200), 0)
+}
+
+/// Path, grade and reason of each row that was answered, sorted.
+fn grades(rig: &Rig, args: &[&str]) -> Vec<String> {
+    let report = rig.json(args).1;
+    let lists = ["answered", "uncertain"].map(|list| report[list].as_array().unwrap().clone());
+    let mut rows: Vec<_> = lists.iter().flatten().map(|row| format!("{} {} {}", row["path"], row["answer"], row["reason"])).collect();
+    rows.push(format!("soft 404: {}", report["totals"]["soft_404"]));
+    rows.sort();
+    rows
+}
+
+fn is_distinct(rig: &Rig, log: &str, path: &str) -> bool {
+    let is_path = |row: &Value| row["path"] == path;
+    rig.json([log]).1["answered"].as_array().unwrap().iter().any(is_path)
+}
+
+#[test]
+fn a_flood_of_soft_404s_hides_no_secret() {
+    let rig = Rig::new();
+    let mut dice = Dice::new();
+    let mut lines = flood(&mut dice, 100_000);
+    for (at, secret) in [(0, "/.env"), (50_000, "/.git/config"), (100_002, "/config/id_rsa")] {
+        lines.insert(at, get(secret, 300 + at as u64 / 100));
+    }
+    rig.file("access.log", lines.concat());
+    for secret in ["/.env", "/.git/config", "/config/id_rsa"] {
+        assert!(is_distinct(&rig, "access.log", secret), "{secret}");
+    }
+    let totals = &rig.json(["access.log"]).1["totals"];
+    assert_eq!(totals["soft_404"].as_u64().unwrap() + 3, totals["hits"].as_u64().unwrap(), "{totals}");
+}
+
+/// What a HEAD was answered with says nothing about the content of a GET.
+#[test]
+fn heads_hide_no_secret() {
+    let rig = Rig::new();
+    let heads: String = ["/.env", "/backup.zip", "/phpinfo.php", "/actuator/env", "/id_rsa"].map(head).concat();
+    let refused: String = (0..40).map(|n| line("192.0.2.2", &format!("GET /{n}/phpinfo.php HTTP/1.1"), 404)).collect();
+    rig.file("access.log", get("/.env", 612) + &heads + &refused);
+    assert!(is_distinct(&rig, "access.log", "/.env"));
+}
+
+/// A client that finds a page with the size of a secret has one pair, which makes the answer uncertain, no soft 404.
+#[test]
+fn a_page_of_the_same_size_takes_no_secret_out() {
+    let rig = Rig::new();
+    let padded: String = ["/.env?pad=1", "/.env?pad=22", "/search/.env"].map(|path| get(path, 612)).concat();
+    rig.file("access.log", get("/.env", 612) + &padded);
+    let rows = grades(&rig, &["access.log"]);
+    assert!(rows.iter().any(|row| row.starts_with("\"/.env\" ")), "{rows:?}");
+}
+
+#[test]
+fn order_files_and_threads_change_no_grade() {
+    let rig = Rig::new();
+    let mut dice = Dice::new();
+    let mut lines = flood(&mut dice, 3_000);
+    lines.extend([get("/.env", 300), get("/.git/config", 92), get("/info.php", 14_500), head("/.env")]);
+    lines.extend((0..200).map(|n| line("192.0.2.3", &format!("GET /{n}/.env HTTP/1.1"), 404)));
+    rig.file("whole.log", lines.concat());
+    let expected = grades(&rig, &["whole.log"]);
+    assert!(expected.len() > 2, "{expected:?}");
+    for threads in ["1", "2", "8"] {
+        assert_eq!(grades(&rig, &["--threads", threads, "whole.log"]), expected, "{threads} threads");
+    }
+    for round in 0..3 {
+        for at in (1..lines.len()).rev() {
+            lines.swap(at, dice.below(at as u64 + 1) as usize);
+        }
+        rig.file("whole.log", lines.concat());
+        assert_eq!(grades(&rig, &["whole.log"]), expected, "shuffled, round {round}");
+        // The parts of a log that was rotated are one site.
+        let cut = dice.below(lines.len() as u64) as usize;
+        rig.file("part.log", lines[cut..].concat());
+        rig.file("part.log.1", lines[..cut].concat());
+        assert_eq!(grades(&rig, &["part.log", "part.log.1"]), expected, "cut before line {cut}");
+    }
+}
