@@ -22,6 +22,12 @@ Each flag is also a variable (--top is PROBEWATCH_TOP) and a key of the --config
 
 /// After `scan --help`.
 pub(super) const SCAN_LONG: &str = "\
+Answers with content have a grade:
+  distinct     nothing else on the site explains it; WHAT ANSWERED shows these alone
+  uncertain    a few other paths got about the same content; shown only where --full is given
+  soft_404     the site gives the same to any path, its home page or an error page with status 200
+  probewatch explain shows why an answer has its grade.
+
 Examples:
   What probes came by, and what answered them?
     probewatch scan /var/log/nginx/
