@@ -155,6 +155,9 @@ impl Tally {
     }
 }
 
+/// More answers than the evidence of a site holds: so many like one fit below the least of three counts.
+const SITE_BITS: u32 = 16;
+
 /// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
 #[derive(Debug)]
 pub(super) struct Ordinariness {
@@ -198,7 +201,10 @@ impl Ordinariness {
         let of_rules = rules.iter().map(|rule| site.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
         let Some(bytes) = key.bytes().filter(|&bytes| bytes > 0) else { return of_rules };
         let of_folder = site.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
-        of_rules.min(of_folder).min(alike(&site.all, bytes))
+        let of_site = alike(&site.all, bytes);
+        // Below the least, what is of one size everywhere comes after what is not: a flood may have a folder for each of its paths.
+        let least = of_rules.min(of_folder).min(of_site);
+        (least << SITE_BITS) + of_site.min((1 << SITE_BITS) - 1)
     }
 }
 
