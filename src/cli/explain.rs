@@ -81,7 +81,7 @@ pub enum ExplainFormat {
 }
 
 impl ExplainArgs {
-    /// What is asked, the rule that is meant, the log that answers are graded by, and the rest as `scan` would be told it.
+    /// The line, the rule, the log that answers are graded by, and the settings that `scan` has too.
     #[must_use]
     pub fn split(self) -> (OsString, Option<String>, Option<PathBuf>, ScanArgs) {
         let format = self.format.map(|format| match format {

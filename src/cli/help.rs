@@ -311,7 +311,7 @@ What became of an answer that is none in the new report:
   refused        the path was requested and refused (401, 403, 404, 407, 410, 444, 451, GET with 405)
   unanswered     it was requested and neither answered nor refused (3xx, 5xx, other 4xx)
   soft_404       it gets what the site answers to anything
-  uncertain      its answer cannot be told from that, so it may still be there
+  uncertain      its answer may be that or the file, so it may still be there
   ordinary       it is answered, and no reported rule says that this exposes anything: a page of an app
   not_requested  no hit is for it, so it may still be there
   Of several the one with the worst news counts. status_after in CSV and JSON is the commonest status

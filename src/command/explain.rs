@@ -1,7 +1,7 @@
 //! `probewatch explain`: why a line matches, and why it does not.
 //!
-//! Finds the line, has it explained and printed. A line that cannot be had is told; whatever stands in it is explained. Of an answer
-//! that could expose something the whole log is scanned, where one is known.
+//! Finds the line, explains it and prints the explanation. A line that cannot be read is an error; any text in it is explained. To grade
+//! an answer that could expose something it scans the whole log, where it knows one.
 
 mod log;
 

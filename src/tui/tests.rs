@@ -1,6 +1,5 @@
 //! What is on the screen, at three sizes and in every state; and that no size, key or event breaks it.
 
-use crate::soft_404::Answer;
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -15,6 +14,7 @@ use super::picture::{ALARMS, HITS, LOGS};
 use super::top::KEPT;
 use super::{Command, Dashboard, Input, LogRow};
 use crate::client::Client;
+use crate::soft_404::Answer;
 
 /// Looks at the screen at three sizes, once someone has pressed some keys.
 fn look(name: &str, press: impl Fn(&mut Seat)) {

@@ -82,7 +82,7 @@ fn grades<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     }
     match uncertain {
         0 => Ok(()),
-        n => wrapped(&format!("{} could not be told from a soft 404: report.json", counted(n, "answer", "answers")), 2, out),
+        n => wrapped(&format!("{} may be soft 404s: report.json", counted(n, "answer", "answers")), 2, out),
     }
 }
 
