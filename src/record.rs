@@ -59,6 +59,13 @@ impl<'a> RequestLine<'a> {
             None => Self { method, target: rest, protocol: b"" },
         }
     }
+
+    /// Bytes of the query, its question mark among them: 0 without one, 255 for all longer ones.
+    #[must_use]
+    pub fn query_len(&self) -> u8 {
+        let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
+        u8::try_from(query).unwrap_or(u8::MAX)
+    }
 }
 
 /// The longest method in the IANA registry, `UPDATEREDIRECTREF`, has 17 letters; there is room for a made-up one.

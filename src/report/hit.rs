@@ -79,14 +79,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
 
 /// What the site answered.
 pub(super) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
-    let target = probe.line.target;
-    let query = memchr::memchr(b'?', target).map_or(0, |path| target.len() - path);
-    Response {
-        method: MethodClass::of(probe.line.method),
-        status: record.status,
-        bytes: record.bytes,
-        extra: u8::try_from(query).unwrap_or(u8::MAX),
-    }
+    Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
 /// The client as it is counted: its group, or itself.

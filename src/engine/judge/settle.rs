@@ -125,11 +125,10 @@ impl Judge<'_> {
 
 /// What of the request says how its answer compares with others.
 fn set_request(hit: &mut Hit, request: &[u8]) {
-    let RequestLine { method, target, .. } = RequestLine::parse(request);
-    let path = memchr::memchr(b'?', target).unwrap_or(target.len());
-    hit.method = MethodClass::of(method);
-    hit.has_query = path < target.len();
-    hit.extra = u8::try_from(target.len() - path).unwrap_or(u8::MAX);
+    let line = RequestLine::parse(request);
+    hit.method = MethodClass::of(line.method);
+    hit.extra = line.query_len();
+    hit.has_query = hit.extra > 0;
 }
 
 /// Records how large the home page is.
