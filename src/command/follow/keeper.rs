@@ -1,8 +1,9 @@
-//! Keeps the state: before the first line of a log is told, now and then, and at the end.
+//! Saves the state: before the first hit of a log is printed, at most once a second while lines come in, and at the end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -22,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How old what it says of sites may get: it changes slowly, and is larger.
 const SITES_EVERY: Duration = Duration::from_secs(10);
 
-/// The state, where one was asked for.
+/// The state, where a folder for it is set.
 #[derive(Debug)]
 pub(super) struct Keeper {
     folder: Option<StateFolder>,
@@ -32,8 +33,8 @@ pub(super) struct Keeper {
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
     saved: Instant,
-    /// Something was read since.
-    behind: bool,
+    /// Lines were read since.
+    is_dirty: bool,
 }
 
 impl Keeper {
@@ -47,7 +48,7 @@ impl Keeper {
             sites_saved: None,
             absent,
             saved: Instant::now(),
-            behind: false,
+            is_dirty: false,
         };
         let Some(folder) = folder else { return Ok((keeper(None, BTreeMap::new()), None)) };
         if settings.state.reset {
@@ -71,14 +72,14 @@ impl Keeper {
         self.folder.is_some()
     }
 
-    /// Lines were told that the state does not know of.
-    pub(super) fn note(&mut self) {
-        self.behind = true;
+    /// Records that lines were read which the state does not hold.
+    pub(super) fn mark_dirty(&mut self) {
+        self.is_dirty = true;
     }
 
     /// Whether it is time to save.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.is_on() && self.behind && now.saturating_duration_since(self.saved) >= EVERY
+        self.is_on() && self.is_dirty && now.saturating_duration_since(self.saved) >= EVERY
     }
 
     /// Whether what sites answered is to be saved as well.
@@ -95,8 +96,13 @@ impl Keeper {
     /// Saves how far the logs were read. Everything up to there must have been written out.
     pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), Failure> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        folder.save(&State { rules: self.rules, absent: self.absent.clone(), checkpoints, sites: self.sites.clone() })?;
-        (self.saved, self.behind) = (Instant::now(), false);
+        // Lent to the state and taken back: they are too large to copy every second.
+        let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
+        let state = State { rules: self.rules, absent, checkpoints, sites };
+        let saved = folder.save(&state);
+        (self.absent, self.sites) = (state.absent, state.sites);
+        saved?;
+        (self.saved, self.is_dirty) = (Instant::now(), false);
         Ok(())
     }
 

@@ -145,7 +145,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             if failed.is_some() {
                 return;
             }
-            keeper.note();
+            keeper.mark_dirty();
             let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
             match stream.take(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
