@@ -109,7 +109,7 @@ pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<us
             campaigns: full && by.is_none(),
             // The section of pairs says how many there are, so all are made.
             pairs: by == Some(By::Pair),
-            clients: by.is_none() || shown(By::Client),
+            clients: by.is_none_or(|row| row == By::Client),
             paths: shown(By::Path),
             rules: shown(By::Rule),
             most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },

@@ -93,7 +93,7 @@ const ANSWER: &[Column] = &[
     ("rules", |set, row| joined(&facts::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&facts::classes(set, &row.rules))),
     ("severity", severity),
-    ("status", |_, row| of_answer(row, |answer| joined_numbers(&answer.statuses))),
+    ("status", |_, row| of_answer(row, |answer| answer.joined_statuses(";"))),
     ("bytes", |_, row| of_answer(row, |answer| answer.bytes.map_or_else(String::new, |bytes| bytes.to_string()))),
     ("method", |_, row| of_answer(row, |answer| answer.method.as_str().to_owned())),
     ("hits", |_, row| count(row.hits)),
@@ -185,10 +185,6 @@ fn severity<'r>(_: &'r RuleSet, row: &'r Row<'_>) -> Cow<'r, str> {
 
 fn of_answer<'r>(row: &'r Row<'_>, cell: impl FnOnce(&AnswerDetail<'_>) -> String) -> Cow<'r, str> {
     row.answer.as_ref().map(cell).unwrap_or_default().into()
-}
-
-fn joined_numbers(numbers: &[u16]) -> String {
-    numbers.iter().map(u16::to_string).collect::<Vec<_>>().join(";")
 }
 
 fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {

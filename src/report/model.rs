@@ -254,6 +254,14 @@ pub struct AnswerDetail<'a> {
     pub is_known_host: bool,
 }
 
+impl AnswerDetail<'_> {
+    /// The statuses as one text.
+    #[must_use]
+    pub fn joined_statuses(&self, separator: &str) -> String {
+        self.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(separator)
+    }
+}
+
 /// A site that answers anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Soft404<'a> {

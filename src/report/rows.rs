@@ -53,16 +53,15 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
     let is_better = |i: &&Item<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
     let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
-    let members = members(items, |i| is_in(i).then(|| place(i)));
+    let mut members = members(items, |i| is_in(i).then(|| place(i)));
     let key = |i: &Item<'a>| {
         let site = context.home(i.view.site);
         let host = if let Scope::Host(host) = site { Some(host) } else { None };
         Key::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
     };
     let mut rows = Vec::new();
-    let mut sorted = members;
-    sorted.sort_by_key(|((site, path), at)| (*site, *path, *at));
-    for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+    members.sort_by_key(|((site, path), at)| (*site, *path, *at));
+    for group in members.chunk_by(|a, b| a.0 == b.0) {
         let items: Vec<Item<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
     }

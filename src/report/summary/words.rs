@@ -30,7 +30,7 @@ impl Answered<'_> {
     /// The status and the size: `200, 412 bytes`.
     pub(super) fn response(&self) -> String {
         let Some(answer) = &self.row.answer else { return String::new() };
-        let statuses = answer.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" ");
+        let statuses = answer.joined_statuses(" ");
         match answer.bytes {
             Some(bytes) => format!("{statuses}, {}", counted(bytes, "byte", "bytes")),
             None => statuses,

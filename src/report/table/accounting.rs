@@ -28,17 +28,7 @@ pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &
     if !lines.is_empty() {
         grid(&lines).write(page.width, page.pen, out)?;
     }
-    write_problems(report, page, out)?;
-    if report.totals.without_time > 0 {
-        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
-        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
-    }
-    if let Some(sentence) = skipped::sentence(&report.inputs) {
-        page.note(&sentence, out)?;
-    }
-    if let Some(bound) = &report.approximate {
-        page.note(&sentence(bound), out)?;
-    }
+    write_notes(report, page, out)?;
     let sum = &report.totals.sum;
     let last = format!("{}, {} in {}", counted(sum.lines, "line", "lines"), size(sum.bytes), seconds(report.elapsed));
     writeln!(out)?;
@@ -47,17 +37,7 @@ pub(in crate::report) fn write<W: Write>(report: &Report<'_>, page: Page, out: &
 
 /// One line where all is well, the problems where it is not, and how to see more.
 pub(super) fn write_short<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    write_problems(report, page, out)?;
-    if report.totals.without_time > 0 {
-        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
-        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
-    }
-    if let Some(sentence) = skipped::sentence(&report.inputs) {
-        page.note(&sentence, out)?;
-    }
-    if let Some(bound) = &report.approximate {
-        page.note(&sentence(bound), out)?;
-    }
+    write_notes(report, page, out)?;
     let sum = &report.totals.sum;
     let rest = [(sum.unparsed, "unparsed"), (sum.oversized, "oversized"), (sum.skipped, "skipped"), (sum.pending, "pending")];
     let rest: Vec<_> = rest.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", grouped(n))).collect();
@@ -120,6 +100,22 @@ fn number(n: u64, is_sum: bool) -> Cell {
 
 fn emphasis(cell: Cell, is_sum: bool) -> Cell {
     if is_sum { cell.styled(BOLD) } else { cell }
+}
+
+/// What was wrong with inputs, what was left out of them, and which counts are bounds.
+fn write_notes<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    write_problems(report, page, out)?;
+    if report.totals.without_time > 0 {
+        let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
+        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+    }
+    if let Some(sentence) = skipped::sentence(&report.inputs) {
+        page.note(&sentence, out)?;
+    }
+    if let Some(bound) = &report.approximate {
+        page.note(&sentence(bound), out)?;
+    }
+    Ok(())
 }
 
 fn write_problems<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {

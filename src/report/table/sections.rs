@@ -36,9 +36,7 @@ pub(super) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mu
         .column(Column::text("severity"), severity)
         .column(Column::text("site").rank(1).flexible(12).most(SITE).keep_end(), |row| site_cell(row, several))
         .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
-        .column(Column::text("status"), |row| {
-            detail(row, &|a| Cell::new(a.statuses.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")))
-        })
+        .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.joined_statuses(" "))))
         .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
         .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
         .column(Column::text("rule").rank(2).most(RULE), |row| rules(report.rule_set, &row.rules))
