@@ -103,7 +103,7 @@ impl<'a> Site<'a> {
                 let shared = high.min(other_high) - low.max(other_low);
                 shared >= SHARED * (high.max(other_high) - low.min(other_low))
             }
-            // Nothing tells them apart.
+            // Without sizes nothing separates them.
             _ => true,
         }
     }

@@ -77,7 +77,23 @@ pub(super) struct LiveAnswers {
     memory: Memory,
     rules: RuleHashes,
     clock: u64,
+    /// Paths of all sites.
+    paths: usize,
+    /// Answers of all sites that are kept to be graded again.
     graded: usize,
+    /// A site was weighed since its answers were graded.
+    has_ungraded: bool,
+}
+
+impl SiteAnswers {
+    /// Paths in the evidence.
+    fn len(&self) -> usize {
+        self.evidence.given_len() + self.evidence.refused_len()
+    }
+
+    fn is_ungraded(&self) -> bool {
+        self.weighed > self.graded_by && !self.graded.is_empty()
+    }
 }
 
 impl LiveAnswers {
@@ -86,9 +102,11 @@ impl LiveAnswers {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
             memory,
-            rules: RuleHashes::new(rules.rules().iter().map(|rule| rule.id.as_str())),
+            rules: super::rule_hashes(rules),
             clock: 0,
+            paths: 0,
             graded: 0,
+            has_ungraded: false,
         }
     }
 
@@ -118,17 +136,22 @@ impl LiveAnswers {
         }
         let Some(known) = self.sites.get_mut(&site) else { return };
         known.last = self.clock;
+        let before = known.len();
         if change(&mut known.evidence) {
             known.changes += 1;
             // A few are cheap to weigh, and the first ones matter most.
             if known.changes <= AT_ONCE || known.changes - known.weighed > known.weighed / 8 {
                 Self::weigh(&mut self.grader, known);
+                self.has_ungraded |= known.is_ungraded();
             }
+        }
+        self.paths = self.paths - before + known.len();
+        if self.paths > PATHS {
+            self.make_room(site);
         }
     }
 
     fn add(&mut self, site: Site, name: SiteName<'_>) {
-        self.make_room();
         let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
         let place = self.sites.len();
         let name = match name {
@@ -148,17 +171,21 @@ impl LiveAnswers {
             last: self.clock,
         };
         Self::weigh(&mut self.grader, &mut known);
+        self.paths += known.len();
         self.sites.insert(site, known);
     }
 
-    /// Empties the site that was quiet longest, where there are too many paths. Its place stays.
-    fn make_room(&mut self) {
-        let len = |known: &SiteAnswers| known.evidence.given_len() + known.evidence.refused_len();
-        if self.sites.values().map(len).sum::<usize>() < PATHS {
-            return;
-        }
-        let quiet = self.sites.values_mut().filter(|known| !known.evidence.is_empty()).min_by_key(|known| known.last);
-        if let Some(known) = quiet {
+    /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
+    /// stay, and so does the site that changed last.
+    fn make_room(&mut self, changed: Site) {
+        let mut quiet: Vec<(u64, Site)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
+        quiet.sort_unstable();
+        for (_, site) in quiet {
+            if self.paths <= PATHS - PATHS / 8 {
+                break;
+            }
+            let Some(known) = self.sites.get_mut(&site).filter(|known| site != changed && !known.evidence.is_empty()) else { continue };
+            self.paths -= known.len();
             self.graded -= known.graded.len();
             known.evidence = SiteEvidence::default();
             known.graded.clear();
@@ -214,22 +241,25 @@ impl LiveAnswers {
         }
         known.graded.push_back(Graded { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
         self.graded += 1;
+        self.has_ungraded |= known.is_ungraded();
     }
 
     /// Whether a site was weighed anew since its answers were graded.
     pub(super) fn has_ungraded(&self) -> bool {
-        self.sites.values().any(|known| known.weighed > known.graded_by && !known.graded.is_empty())
+        self.has_ungraded
     }
 
     /// Weighs every site whose evidence changed.
     pub(super) fn weigh_all(&mut self) {
         for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
             Self::weigh(&mut self.grader, known);
+            self.has_ungraded |= known.is_ungraded();
         }
     }
 
     /// Grades again what is kept, and gives the lines of those whose grade changed.
     pub(super) fn regrade(&mut self) -> Vec<Regraded> {
+        self.has_ungraded = false;
         let mut changed = Vec::new();
         let is_of_server = self.sites.values().any(|known| known.name.0 && known.weighed > known.graded_by);
         for known in self.sites.values_mut() {
@@ -259,5 +289,33 @@ impl LiveAnswers {
         }
         self.memory.prune(now, KEEP);
         &self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::RuleId;
+    use crate::record::MethodClass;
+    use crate::report::fixture::rules;
+
+    /// Fails where a site may grow without bound once it is known.
+    #[test]
+    fn sites_that_grow_give_way_to_each_other() {
+        let mut answers = LiveAnswers::new(rules(), Memory::default());
+        let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
+        // Answered and refused paths have room for 1,024 of each on a site: more than all sites may hold together.
+        for path in 0..1_000 {
+            for site in 0..80 {
+                let name = format!("host{site}");
+                let rule = [RuleId(0)];
+                let shape = PathShape::of(format!("/{path}").as_bytes());
+                answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response);
+            }
+        }
+        let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();
+        assert_eq!(answers.paths, counted);
+        assert!(counted <= PATHS, "{counted}");
+        assert!(counted > PATHS / 2, "{counted}");
     }
 }
