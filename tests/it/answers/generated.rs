@@ -55,6 +55,11 @@ pub(super) fn any_log(sites: Range<usize>, requests: Range<usize>) -> impl Strat
     lines_of(&MANNERS, sites, requests)
 }
 
+/// The same for sites that refuse what they do not have.
+pub(super) fn any_refusing_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
+    lines_of(&[Manner::Refuses], sites, requests)
+}
+
 fn lines_of(manners: &'static [Manner], sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
     let alone = any_site(manners, requests.clone()).prop_map(|site| site.lines("").collect());
     let hosts = prop::collection::vec(any_site(manners, requests), sites).prop_map(|sites| {

@@ -4,6 +4,7 @@
 //! back: a planted secret, or what the site says to anything. No test here looks at how the grades are found.
 
 mod apache;
+mod bounded;
 mod generated;
 mod laws;
 mod nginx;
