@@ -51,12 +51,12 @@ struct Request {
 const MANNERS: [Manner; 6] = [Manner::Refuses, Manner::SamePage, Manner::Jitter, Manner::Echo, Manner::AnySize, Manner::NoSize];
 
 /// Lines of a log of one site without hosts, or of several virtual hosts, with a number of requests for each site.
-pub(super) fn any_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn any_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
     lines_of(&MANNERS, sites, requests)
 }
 
 /// The same for sites that refuse what they do not have.
-pub(super) fn any_refusing_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
+pub(crate) fn any_refusing_log(sites: Range<usize>, requests: Range<usize>) -> impl Strategy<Value = Vec<String>> {
     lines_of(&[Manner::Refuses], sites, requests)
 }
 

@@ -5,11 +5,11 @@
 
 mod apache;
 mod bounded;
-mod generated;
+pub(crate) mod generated;
 mod laws;
 mod nginx;
 mod own;
-mod probes;
+pub(crate) mod probes;
 mod site;
 
 use site::Score;
