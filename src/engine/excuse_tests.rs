@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::*;
-use crate::rules::{Case, Rule, RuleChoice, RuleSet, load};
+use crate::rules::{Case, PAYLOADS, Rule, RuleChoice, RuleSet, load};
 
 /// What of a rule file is needed here.
 #[derive(Deserialize)]
@@ -46,10 +46,6 @@ static WRITTEN: LazyLock<BTreeMap<String, Written>> = LazyLock::new(|| {
     let rules = files.flat_map(|path| toml::from_str::<File>(&fs::read_to_string(path).unwrap()).unwrap().rule);
     rules.map(|rule| (rule.id.clone(), rule)).collect()
 });
-
-/// Classes whose requests carry a payload.
-const PAYLOADS: [&str; 13] =
-    ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
 
 const REFERERS: [&str; 5] = [
     "http://a/",

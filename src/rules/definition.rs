@@ -51,7 +51,7 @@ pub const CLASSES: [&str; 37] = [
 ];
 
 /// Those of requests that carry a payload: what they say is the attack, wherever they send it.
-pub(super) const PAYLOADS: [&str; 13] =
+pub(crate) const PAYLOADS: [&str; 13] =
     ["crlf", "ldap", "lfi", "log4shell", "nosqli", "php-eval", "rce", "redirect", "sqli", "ssrf", "ssti", "xss", "xxe"];
 
 /// A rule file.

@@ -37,6 +37,8 @@ pub use case::Case;
 pub use check::{Asks, Check, Span, View};
 pub use compile::MOST_RULES;
 pub use condition::{Condition, Request, Shape};
+#[cfg(test)]
+pub(crate) use definition::PAYLOADS;
 pub use definition::{Answer, CLASSES, Field, WithClient};
 pub use error::RuleError;
 pub use literals::{Literals, Marks, Regions, Sighting, bit};

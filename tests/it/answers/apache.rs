@@ -7,8 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::probes;
-use super::site::{self, Kind, Score};
+use super::site::{self, Kind, SECRETS, Score, TWO};
 use crate::rig::{Rig, skip};
 use crate::servers::daemon::Daemon;
 
@@ -27,10 +26,6 @@ pub(super) struct Conf {
 const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], size: &'static str, conf: &'static str) -> Kind<Conf> {
     Kind::new(name, plants, Conf { size, conf })
 }
-
-const SECRETS: &[(&str, usize)] =
-    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 3_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
-const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
 
 const KINDS: &[Kind<Conf>] = &[
     kind("apache ordinary", SECRETS, "%O", ""),
@@ -84,11 +79,7 @@ fn run(program: &str, modules: &str, kind: &Kind<Conf>, seed: u64) -> Score {
         command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC");
         command
     });
-    let requests = probes::requests(&kind.plan(), seed);
-    let truth: Vec<bool> = requests.iter().map(|request| site::is_real(kind, request, &site::ask(daemon.port(), request))).collect();
-    let log = rig.path("log/access.log");
-    daemon.finish(&[&log], requests.len());
-    site::score(kind, &rig, &log, &truth)
+    site::score_server(kind, &rig, daemon, seed)
 }
 
 fn conf(rig: &Rig, Conf { size, conf }: &Conf, port: u16, modules: &str) -> String {

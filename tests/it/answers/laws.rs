@@ -1,8 +1,13 @@
 //! Laws of the grades: neither the order of lines, nor files, nor threads, nor a flood of probes change what an answer means.
 
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::Value;
 
-use crate::rig::{Dice, Rig, line, sized};
+use super::generated::any_log;
+use crate::rig::{Dice, Rig, Run, line, sized};
 
 /// Answers to unlike probes of a site that answers 200 to anything, each with content of 14 to 19 KB.
 fn flood(dice: &mut Dice, paths: usize) -> Vec<String> {
@@ -98,5 +103,69 @@ fn order_files_and_threads_change_no_grade() {
         rig.file("part.log", lines[cut..].concat());
         rig.file("part.log.1", lines[..cut].concat());
         assert_eq!(grades(&rig, &["part.log", "part.log.1"]), expected, "cut before line {cut}");
+    }
+}
+
+/// What a report says of answers, apart from the lines that show them: every row, and every site that answers anything.
+fn answers(run: &Run) -> Vec<String> {
+    let report = run.json();
+    let mut all = Vec::new();
+    for list in ["answered", "uncertain"] {
+        for row in report[list].as_array().unwrap() {
+            let mut text = list.to_owned();
+            for name in ["site", "path", "status", "bytes", "method", "reason", "why", "severity", "rules", "hits", "clients"] {
+                write!(text, " {}", row[name]).unwrap();
+            }
+            all.push(text);
+        }
+    }
+    all.extend(report["soft_404"].as_array().unwrap().iter().map(|site| format!("soft_404 {site}")));
+    all.sort();
+    all
+}
+
+fn scan(rig: &Rig, threads: &str, lines: &[String]) -> Vec<String> {
+    rig.file("access.log", lines.concat());
+    answers(&rig.run(["scan", "-f", "json", "--threads", threads, "access.log"]))
+}
+
+/// The same lines in a log of several chunks, which have a mebibyte each: after each line come 50 KB of requests for a page.
+fn spread(lines: &[String]) -> Vec<String> {
+    let page = line("203.0.113.7", "GET /assets/style.css HTTP/1.1", 200);
+    let host = if lines[0].starts_with("www") { "www0.example.com:80 " } else { "" };
+    let between = format!("{host}{page}").repeat(500);
+    lines.iter().map(|line| format!("{line}{between}")).collect()
+}
+
+/// Scans each part of a log alone and merges the reports. The parts have the names of a log that was rotated.
+fn merged(rig: &Rig, lines: &[String], mut cuts: Vec<usize>) -> Vec<String> {
+    cuts.extend([0, lines.len()]);
+    cuts.sort_unstable();
+    let mut args = vec!["merge".to_owned(), "-f".to_owned(), "json".to_owned()];
+    for (n, cut) in cuts.windows(2).enumerate() {
+        let log = if n == 0 { "access.log".to_owned() } else { format!("access.log.{n}") };
+        let report = format!("{n}.json");
+        rig.file(&log, lines[cut[0]..cut[1]].concat());
+        let run = rig.run(["scan", "-f", "json", "-o", &report, &log]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        args.push(report);
+    }
+    answers(&rig.run(args))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_log_has_the_same_grades_however_it_is_read(
+        (lines, shuffled) in any_log(1..4, 5..60).prop_flat_map(|lines| (Just(lines.clone()), Just(lines).prop_shuffle())),
+        cuts in prop::collection::vec(any::<Index>(), 0..4),
+    ) {
+        let rig = Rig::new();
+        let expected = scan(&rig, "1", &lines);
+        prop_assert_eq!(&scan(&rig, "8", &shuffled), &expected, "shuffled, 8 threads");
+        prop_assert_eq!(&scan(&rig, "2", &spread(&lines)), &expected, "several chunks, 2 threads");
+        let cuts = cuts.iter().map(|cut| cut.index(shuffled.len() + 1)).collect();
+        prop_assert_eq!(&merged(&rig, &shuffled, cuts), &expected, "shuffled, in parts that were merged");
     }
 }

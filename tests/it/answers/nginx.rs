@@ -6,8 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::probes;
-use super::site::{self, Kind, Score};
+use super::site::{self, Kind, SECRETS, Score, TWO};
 use crate::rig::{Rig, skip};
 use crate::servers::daemon::Daemon;
 
@@ -27,10 +26,6 @@ const NO_SIZE: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $s
 const VHOST: &str =
     r#"$host:80 $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
-/// Secrets of many sizes.
-const SECRETS: &[(&str, usize)] =
-    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 3_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
-const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
 const ONE: &[(&str, usize)] = &[("/.env.production", 388)];
 const SMALL: &[(&str, usize)] = &[("/.htpasswd", 46), ("/id_rsa", 2_602), ("/config.json", 911)];
 
@@ -48,6 +43,12 @@ const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], http
 const fn logs(mut kind: Kind<Conf>, format: &'static str) -> Kind<Conf> {
     kind.engine.format = format;
     kind
+}
+
+/// A server with one site of its own, and the default for all other hosts.
+const fn made_up_hosts(name: &'static str, http: &'static str) -> Kind<Conf> {
+    let kind = kind(name, &[("www.example.com /.env", 300), ("www.example.com /backup.zip", 120_000)], http);
+    logs(kind.few(5).hosts(&MADE_UP), VHOST)
 }
 
 const KINDS: &[Kind<Conf>] = &[
@@ -185,27 +186,15 @@ const KINDS: &[Kind<Conf>] = &[
         .hosts(&["spa.example.com", "shop.example.com", "echo.example.com"]),
         VHOST,
     ),
-    logs(
-        kind(
-            "made-up hosts",
-            &[("www.example.com /.env", 300), ("www.example.com /backup.zip", 120_000)],
-            "server { listen 127.0.0.1:PORT default_server; location / { return 200 'TEXT'; } }
-             server { listen 127.0.0.1:PORT; server_name www.example.com; root site/$host; }",
-        )
-        .few(5)
-        .hosts(&MADE_UP),
-        VHOST,
+    made_up_hosts(
+        "made-up hosts",
+        "server { listen 127.0.0.1:PORT default_server; location / { return 200 'TEXT'; } }
+         server { listen 127.0.0.1:PORT; server_name www.example.com; root site/$host; }",
     ),
-    logs(
-        kind(
-            "made-up hosts echo",
-            &[("www.example.com /.env", 300), ("www.example.com /backup.zip", 120_000)],
-            "server { listen 127.0.0.1:PORT default_server; location / { return 200 '<p>$host</p>TEXT<p>$request_uri</p>'; } }
-             server { listen 127.0.0.1:PORT; server_name www.example.com; root site/$host; }",
-        )
-        .few(5)
-        .hosts(&MADE_UP),
-        VHOST,
+    made_up_hosts(
+        "made-up hosts echo",
+        "server { listen 127.0.0.1:PORT default_server; location / { return 200 '<p>$host</p>TEXT<p>$request_uri</p>'; } }
+         server { listen 127.0.0.1:PORT; server_name www.example.com; root site/$host; }",
     ),
     logs(
         kind("ordinary hosts", &[("a.example.com /.env", 300), ("b.example.com /dump.sql", 120_000), ("c.example.com /.git/HEAD", 23)],
@@ -254,11 +243,7 @@ fn run(program: &str, kind: &Kind<Conf>, seed: u64) -> Score {
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
         command
     });
-    let requests = probes::requests(&kind.plan(), seed);
-    let truth: Vec<bool> = requests.iter().map(|request| site::is_real(kind, request, &site::ask(daemon.port(), request))).collect();
-    let log = rig.path("log/access.log");
-    daemon.finish(&[&log], requests.len());
-    site::score(kind, &rig, &log, &truth)
+    site::score_server(kind, &rig, daemon, seed)
 }
 
 fn conf(Conf { format, http }: &Conf, port: u16) -> String {

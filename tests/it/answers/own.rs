@@ -5,14 +5,13 @@
 #![expect(clippy::format_collect, reason = "pages of a few kilobytes")]
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use super::probes::{self, Request};
-use super::site::{self, Kind, Score};
+use super::probes;
+use super::site::{self, Kind, Score, TWO};
 use crate::rig::{Dice, Rig};
 
 /// What a site makes of a request, by the number of the request.
@@ -43,10 +42,24 @@ impl Asked<'_> {
 
 const SECRETS: &[(&str, usize)] =
     &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 9_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
-const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
 
 const fn kind(name: &'static str, plants: &'static [(&'static str, usize)], handler: Handler) -> Kind<Handler> {
     Kind::new(name, plants, handler)
+}
+
+/// A site with secrets of many sizes.
+const fn many(name: &'static str, handler: Handler) -> Kind<Handler> {
+    kind(name, SECRETS, handler)
+}
+
+/// A site with two secrets, of which few paths are requested.
+const fn few(name: &'static str, handler: Handler, paths: usize) -> Kind<Handler> {
+    kind(name, TWO, handler).few(paths)
+}
+
+/// A site without secrets.
+const fn none(name: &'static str, handler: Handler) -> Kind<Handler> {
+    kind(name, &[], handler)
 }
 
 fn page(size: usize) -> (u16, String) {
@@ -345,39 +358,39 @@ fn two_folders(asked: &mut Asked<'_>) -> (u16, String) {
 }
 
 const KINDS: &[Kind<Handler>] = &[
-    kind("history varies", SECRETS, history_varies),
-    kind("dot varies", SECRETS, dot_varies),
-    kind("php varies", SECRETS, php_varies),
-    kind("files refused", SECRETS, files_refused),
-    kind("captcha varies", SECRETS, captcha_varies),
-    kind("two folders", SECRETS, two_folders).folders(&["/shop/", "/blog/"]),
+    many("history varies", history_varies),
+    many("dot varies", dot_varies),
+    many("php varies", php_varies),
+    many("files refused", files_refused),
+    many("captcha varies", captcha_varies),
+    many("two folders", two_folders).folders(&["/shop/", "/blog/"]),
     kind("by extension", &[("/.env", 214), ("/backup.zip", 500_000), ("/server.key", 1_704), ("/config.json", 911)], by_extension),
-    kind("balanced", SECRETS, balanced),
-    kind("balanced echo", SECRETS, balanced_echo),
-    kind("incidents", SECRETS, incidents),
-    kind("incidents few", TWO, incidents).few(11),
-    kind("large", SECRETS, large),
-    kind("large few", TWO, large).few(8),
-    kind("half refused shop", SECRETS, half_refused_shop),
-    kind("half refused echo", SECRETS, half_refused_echo),
-    kind("banned", SECRETS, banned),
-    kind("banned without", &[], banned),
-    kind("history", SECRETS, history),
-    kind("history few", TWO, history).few(12),
-    kind("history nonce", SECRETS, history_nonce),
+    many("balanced", balanced),
+    many("balanced echo", balanced_echo),
+    many("incidents", incidents),
+    few("incidents few", incidents, 11),
+    many("large", large),
+    few("large few", large, 8),
+    many("half refused shop", half_refused_shop),
+    many("half refused echo", half_refused_echo),
+    many("banned", banned),
+    none("banned without", banned),
+    many("history", history),
+    few("history few", history, 12),
+    many("history nonce", history_nonce),
     kind("handshakes", &[("/.env", 214), ("/dump.sql", 48_211)], handshakes),
-    kind("related", SECRETS, related),
-    kind("languages and echo", SECRETS, two_languages_echo),
-    kind("dated", SECRETS, dated),
+    many("related", related),
+    many("languages and echo", two_languages_echo),
+    many("dated", dated),
     kind("one folder varies", &[("/.env", 214), ("/shop/.git/config", 262), ("/shop/backup.zip", 90_000)], one_folder_varies)
         .folders(&["/shop/"]),
     kind("dot refused", &[("/id_rsa", 2_602), ("/backup.zip", 500_000), ("/config.json", 611)], dot_refused),
-    kind("drifting few", TWO, drifts).few(12),
-    kind("shop few", TWO, shop).few(9),
-    kind("breadcrumbs few", TWO, breadcrumbs).few(12),
-    kind("words few", TWO, search_words).few(9),
-    kind("captcha few", TWO, captcha).few(12),
-    kind("maintenance few", TWO, maintenance).few(12),
+    few("drifting few", drifts, 12),
+    few("shop few", shop, 9),
+    few("breadcrumbs few", breadcrumbs, 12),
+    few("words few", search_words, 9),
+    few("captcha few", captcha, 12),
+    few("maintenance few", maintenance, 12),
     kind(
         "ordinary copies",
         &[
@@ -395,38 +408,38 @@ const KINDS: &[Kind<Handler>] = &[
         &[("/.git/HEAD", 21), ("/.git/config", 262), ("/.git/index", 14_311), ("/.git/logs/HEAD", 177), ("/.gitignore", 61)],
         ordinary,
     ),
-    kind("random sizes", SECRETS, random_sizes),
-    kind("random sizes few", TWO, random_sizes).few(16),
-    kind("languages", SECRETS, languages),
-    kind("languages few", TWO, languages).few(12),
-    kind("drifting list", SECRETS, drifts),
-    kind("counters", SECRETS, counts),
-    kind("login prefixes", SECRETS, login),
-    kind("login with next", SECRETS, login_returns),
-    kind("api errors", SECRETS, api_errors).folders(&["/api/"]),
-    kind("captcha", SECRETS, captcha),
-    kind("captcha without", &[], captcha),
-    kind("maintenance", SECRETS, maintenance),
-    kind("maintenance without", &[], maintenance),
-    kind("search by name", SECRETS, search),
-    kind("search few", TWO, search).few(10),
-    kind("search by words", SECRETS, search_words),
-    kind("encoded", SECRETS, encoded),
-    kind("encoded few", TWO, encoded).few(10),
-    kind("breadcrumbs", SECRETS, breadcrumbs),
-    kind("base folders", SECRETS, base_folders),
+    many("random sizes", random_sizes),
+    few("random sizes few", random_sizes, 16),
+    many("languages", languages),
+    few("languages few", languages, 12),
+    many("drifting list", drifts),
+    many("counters", counts),
+    many("login prefixes", login),
+    many("login with next", login_returns),
+    many("api errors", api_errors).folders(&["/api/"]),
+    many("captcha", captcha),
+    none("captcha without", captcha),
+    many("maintenance", maintenance),
+    none("maintenance without", maintenance),
+    many("search by name", search),
+    few("search few", search, 10),
+    many("search by words", search_words),
+    many("encoded", encoded),
+    few("encoded few", encoded, 10),
+    many("breadcrumbs", breadcrumbs),
+    many("base folders", base_folders),
     kind("templates", &[("/.env", 214), ("/backup.zip", 500_000)], templates),
-    kind("redeployed", SECRETS, redeployed),
-    kind("suggestions", SECRETS, suggestions),
-    kind("platform errors", SECRETS, platform_errors),
-    kind("half refused", SECRETS, half_refused),
-    kind("half refused without", &[], half_refused),
-    kind("limits", SECRETS, limits),
-    kind("own ordinary", SECRETS, ordinary),
-    kind("own ordinary few", TWO, ordinary).few(6),
-    kind("head always", SECRETS, ordinary_pages),
-    kind("tarpit", &[], tarpit),
-    kind("shop", SECRETS, shop),
+    many("redeployed", redeployed),
+    many("suggestions", suggestions),
+    many("platform errors", platform_errors),
+    many("half refused", half_refused),
+    none("half refused without", half_refused),
+    many("limits", limits),
+    many("own ordinary", ordinary),
+    few("own ordinary few", ordinary, 6),
+    many("head always", ordinary_pages),
+    none("tarpit", tarpit),
+    many("shop", shop),
     kind("accepted", TWO, accepted),
 ];
 
@@ -443,11 +456,10 @@ fn run(kind: &Kind<Handler>, seed: u64) -> Score {
     let (truth, lines) = std::thread::scope(|scope| {
         let total = requests.len();
         let server = scope.spawn(move || serve(&listener, kind, total));
-        let truth: Vec<bool> = requests.iter().map(|request: &Request| site::is_real(kind, request, &site::ask(port, request))).collect();
+        let truth = site::truth(kind, &requests, port);
         (truth, server.join().unwrap())
     });
-    let log = rig.path("access.log");
-    fs::write(&log, lines).unwrap();
+    let log = rig.file("access.log", lines);
     site::score(kind, &rig, &log, &truth)
 }
 

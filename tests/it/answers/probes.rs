@@ -16,7 +16,7 @@ pub(super) struct Request {
 }
 
 /// Paths of many products, as scanner lists have them.
-pub(super) const PATHS: &[&str] = &[
+pub(crate) const PATHS: &[&str] = &[
     "/.env",
     "/.env.bak",
     "/.env.local",

@@ -9,8 +9,15 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::probes::{Plan, Request};
+use super::probes::{self, Plan, Request};
 use crate::rig::{Dice, Rig};
+use crate::servers::daemon::Daemon;
+
+/// Secrets of many sizes.
+pub(super) const SECRETS: &[(&str, usize)] =
+    &[("/.env", 214), ("/.git/HEAD", 21), ("/wp-config.php.bak", 3_177), ("/dump.sql", 48_211), ("/backup.zip", 500_000)];
+/// One small secret and one large one.
+pub(super) const TWO: &[(&str, usize)] = &[("/.aws/credentials", 117), ("/database.sqlite", 90_112)];
 
 /// As long as a machine that does much else may take.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -111,14 +118,14 @@ pub(super) fn text(size: usize) -> String {
 
 /// What came back.
 #[derive(Debug)]
-pub(super) struct Reply {
+struct Reply {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
 /// Sends a request and reads the reply to its end, which a server writes after the line of its log.
-pub(super) fn ask(port: u16, request: &Request) -> Reply {
+fn ask(port: u16, request: &Request) -> Reply {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let Request { method, target, host, client, agent, .. } = request;
@@ -160,7 +167,7 @@ fn body_of(head: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Whether the planted file came back.
-pub(super) fn is_real<E>(kind: &Kind<E>, request: &Request, reply: &Reply) -> bool {
+fn is_real<E>(kind: &Kind<E>, request: &Request, reply: &Reply) -> bool {
     let path = request.target.split('?').next().unwrap();
     let Some(secret) = kind.planted(request.host, path) else { return false };
     reply.status == 200
@@ -223,6 +230,20 @@ impl Score {
 #[expect(clippy::cast_precision_loss, reason = "thousands of rows")]
 fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Sends the requests to a server, one after the other, and gives what is true of each.
+pub(super) fn truth<E>(kind: &Kind<E>, requests: &[Request], port: u16) -> Vec<bool> {
+    requests.iter().map(|request| is_real(kind, request, &ask(port, request))).collect()
+}
+
+/// Sends what is requested of a kind of site to its server, ends the server, and scores its log.
+pub(super) fn score_server<E>(kind: &Kind<E>, rig: &Rig, server: Daemon, seed: u64) -> Score {
+    let requests = probes::requests(&kind.plan(), seed);
+    let truth = truth(kind, &requests, server.port());
+    let log = rig.path("log/access.log");
+    server.finish(&[&log], requests.len());
+    score(kind, rig, &log, &truth)
 }
 
 /// Compares what `scan` says of a log with what is true of each of its lines.

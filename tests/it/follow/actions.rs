@@ -93,7 +93,7 @@ fn program(rig: &Rig, lines: &str) -> String {
 }
 
 /// The complete lines of a file, as JSON.
-fn objects(path: &Path) -> Vec<Value> {
+pub(super) fn objects(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -1,0 +1,94 @@
+//! Laws of the grades that only the library can show, as the command has one size of chunks and room for 85,000 cells: a log may be
+//! cut into any chunks, and a tally that dropped cells gives the same grades as an exact one.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::finding::Severity;
+use probewatch::report::build::{Context, Material, Wanted, build};
+use probewatch::report::model::{Input, Key, Row};
+use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
+use probewatch::soft_404::{Answer, Reason};
+use probewatch::source::SourceText;
+use probewatch::tally::{Budget, Place, Tally};
+use proptest::prelude::*;
+
+use super::generated::{any_log, any_refusing_log};
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+
+/// A fourth of the requests of a log here.
+const SMALL: Budget = Budget { cells: 100, clients: 200 };
+/// Room that it has for cells that were answered.
+const ANSWERED: usize = 10;
+
+/// The grade of each host and path whose answer is not a soft 404, with its reason.
+type Grades = BTreeMap<(String, String), (Answer, Reason)>;
+
+/// Scans chunks of `chunk` lines and merges them into `empty`. The text knows where the chunks are.
+fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText; 1]) {
+    let scope = Scope::default();
+    let judge = Judge::new(&RULES, &scope);
+    let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
+    for part in lines.chunks(chunk) {
+        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
+        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
+        whole.merge(tally.named(scratch.names));
+        runs.push((offset, part.len() as u64));
+        offset += text.len() as u64;
+    }
+    (whole, [SourceText::new(b"access.log".to_vec(), 7, runs)])
+}
+
+fn grades_of((tally, texts): &(Tally, [SourceText; 1])) -> Grades {
+    let allow = AllowList::default();
+    let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let context = Context::of(&material);
+    let report = build(&material, &context, vec![Input::default()], 0, Wanted { answered: true, ..Wanted::default() });
+    report.answered.iter().chain(&report.uncertain).map(grade_of).collect()
+}
+
+fn grade_of(row: &Row<'_>) -> ((String, String), (Answer, Reason)) {
+    let (Key::Answer(host, path, _), Some(detail)) = (row.key, &row.answer) else { panic!("{row:?}") };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    ((text(host.unwrap_or_default()), text(path)), (detail.grade.answer, detail.grade.reason))
+}
+
+/// Checks that grades of a tally that dropped cells are those of an exact one, apart from those it calls uncertain.
+fn assert_agree(bounded: &Grades, exact: &Grades) {
+    for (row, (answer, reason)) in bounded {
+        let expected = exact.get(row).map_or(Answer::Soft404, |grade| grade.0);
+        assert!(*answer == Answer::Uncertain || *answer == expected, "{row:?} is {answer:?} ({reason:?}), exactly it is {expected:?}");
+    }
+}
+
+/// Cells of requests that were answered.
+fn answered(tally: &Tally) -> usize {
+    tally.cells().filter(|view| view.answered).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn chunks_change_no_grade(lines in any_log(1..4, 5..60), chunk in 1_usize..20) {
+        let whole = grades_of(&tally_of(&lines, lines.len(), Tally::default()));
+        prop_assert_eq!(grades_of(&tally_of(&lines, chunk, Tally::default())), whole);
+    }
+
+    #[test]
+    fn dropped_cells_change_no_grade(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
+        let bounded = tally_of(&lines, chunk, Tally::bounded(SMALL));
+        prop_assume!(bounded.0.bound().is_some());
+        assert_agree(&grades_of(&bounded), &grades_of(&tally_of(&lines, lines.len(), Tally::default())));
+    }
+
+    /// What was refused makes room for what was answered.
+    #[test]
+    fn answers_that_find_room_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
+        let (bounded, exact) = (tally_of(&lines, chunk, Tally::bounded(SMALL)), tally_of(&lines, lines.len(), Tally::default()));
+        prop_assume!(bounded.0.bound().is_some() && answered(&exact.0) <= ANSWERED);
+        prop_assert_eq!(grades_of(&bounded), grades_of(&exact));
+    }
+}
