@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
-use super::region::{Entry, Kind, Position, Region, Subjected, kinds};
+use super::region::{Entry, Kind, Position, Region, Subjected, UNLIKE, kinds, unlike};
 use super::{Answer, Extension, MethodClass, PathShape, Subject};
 use crate::finding::RuleId;
 
@@ -314,29 +314,14 @@ impl Grader {
 
 impl Site {
     fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
-        let given = || evidence.given().map(|(_, path)| path);
-        let has_sizes = given().any(|path| path.sizes().next().is_some());
+        let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
-        let refused = || given().chain(evidence.refused().map(|(_, path)| path)).filter(|path| is_refused(path));
-        let unlike = |paths: &mut dyn Iterator<Item = &Arc<PathEvidence>>| {
-            let mut seen: Vec<RuleId> = Vec::new();
-            let mut count = 0;
-            for path in paths {
-                let kinds = kinds(path.rules(), subjects);
-                if !kinds.is_empty() && !kinds.iter().any(|kind| seen.contains(kind)) {
-                    seen.extend(kinds);
-                    count += 1;
-                }
-            }
-            count >= 3
-        };
-        let without_size = |path: &&Arc<PathEvidence>| path.sizes().next().is_none();
-        let of_head = || given().filter(|path| path.is_head_given()).filter(without_size);
+        let refused = || evidence.given().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
+        let without_size = || evidence.given().filter(|(_, path)| path.sizes().next().is_none());
+        let of_head = || without_size().filter(|(_, path)| path.is_head_given());
         let head_refused = refused().filter(|path| path.is_head_refused()).count();
-        let (refuses_nothing, answers_any_head) = (
-            refused().next().is_none() && unlike(&mut given().filter(without_size)),
-            unlike(&mut of_head()) && head_refused * 5 <= of_head().count(),
-        );
+        let refuses_nothing = refused().next().is_none() && are_unlike(number, without_size(), subjects);
+        let answers_any_head = are_unlike(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
         let regions = Regions::of(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
         Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
@@ -378,6 +363,12 @@ fn entries<'s>(
     subjects: &'s [Subject],
 ) -> impl Iterator<Item = Entry> + 's {
     paths.map(move |(path, evidence)| Entry::new(path, host, evidence, subjects))
+}
+
+/// Whether enough of these paths are unlike; those that no rule on paths looks for do not count.
+fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [Subject]) -> bool {
+    let entries: Vec<Entry> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
+    unlike(entries.iter(), UNLIKE)
 }
 
 fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
