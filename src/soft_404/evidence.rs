@@ -281,6 +281,12 @@ impl HomeSizes {
         self.0.contains(&(mixed(Size { bytes, extra: 0 }), bytes))
     }
 
+    /// Whether no size is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes in those of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|bytes| self.insert(bytes));
@@ -409,7 +415,7 @@ impl SiteEvidence {
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.refused.is_empty() && self.home.iter().next().is_none()
+        self.given.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
     /// The same with other numbers for rules; those without a new one are left out.

@@ -215,7 +215,7 @@ impl Grader {
     /// Whether the home page of a site was answered.
     #[must_use]
     pub fn has_home_page(&self, site: usize) -> bool {
-        self.sites[site].evidence.home.iter().next().is_some()
+        !self.sites[site].evidence.home.is_empty()
     }
 
     /// Whether a site answers anything, or gives a soft 404 for some path.
@@ -276,7 +276,7 @@ impl Grader {
             return Reason::AnswersAnything.soft_404();
         }
         // A log that writes 0 for every size says nothing by it.
-        let logs_sizes = known.has_sizes || known.evidence.home.iter().next().is_some();
+        let logs_sizes = known.has_sizes || !known.evidence.home.is_empty();
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
         if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
             return Reason::AnswersAnything.soft_404();
