@@ -103,11 +103,12 @@ impl PathShape {
         let first = parts.next().unwrap_or_default();
         let last = parts.next_back();
         let name = last.unwrap_or(first);
+        let segment = short_hash(first);
         Self {
             len: u16::try_from(path.len()).unwrap_or(u16::MAX),
-            segment: short_hash(first),
-            folder: if last.is_some() { short_hash(first) } else { 0 },
-            name: short_hash(name),
+            segment,
+            folder: last.map_or(0, |_| segment),
+            name: last.map_or(segment, short_hash),
             extension: Extension::of(path, name),
             is_random: is_random(name),
         }
