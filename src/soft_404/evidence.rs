@@ -298,6 +298,14 @@ impl HomeSizes {
     }
 }
 
+/// How many paths each of those kept stands for; `paths` are sorted. Hashes are spread evenly: below the highest one kept lies that
+/// share of all.
+#[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
+fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
+    let highest = paths.nth(MOST_PATHS - 1);
+    highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64 / MOST_PATHS as f64).max(1.0))
+}
+
 /// What one site answered to probes. Paths are known by [`path_hash`](super::path_hash).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteEvidence {
@@ -386,18 +394,8 @@ impl SiteEvidence {
     }
 
     /// How many paths each of [`given`](Self::given) and [`refused`](Self::refused) stands for.
-    #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
     pub(super) fn weights(&self) -> [f64; 2] {
-        let weight = |paths: &mut dyn Iterator<Item = u64>| {
-            let kept: Vec<u64> = paths.take(MOST_PATHS).collect();
-            match kept.last() {
-                // Hashes are spread evenly: below the highest one kept lies that share of all.
-                Some(last) if kept.len() == MOST_PATHS => 2_f64.powi(64) / (*last as f64).max(1.0) / MOST_PATHS as f64,
-                _ => 1.0,
-            }
-        };
-        let share = |paths: &mut dyn Iterator<Item = u64>| weight(paths).max(1.0);
-        [share(&mut self.given.keys().copied()), share(&mut self.refused.keys().copied())]
+        [weight(self.given.keys()), weight(self.refused.keys())]
     }
 
     /// Answered paths that are known.
