@@ -241,20 +241,9 @@ impl PathEvidence {
 }
 
 /// Evidence that several hold is copied only when it changes.
-trait Shared {
-    fn record_shared(&mut self, rules: &[RuleId], response: &Response);
-    fn merge_shared(&mut self, other: &PathEvidence);
-}
-
-impl Shared for Arc<PathEvidence> {
-    fn record_shared(&mut self, rules: &[RuleId], response: &Response) {
-        Arc::make_mut(self).record(rules, response);
-    }
-
-    fn merge_shared(&mut self, other: &PathEvidence) {
-        if **self != *other {
-            Arc::make_mut(self).merge(other);
-        }
+fn merge_shared(known: &mut Arc<PathEvidence>, other: &PathEvidence) {
+    if **known != *other {
+        Arc::make_mut(known).merge(other);
     }
 }
 
@@ -320,21 +309,24 @@ impl SiteEvidence {
     pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
         let is_given = Outcome::of(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(known) = self.given.get_mut(&path) {
-            known.record_shared(rules, response);
+            Arc::make_mut(known).record(rules, response);
         } else if is_given {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
-            evidence.record_shared(rules, response);
+            Arc::make_mut(&mut evidence).record(rules, response);
             self.given.insert(path, evidence);
-        } else if response.is_refusal() && self.has_room_for_refused(path) {
-            self.refused.entry(path).or_insert_with(|| Arc::new(PathEvidence::new(shape()))).record_shared(rules, response);
-            if self.refused.len() > MOST_PATHS {
-                self.refused.pop_last();
-            }
+        } else if response.is_refusal()
+            && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
+        {
+            Arc::make_mut(evidence).record(rules, response);
         }
     }
 
-    fn has_room_for_refused(&self, path: u64) -> bool {
-        self.refused.len() < MOST_PATHS || self.refused.last_key_value().is_some_and(|(last, _)| path <= *last)
+    /// What is known of a refused path, where it is one of those of lowest hash: that of highest hash makes room for a new one.
+    fn refused_path(&mut self, path: u64, new: impl FnOnce() -> Arc<PathEvidence>) -> Option<&mut Arc<PathEvidence>> {
+        if self.refused.len() >= MOST_PATHS && !self.refused.contains_key(&path) {
+            self.refused.last_entry().filter(|last| path < *last.key())?.remove();
+        }
+        Some(self.refused.entry(path).or_insert_with(new))
     }
 
     /// Takes in the evidence of another part of the log.
@@ -351,16 +343,13 @@ impl SiteEvidence {
     /// Takes in what is known of one path.
     pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
         if let Some(known) = self.given.get_mut(&path) {
-            known.merge_shared(evidence);
+            merge_shared(known, evidence);
         } else if evidence.is_given() {
             let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
-            merged.merge_shared(evidence);
+            merge_shared(&mut merged, evidence);
             self.given.insert(path, merged);
-        } else if self.has_room_for_refused(path) {
-            self.refused.entry(path).or_insert_with(|| Arc::clone(evidence)).merge_shared(evidence);
-            if self.refused.len() > MOST_PATHS {
-                self.refused.pop_last();
-            }
+        } else if let Some(known) = self.refused_path(path, || Arc::clone(evidence)) {
+            merge_shared(known, evidence);
         }
     }
 
