@@ -94,6 +94,10 @@ impl<const MOST: usize> Few<MOST> {
             self.0.truncate(MOST);
         }
     }
+
+    fn extend(&mut self, sizes: &[Size]) {
+        sizes.iter().for_each(|size| self.insert(*size));
+    }
 }
 
 /// A size as a number without a pattern.
@@ -165,8 +169,8 @@ impl PathEvidence {
 
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
-        other.get.0.iter().for_each(|size| self.get.insert(*size));
-        other.post.0.iter().for_each(|size| self.post.insert(*size));
+        self.get.extend(&other.get.0);
+        self.post.extend(&other.post.0);
         self.flags |= other.flags;
     }
 
@@ -231,11 +235,8 @@ impl PathEvidence {
     pub fn from_parts(shape: PathShape, flags: u8, rules: &[RuleId], get: &[Size], post: &[Size]) -> Self {
         let mut evidence = Self { shape, flags, ..Self::default() };
         evidence.add_rules(rules);
-        for (sizes, known) in [(get, &mut evidence.get), (post, &mut evidence.post)] {
-            for size in sizes {
-                known.insert(*size);
-            }
-        }
+        evidence.get.extend(get);
+        evidence.post.extend(post);
         evidence
     }
 }
