@@ -184,7 +184,7 @@ impl Grader {
         let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
-        let server = (all.len() >= HOSTS).then(|| whole(Kind::Server, &all, &self.subjects));
+        let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
         let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| Regions::of(&few, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
@@ -378,7 +378,8 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
     }
 }
 
-fn whole(kind: Kind, sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
+/// All hosts as one region.
+fn server(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
     let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
-    Region::new(kind, given, std::iter::empty(), weights(sites), subjects)
+    Region::new(Kind::Server, given, std::iter::empty(), weights(sites), subjects)
 }

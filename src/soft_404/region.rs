@@ -16,8 +16,8 @@ use super::evidence::{PathEvidence, Size};
 use super::{PathShape, Subject};
 use crate::finding::RuleId;
 
-/// Bits of a set of paths: each region holds at most this many.
-pub(super) const MOST: usize = 2 * super::MOST_PATHS;
+/// Answered paths of a region: one site has half as many, and several hosts share it. Models number them in 16 bits.
+const MOST: usize = 2 * super::MOST_PATHS;
 
 /// Unlike paths it takes to call an answer the same for everything, with that of the path in question. Two files may have one
 /// size by chance or be copies; three that different rules look for are no copies.
