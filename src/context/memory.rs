@@ -157,24 +157,41 @@ impl Memory {
         self.answers.retain(|_, site| site.last >= oldest);
         self.apps.retain(|_, last| *last >= oldest);
         thin(&mut self.answers, SITES, |site| site.last);
-        while self.answers.values().map(|site| site.paths.len()).sum::<usize>() > PATHS {
-            let most = self.answers.len() - 1;
-            thin(&mut self.answers, most, |site| site.last);
-        }
+        self.prune_paths();
         thin(&mut self.apps, APPS, |last| *last);
+    }
+
+    /// Drops the sites seen longest ago until the others have no more than [`PATHS`] together.
+    fn prune_paths(&mut self) {
+        let mut paths: usize = self.answers.values().map(|site| site.paths.len()).sum();
+        if paths <= PATHS {
+            return;
+        }
+        for site in oldest_first(&self.answers, |site| site.last) {
+            paths -= self.answers.remove(&site).map_or(0, |site| site.paths.len());
+            if paths <= PATHS {
+                break;
+            }
+        }
     }
 }
 
-/// Lets go what was seen longest ago, until there are `most`.
+/// Drops what was seen longest ago until there are `most`.
 fn thin<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
     if map.len() <= most {
         return;
     }
-    let mut ages: Vec<(i64, u64)> = map.iter().map(|(key, value)| (last(value), *key)).collect();
-    ages.sort_unstable();
-    for (_, key) in &ages[..ages.len() - most] {
+    let over = map.len() - most;
+    for key in &oldest_first(map, last)[..over] {
         map.remove(key);
     }
+}
+
+/// Keys by when they were last seen; of one time by the key, so that the order is fixed.
+fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64> {
+    let mut ages: Vec<(i64, u64)> = map.iter().map(|(key, value)| (last(value), *key)).collect();
+    ages.sort_unstable();
+    ages.into_iter().map(|(_, key)| key).collect()
 }
 
 #[cfg(test)]
@@ -229,6 +246,25 @@ mod tests {
         assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
         memory.prune(700_000, WEEK);
         assert_eq!(memory, Memory::default());
+    }
+
+    #[test]
+    fn of_too_many_paths_those_of_the_oldest_sites_are_dropped() {
+        const OF_A_SITE: usize = 1_000;
+        let mut evidence = SiteEvidence::default();
+        for n in 0..OF_A_SITE {
+            evidence.merge(&answered(&format!("/{n}"), 1));
+        }
+        let mut memory = Memory::default();
+        let name = |n: i64| format!("{n}.example").into_bytes();
+        for n in 0..40 {
+            memory.record_answers(Site::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+        }
+        memory.prune(2_000, WEEK);
+        assert_eq!(memory.answers.len(), PATHS / OF_A_SITE);
+        let fits = i64::try_from(memory.answers.len()).unwrap();
+        let is_known = |n: i64| memory.answers(Site::Host(&name(n)), &rules()).is_some();
+        assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
     }
 
     #[test]
