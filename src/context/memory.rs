@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::RuleId;
-use crate::soft_404::{Extension, PathEvidence, PathShape, SiteEvidence, Size};
+use crate::soft_404::{PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
 /// Sites whose answers are remembered: a client may choose the name of a host.
 const SITES: usize = 4_096;
@@ -54,7 +54,7 @@ struct SiteRecord {
 
 /// What a site answered for one path: its shape in numbers, flags, hashes of rule ids, and the sizes that GET and POST got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<(u64, u8)>, Vec<(u64, u8)>);
+struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<SizeNumbers>, Vec<SizeNumbers>);
 
 /// The rules of a run by the hashes of their ids, which stay the same from run to run.
 #[derive(Debug, Default)]
@@ -74,24 +74,16 @@ impl RuleHashes {
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
-        let (shape, flags, get, post) = path.to_parts();
-        let PathShape { len, segment, folder, name, extension, is_random } = shape;
+        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post } = path.numbers();
         let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
-        let sizes = |sizes: &[Size]| {
-            let mut sizes: Vec<_> = sizes.iter().map(|size| (size.bytes, size.extra)).collect();
-            sizes.sort_unstable();
-            sizes
-        };
-        Self(len, segment, folder, name, extension as u8, is_random, flags, ids, sizes(get), sizes(post))
+        Self(len, segment, folder, name, extension, is_random, flags, ids, get, post)
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
         let Self(len, segment, folder, name, extension, is_random, flags, ids, get, post) = self;
-        let (len, segment, folder, name, is_random) = (*len, *segment, *folder, *name, *is_random);
-        let shape = PathShape { len, segment, folder, name, extension: Extension::from_u8(*extension), is_random };
+        let shape = (*len, *segment, *folder, *name, *extension, *is_random);
         let known: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
-        let sizes = |sizes: &[(u64, u8)]| sizes.iter().map(|&(bytes, extra)| Size { bytes, extra }).collect::<Vec<_>>();
-        PathEvidence::from_parts(shape, *flags, &known, &sizes(get), &sizes(post))
+        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get: get.clone(), post: post.clone() }, &known)
     }
 }
 
@@ -197,7 +189,7 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soft_404::{MethodClass, Response, path_hash};
+    use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
 

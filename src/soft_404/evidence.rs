@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{MethodClass, PathShape};
+use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
 use crate::record::Outcome;
 
@@ -79,6 +79,21 @@ pub struct Size {
     pub extra: u8,
 }
 
+/// A size as numbers, for a file.
+pub type SizeNumbers = (u64, u8);
+
+impl From<Size> for SizeNumbers {
+    fn from(Size { bytes, extra }: Size) -> Self {
+        (bytes, extra)
+    }
+}
+
+impl From<SizeNumbers> for Size {
+    fn from((bytes, extra): SizeNumbers) -> Self {
+        Self { bytes, extra }
+    }
+}
+
 /// A few values: those of lowest hash, so that which stay does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Few<const MOST: usize>(Vec<Size>);
@@ -95,8 +110,15 @@ impl<const MOST: usize> Few<MOST> {
         }
     }
 
-    fn extend(&mut self, sizes: &[Size]) {
-        sizes.iter().for_each(|size| self.insert(*size));
+    fn extend(&mut self, sizes: impl IntoIterator<Item = Size>) {
+        sizes.into_iter().for_each(|size| self.insert(size));
+    }
+
+    /// In order of their bytes.
+    fn numbers(&self) -> Vec<SizeNumbers> {
+        let mut numbers: Vec<SizeNumbers> = self.0.iter().map(|size| (*size).into()).collect();
+        numbers.sort_unstable();
+        numbers
     }
 }
 
@@ -114,6 +136,19 @@ pub struct PathEvidence {
     get: Few<MOST_SIZES>,
     post: Few<MOST_SIZES>,
     flags: u8,
+}
+
+/// What a site answered for one path as numbers, for a file.
+#[derive(Debug, Clone)]
+pub struct PathNumbers {
+    /// What the path looks like.
+    pub shape: ShapeNumbers,
+    /// What was given and refused, one bit each.
+    pub flags: u8,
+    /// Sizes that GET got, sorted.
+    pub get: Vec<SizeNumbers>,
+    /// Sizes that POST got, sorted.
+    pub post: Vec<SizeNumbers>,
 }
 
 const GIVEN: u8 = 1;
@@ -169,8 +204,8 @@ impl PathEvidence {
 
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
-        self.get.extend(&other.get.0);
-        self.post.extend(&other.post.0);
+        self.get.extend(other.get.0.iter().copied());
+        self.post.extend(other.post.0.iter().copied());
         self.flags |= other.flags;
     }
 
@@ -224,19 +259,20 @@ impl PathEvidence {
         self.flags & POST_REFUSED != 0
     }
 
-    /// All of it as numbers, for a file.
+    /// All but its rules as numbers, for a file.
     #[must_use]
-    pub fn to_parts(&self) -> (PathShape, u8, &[Size], &[Size]) {
-        (self.shape, self.flags, &self.get.0, &self.post.0)
+    pub fn numbers(&self) -> PathNumbers {
+        PathNumbers { shape: self.shape.into(), flags: self.flags, get: self.get.numbers(), post: self.post.numbers() }
     }
 
     /// The evidence of such numbers.
     #[must_use]
-    pub fn from_parts(shape: PathShape, flags: u8, rules: &[RuleId], get: &[Size], post: &[Size]) -> Self {
-        let mut evidence = Self { shape, flags, ..Self::default() };
+    pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
+        let PathNumbers { shape, flags, get, post } = numbers;
+        let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
-        evidence.get.extend(get);
-        evidence.post.extend(post);
+        evidence.get.extend(get.into_iter().map(Size::from));
+        evidence.post.extend(post.into_iter().map(Size::from));
         evidence
     }
 }

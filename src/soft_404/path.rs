@@ -115,6 +115,22 @@ impl PathShape {
     }
 }
 
+/// A shape as numbers, for a file: length, segment, folder, name, extension, and whether the name is random.
+pub type ShapeNumbers = (u16, u32, u32, u32, u8, bool);
+
+impl From<PathShape> for ShapeNumbers {
+    fn from(shape: PathShape) -> Self {
+        let PathShape { len, segment, folder, name, extension, is_random } = shape;
+        (len, segment, folder, name, extension as u8, is_random)
+    }
+}
+
+impl From<ShapeNumbers> for PathShape {
+    fn from((len, segment, folder, name, extension, is_random): ShapeNumbers) -> Self {
+        Self { len, segment, folder, name, extension: Extension::from_u8(extension), is_random }
+    }
+}
+
 /// A hash of a name without regard to case, 0 for an empty one only.
 fn short_hash(name: &[u8]) -> u32 {
     if name.is_empty() { 0 } else { (xxh3_64(&name.to_ascii_lowercase()) as u32).max(1) }
