@@ -183,4 +183,11 @@ mod tests {
             assert!(!PathShape::of(path.as_bytes()).is_random, "{path}");
         }
     }
+
+    #[test]
+    fn a_random_name_has_ten_letters_and_digits_and_three_changes() {
+        for (path, random) in [("/ab1cdefgh2", true), ("/ab1cdefg2", false), ("/ab1cdefghi", false)] {
+            assert_eq!(PathShape::of(path.as_bytes()).is_random, random, "{path}");
+        }
+    }
 }
