@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::finding::RuleId;
-use crate::soft_404::{Extension, PathEvidence, PathShape, SiteEvidence, Size};
+use crate::soft_404::{PathEvidence, PathNumbers, SiteEvidence, SizeNumbers};
 
 /// Sites whose answers are remembered: a client may choose the name of a host.
 const SITES: usize = 4_096;
@@ -54,7 +54,7 @@ struct SiteRecord {
 
 /// What a site answered for one path: its shape in numbers, flags, hashes of rule ids, and the sizes that GET and POST got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<(u64, u8)>, Vec<(u64, u8)>);
+struct PathRecord(u16, u32, u32, u32, u8, bool, u8, Vec<u64>, Vec<SizeNumbers>, Vec<SizeNumbers>);
 
 /// The rules of a run by the hashes of their ids, which stay the same from run to run.
 #[derive(Debug, Default)]
@@ -74,24 +74,16 @@ impl RuleHashes {
 
 impl PathRecord {
     fn new(path: &PathEvidence, rules: &RuleHashes) -> Self {
-        let (shape, flags, get, post) = path.to_parts();
-        let PathShape { len, segment, folder, name, extension, is_random } = shape;
+        let PathNumbers { shape: (len, segment, folder, name, extension, is_random), flags, get, post } = path.numbers();
         let ids = path.rules().iter().filter_map(|rule| rules.hashes.get(usize::from(rule.0)).copied()).collect();
-        let sizes = |sizes: &[Size]| {
-            let mut sizes: Vec<_> = sizes.iter().map(|size| (size.bytes, size.extra)).collect();
-            sizes.sort_unstable();
-            sizes
-        };
-        Self(len, segment, folder, name, extension as u8, is_random, flags, ids, sizes(get), sizes(post))
+        Self(len, segment, folder, name, extension, is_random, flags, ids, get, post)
     }
 
     fn evidence(&self, rules: &RuleHashes) -> PathEvidence {
         let Self(len, segment, folder, name, extension, is_random, flags, ids, get, post) = self;
-        let (len, segment, folder, name, is_random) = (*len, *segment, *folder, *name, *is_random);
-        let shape = PathShape { len, segment, folder, name, extension: Extension::from_u8(*extension), is_random };
+        let shape = (*len, *segment, *folder, *name, *extension, *is_random);
         let known: Vec<RuleId> = ids.iter().filter_map(|id| rules.numbers.get(id).copied()).collect();
-        let sizes = |sizes: &[(u64, u8)]| sizes.iter().map(|&(bytes, extra)| Size { bytes, extra }).collect::<Vec<_>>();
-        PathEvidence::from_parts(shape, *flags, &known, &sizes(get), &sizes(post))
+        PathEvidence::from_numbers(PathNumbers { shape, flags: *flags, get: get.clone(), post: post.clone() }, &known)
     }
 }
 
@@ -157,30 +149,47 @@ impl Memory {
         self.answers.retain(|_, site| site.last >= oldest);
         self.apps.retain(|_, last| *last >= oldest);
         thin(&mut self.answers, SITES, |site| site.last);
-        while self.answers.values().map(|site| site.paths.len()).sum::<usize>() > PATHS {
-            let most = self.answers.len() - 1;
-            thin(&mut self.answers, most, |site| site.last);
-        }
+        self.prune_paths();
         thin(&mut self.apps, APPS, |last| *last);
+    }
+
+    /// Drops the sites seen longest ago until the others have no more than [`PATHS`] together.
+    fn prune_paths(&mut self) {
+        let mut paths: usize = self.answers.values().map(|site| site.paths.len()).sum();
+        if paths <= PATHS {
+            return;
+        }
+        for site in oldest_first(&self.answers, |site| site.last) {
+            paths -= self.answers.remove(&site).map_or(0, |site| site.paths.len());
+            if paths <= PATHS {
+                break;
+            }
+        }
     }
 }
 
-/// Lets go what was seen longest ago, until there are `most`.
+/// Drops what was seen longest ago until there are `most`.
 fn thin<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
     if map.len() <= most {
         return;
     }
-    let mut ages: Vec<(i64, u64)> = map.iter().map(|(key, value)| (last(value), *key)).collect();
-    ages.sort_unstable();
-    for (_, key) in &ages[..ages.len() - most] {
+    let over = map.len() - most;
+    for key in &oldest_first(map, last)[..over] {
         map.remove(key);
     }
+}
+
+/// Keys by when they were last seen; of one time by the key, so that the order is fixed.
+fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64> {
+    let mut ages: Vec<(i64, u64)> = map.iter().map(|(key, value)| (last(value), *key)).collect();
+    ages.sort_unstable();
+    ages.into_iter().map(|(_, key)| key).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soft_404::{MethodClass, Response, path_hash};
+    use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
@@ -229,6 +238,25 @@ mod tests {
         assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
         memory.prune(700_000, WEEK);
         assert_eq!(memory, Memory::default());
+    }
+
+    #[test]
+    fn of_too_many_paths_those_of_the_oldest_sites_are_dropped() {
+        const OF_A_SITE: usize = 1_000;
+        let mut evidence = SiteEvidence::default();
+        for n in 0..OF_A_SITE {
+            evidence.merge(&answered(&format!("/{n}"), 1));
+        }
+        let mut memory = Memory::default();
+        let name = |n: i64| format!("{n}.example").into_bytes();
+        for n in 0..40 {
+            memory.record_answers(Site::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+        }
+        memory.prune(2_000, WEEK);
+        assert_eq!(memory.answers.len(), PATHS / OF_A_SITE);
+        let fits = i64::try_from(memory.answers.len()).unwrap();
+        let is_known = |n: i64| memory.answers(Site::Host(&name(n)), &rules()).is_some();
+        assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
     }
 
     #[test]

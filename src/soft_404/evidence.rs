@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{MethodClass, PathShape};
+use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
 use crate::record::Outcome;
 
@@ -79,6 +79,21 @@ pub struct Size {
     pub extra: u8,
 }
 
+/// A size as numbers, for a file.
+pub type SizeNumbers = (u64, u8);
+
+impl From<Size> for SizeNumbers {
+    fn from(Size { bytes, extra }: Size) -> Self {
+        (bytes, extra)
+    }
+}
+
+impl From<SizeNumbers> for Size {
+    fn from((bytes, extra): SizeNumbers) -> Self {
+        Self { bytes, extra }
+    }
+}
+
 /// A few values: those of lowest hash, so that which stay does not depend on their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Few<const MOST: usize>(Vec<Size>);
@@ -93,6 +108,17 @@ impl<const MOST: usize> Few<MOST> {
             self.0.sort_unstable_by_key(|size| (mixed(*size), *size));
             self.0.truncate(MOST);
         }
+    }
+
+    fn extend(&mut self, sizes: impl IntoIterator<Item = Size>) {
+        sizes.into_iter().for_each(|size| self.insert(size));
+    }
+
+    /// In order of their bytes.
+    fn numbers(&self) -> Vec<SizeNumbers> {
+        let mut numbers: Vec<SizeNumbers> = self.0.iter().map(|size| (*size).into()).collect();
+        numbers.sort_unstable();
+        numbers
     }
 }
 
@@ -110,6 +136,19 @@ pub struct PathEvidence {
     get: Few<MOST_SIZES>,
     post: Few<MOST_SIZES>,
     flags: u8,
+}
+
+/// What a site answered for one path as numbers, for a file.
+#[derive(Debug, Clone)]
+pub struct PathNumbers {
+    /// What the path looks like.
+    pub shape: ShapeNumbers,
+    /// What was given and refused, one bit each.
+    pub flags: u8,
+    /// Sizes that GET got, sorted.
+    pub get: Vec<SizeNumbers>,
+    /// Sizes that POST got, sorted.
+    pub post: Vec<SizeNumbers>,
 }
 
 const GIVEN: u8 = 1;
@@ -165,8 +204,8 @@ impl PathEvidence {
 
     fn merge(&mut self, other: &Self) {
         self.add_rules(&other.rules);
-        other.get.0.iter().for_each(|size| self.get.insert(*size));
-        other.post.0.iter().for_each(|size| self.post.insert(*size));
+        self.get.extend(other.get.0.iter().copied());
+        self.post.extend(other.post.0.iter().copied());
         self.flags |= other.flags;
     }
 
@@ -220,41 +259,28 @@ impl PathEvidence {
         self.flags & POST_REFUSED != 0
     }
 
-    /// All of it as numbers, for a file.
+    /// All but its rules as numbers, for a file.
     #[must_use]
-    pub fn to_parts(&self) -> (PathShape, u8, &[Size], &[Size]) {
-        (self.shape, self.flags, &self.get.0, &self.post.0)
+    pub fn numbers(&self) -> PathNumbers {
+        PathNumbers { shape: self.shape.into(), flags: self.flags, get: self.get.numbers(), post: self.post.numbers() }
     }
 
     /// The evidence of such numbers.
     #[must_use]
-    pub fn from_parts(shape: PathShape, flags: u8, rules: &[RuleId], get: &[Size], post: &[Size]) -> Self {
-        let mut evidence = Self { shape, flags, ..Self::default() };
+    pub fn from_numbers(numbers: PathNumbers, rules: &[RuleId]) -> Self {
+        let PathNumbers { shape, flags, get, post } = numbers;
+        let mut evidence = Self { shape: shape.into(), flags, ..Self::default() };
         evidence.add_rules(rules);
-        for (sizes, known) in [(get, &mut evidence.get), (post, &mut evidence.post)] {
-            for size in sizes {
-                known.insert(*size);
-            }
-        }
+        evidence.get.extend(get.into_iter().map(Size::from));
+        evidence.post.extend(post.into_iter().map(Size::from));
         evidence
     }
 }
 
 /// Evidence that several hold is copied only when it changes.
-trait Shared {
-    fn record_shared(&mut self, rules: &[RuleId], response: &Response);
-    fn merge_shared(&mut self, other: &PathEvidence);
-}
-
-impl Shared for Arc<PathEvidence> {
-    fn record_shared(&mut self, rules: &[RuleId], response: &Response) {
-        Arc::make_mut(self).record(rules, response);
-    }
-
-    fn merge_shared(&mut self, other: &PathEvidence) {
-        if **self != *other {
-            Arc::make_mut(self).merge(other);
-        }
+fn merge_shared(known: &mut Arc<PathEvidence>, other: &PathEvidence) {
+    if **known != *other {
+        Arc::make_mut(known).merge(other);
     }
 }
 
@@ -281,6 +307,12 @@ impl HomeSizes {
         self.0.contains(&(mixed(Size { bytes, extra: 0 }), bytes))
     }
 
+    /// Whether no size is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes in those of another part of the log.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|bytes| self.insert(bytes));
@@ -290,6 +322,14 @@ impl HomeSizes {
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|(_, bytes)| *bytes)
     }
+}
+
+/// How many paths each of those kept stands for; `paths` are sorted. Hashes are spread evenly: below the highest one kept lies that
+/// share of all.
+#[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
+fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
+    let highest = paths.nth(MOST_PATHS - 1);
+    highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64 / MOST_PATHS as f64).max(1.0))
 }
 
 /// What one site answered to probes. Paths are known by [`path_hash`](super::path_hash).
@@ -306,21 +346,24 @@ impl SiteEvidence {
     pub fn record(&mut self, path: u64, shape: impl FnOnce() -> PathShape, rules: &[RuleId], response: &Response) {
         let is_given = Outcome::of(response.status) == Outcome::Answered && response.method != MethodClass::Other;
         if let Some(known) = self.given.get_mut(&path) {
-            known.record_shared(rules, response);
+            Arc::make_mut(known).record(rules, response);
         } else if is_given {
             let mut evidence = self.refused.remove(&path).unwrap_or_else(|| Arc::new(PathEvidence::new(shape())));
-            evidence.record_shared(rules, response);
+            Arc::make_mut(&mut evidence).record(rules, response);
             self.given.insert(path, evidence);
-        } else if response.is_refusal() && self.has_room_for_refused(path) {
-            self.refused.entry(path).or_insert_with(|| Arc::new(PathEvidence::new(shape()))).record_shared(rules, response);
-            if self.refused.len() > MOST_PATHS {
-                self.refused.pop_last();
-            }
+        } else if response.is_refusal()
+            && let Some(evidence) = self.refused_path(path, || Arc::new(PathEvidence::new(shape())))
+        {
+            Arc::make_mut(evidence).record(rules, response);
         }
     }
 
-    fn has_room_for_refused(&self, path: u64) -> bool {
-        self.refused.len() < MOST_PATHS || self.refused.last_key_value().is_some_and(|(last, _)| path <= *last)
+    /// What is known of a refused path, where it is one of those of lowest hash: that of highest hash makes room for a new one.
+    fn refused_path(&mut self, path: u64, new: impl FnOnce() -> Arc<PathEvidence>) -> Option<&mut Arc<PathEvidence>> {
+        if self.refused.len() >= MOST_PATHS && !self.refused.contains_key(&path) {
+            self.refused.last_entry().filter(|last| path < *last.key())?.remove();
+        }
+        Some(self.refused.entry(path).or_insert_with(new))
     }
 
     /// Takes in the evidence of another part of the log.
@@ -337,16 +380,13 @@ impl SiteEvidence {
     /// Takes in what is known of one path.
     pub fn insert(&mut self, path: u64, evidence: &Arc<PathEvidence>) {
         if let Some(known) = self.given.get_mut(&path) {
-            known.merge_shared(evidence);
+            merge_shared(known, evidence);
         } else if evidence.is_given() {
             let mut merged = self.refused.remove(&path).unwrap_or_else(|| Arc::clone(evidence));
-            merged.merge_shared(evidence);
+            merge_shared(&mut merged, evidence);
             self.given.insert(path, merged);
-        } else if self.has_room_for_refused(path) {
-            self.refused.entry(path).or_insert_with(|| Arc::clone(evidence)).merge_shared(evidence);
-            if self.refused.len() > MOST_PATHS {
-                self.refused.pop_last();
-            }
+        } else if let Some(known) = self.refused_path(path, || Arc::clone(evidence)) {
+            merge_shared(known, evidence);
         }
     }
 
@@ -380,18 +420,8 @@ impl SiteEvidence {
     }
 
     /// How many paths each of [`given`](Self::given) and [`refused`](Self::refused) stands for.
-    #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
     pub(super) fn weights(&self) -> [f64; 2] {
-        let weight = |paths: &mut dyn Iterator<Item = u64>| {
-            let kept: Vec<u64> = paths.take(MOST_PATHS).collect();
-            match kept.last() {
-                // Hashes are spread evenly: below the highest one kept lies that share of all.
-                Some(last) if kept.len() == MOST_PATHS => 2_f64.powi(64) / (*last as f64).max(1.0) / MOST_PATHS as f64,
-                _ => 1.0,
-            }
-        };
-        let share = |paths: &mut dyn Iterator<Item = u64>| weight(paths).max(1.0);
-        [share(&mut self.given.keys().copied()), share(&mut self.refused.keys().copied())]
+        [weight(self.given.keys()), weight(self.refused.keys())]
     }
 
     /// Answered paths that are known.
@@ -409,7 +439,7 @@ impl SiteEvidence {
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.given.is_empty() && self.refused.is_empty() && self.home.iter().next().is_none()
+        self.given.is_empty() && self.refused.is_empty() && self.home.is_empty()
     }
 
     /// The same with other numbers for rules; those without a new one are left out.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::evidence::{PathEvidence, Response, SiteEvidence, Size};
-use super::region::{Entry, Kind, Position, Region, Subjected, kinds};
+use super::region::{Entry, Kind, Position, Region, Subjected, UNLIKE, kinds, unlike};
 use super::{Answer, Extension, MethodClass, PathShape, Subject};
 use crate::finding::RuleId;
 
@@ -184,7 +184,7 @@ impl Grader {
         let hosts = || (0..).zip(&self.sites).filter(|(_, site)| site.is_host);
         let all: Vec<(u32, &SiteEvidence)> = hosts().map(|(number, site)| (number, &site.evidence)).collect();
         let few: Vec<_> = hosts().filter(|(_, site)| site.is_pooled).map(|(number, site)| (number, &site.evidence)).collect();
-        let server = (all.len() >= HOSTS).then(|| whole(Kind::Server, &all, &self.subjects));
+        let server = (all.len() >= HOSTS).then(|| server(&all, &self.subjects));
         let pool = (all.len() >= HOSTS && few.len() >= HOSTS).then(|| Regions::of(&few, &self.subjects));
         (self.server, self.pool) = (server, pool);
     }
@@ -215,7 +215,7 @@ impl Grader {
     /// Whether the home page of a site was answered.
     #[must_use]
     pub fn has_home_page(&self, site: usize) -> bool {
-        self.sites[site].evidence.home.iter().next().is_some()
+        !self.sites[site].evidence.home.is_empty()
     }
 
     /// Whether a site answers anything, or gives a soft 404 for some path.
@@ -276,7 +276,7 @@ impl Grader {
             return Reason::AnswersAnything.soft_404();
         }
         // A log that writes 0 for every size says nothing by it.
-        let logs_sizes = known.has_sizes || known.evidence.home.iter().next().is_some();
+        let logs_sizes = known.has_sizes || !known.evidence.home.is_empty();
         let is_empty = response.is_empty() || path.is_some_and(PathEvidence::is_empty);
         if is_empty && logs_sizes && self.regions(site, &candidate.shape).any(|region| region.gives_nothing) {
             return Reason::AnswersAnything.soft_404();
@@ -314,29 +314,14 @@ impl Grader {
 
 impl Site {
     fn new(number: u32, is_host: bool, evidence: SiteEvidence, subjects: &[Subject]) -> Self {
-        let given = || evidence.given().map(|(_, path)| path);
-        let has_sizes = given().any(|path| path.sizes().next().is_some());
+        let has_sizes = evidence.given().any(|(_, path)| path.sizes().next().is_some());
         let is_refused = |path: &PathEvidence| path.is_refused() || path.is_head_refused();
-        let refused = || given().chain(evidence.refused().map(|(_, path)| path)).filter(|path| is_refused(path));
-        let unlike = |paths: &mut dyn Iterator<Item = &Arc<PathEvidence>>| {
-            let mut seen: Vec<RuleId> = Vec::new();
-            let mut count = 0;
-            for path in paths {
-                let kinds = kinds(path.rules(), subjects);
-                if !kinds.is_empty() && !kinds.iter().any(|kind| seen.contains(kind)) {
-                    seen.extend(kinds);
-                    count += 1;
-                }
-            }
-            count >= 3
-        };
-        let without_size = |path: &&Arc<PathEvidence>| path.sizes().next().is_none();
-        let of_head = || given().filter(|path| path.is_head_given()).filter(without_size);
+        let refused = || evidence.given().chain(evidence.refused()).map(|(_, path)| path).filter(|path| is_refused(path));
+        let without_size = || evidence.given().filter(|(_, path)| path.sizes().next().is_none());
+        let of_head = || without_size().filter(|(_, path)| path.is_head_given());
         let head_refused = refused().filter(|path| path.is_head_refused()).count();
-        let (refuses_nothing, answers_any_head) = (
-            refused().next().is_none() && unlike(&mut given().filter(without_size)),
-            unlike(&mut of_head()) && head_refused * 5 <= of_head().count(),
-        );
+        let refuses_nothing = refused().next().is_none() && are_unlike(number, without_size(), subjects);
+        let answers_any_head = are_unlike(number, of_head(), subjects) && head_refused * 5 <= of_head().count();
         let regions = Regions::of(&[(number, &evidence)], subjects);
         let is_pooled = is_host && evidence.given_len() + evidence.refused_len() < FEW_PATHS;
         Self { evidence, is_host, is_pooled, has_sizes, refuses_nothing, answers_any_head, regions, has_soft_404: false }
@@ -380,6 +365,12 @@ fn entries<'s>(
     paths.map(move |(path, evidence)| Entry::new(path, host, evidence, subjects))
 }
 
+/// Whether enough of these paths are unlike; those that no rule on paths looks for do not count.
+fn are_unlike<'s>(host: u32, paths: impl Iterator<Item = (u64, &'s Arc<PathEvidence>)> + 's, subjects: &'s [Subject]) -> bool {
+    let entries: Vec<Entry> = entries(host, paths, subjects).filter(|entry| !entry.kinds.is_empty()).collect();
+    unlike(entries.iter(), UNLIKE)
+}
+
 fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
     match sites {
         [(_, one)] => one.weights(),
@@ -387,7 +378,8 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
     }
 }
 
-fn whole(kind: Kind, sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
+/// All hosts as one region.
+fn server(sites: &[(u32, &SiteEvidence)], subjects: &[Subject]) -> Region {
     let given = sites.iter().flat_map(|(host, site)| entries(*host, site.given(), subjects));
-    Region::new(kind, given, std::iter::empty(), weights(sites), subjects)
+    Region::new(Kind::Server, given, std::iter::empty(), weights(sites), subjects)
 }

@@ -103,14 +103,31 @@ impl PathShape {
         let first = parts.next().unwrap_or_default();
         let last = parts.next_back();
         let name = last.unwrap_or(first);
+        let segment = short_hash(first);
         Self {
             len: u16::try_from(path.len()).unwrap_or(u16::MAX),
-            segment: short_hash(first),
-            folder: if last.is_some() { short_hash(first) } else { 0 },
-            name: short_hash(name),
+            segment,
+            folder: last.map_or(0, |_| segment),
+            name: last.map_or(segment, short_hash),
             extension: Extension::of(path, name),
             is_random: is_random(name),
         }
+    }
+}
+
+/// A shape as numbers, for a file: length, segment, folder, name, extension, and whether the name is random.
+pub type ShapeNumbers = (u16, u32, u32, u32, u8, bool);
+
+impl From<PathShape> for ShapeNumbers {
+    fn from(shape: PathShape) -> Self {
+        let PathShape { len, segment, folder, name, extension, is_random } = shape;
+        (len, segment, folder, name, extension as u8, is_random)
+    }
+}
+
+impl From<ShapeNumbers> for PathShape {
+    fn from((len, segment, folder, name, extension, is_random): ShapeNumbers) -> Self {
+        Self { len, segment, folder, name, extension: Extension::from_u8(extension), is_random }
     }
 }
 
@@ -164,6 +181,13 @@ mod tests {
         }
         for path in ["/backup-2026-11-02.zip", "/phpmyadmin-4.8.5", "/wp-config.php", "/.env", "/", "/jquery-3.6.0.min.js", "/id_rsa2048"] {
             assert!(!PathShape::of(path.as_bytes()).is_random, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_random_name_has_ten_letters_and_digits_and_three_changes() {
+        for (path, random) in [("/ab1cdefgh2", true), ("/ab1cdefg2", false), ("/ab1cdefghi", false)] {
+            assert_eq!(PathShape::of(path.as_bytes()).is_random, random, "{path}");
         }
     }
 }

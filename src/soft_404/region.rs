@@ -16,12 +16,12 @@ use super::evidence::{PathEvidence, Size};
 use super::{PathShape, Subject};
 use crate::finding::RuleId;
 
-/// Bits of a set of paths: each region holds at most this many.
-pub(super) const MOST: usize = 2 * super::MOST_PATHS;
+/// Answered paths of a region: one site has half as many, and several hosts share it. Models number them in 16 bits.
+const MOST: usize = 2 * super::MOST_PATHS;
 
 /// Unlike paths it takes to call an answer the same for everything, with that of the path in question. Two files may have one
 /// size by chance or be copies; three that different rules look for are no copies.
-const UNLIKE: usize = 3;
+pub(super) const UNLIKE: usize = 3;
 /// The same where one scanner list has one name in many folders, or many names of one kind.
 const SAME_KIND: usize = 5;
 /// Answered paths that a region must have before it can answer anything.
@@ -62,7 +62,7 @@ pub(super) struct Entry {
     pub(super) host: u32,
     pub(super) evidence: Arc<PathEvidence>,
     /// Rules that look for a path.
-    kinds: Vec<RuleId>,
+    pub(super) kinds: Vec<RuleId>,
 }
 
 /// The path whose answer is in question.
@@ -487,7 +487,7 @@ fn tail(count: usize, mean: f64) -> f64 {
 }
 
 /// Whether among these are so many that no two rules look for both; those that no rule on paths looks for count as one.
-fn unlike<'a>(entries: impl Iterator<Item = &'a Entry>, most: usize) -> bool {
+pub(super) fn unlike<'a>(entries: impl Iterator<Item = &'a Entry>, most: usize) -> bool {
     disjoint(entries, &[], most + 1)
 }
 

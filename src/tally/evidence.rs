@@ -155,15 +155,23 @@ impl Tally {
     }
 }
 
-/// More answers than the evidence of a site holds: so many like one fit below the least of three counts.
-const SITE_BITS: u32 = 16;
-
 /// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
 #[derive(Debug)]
 pub(super) struct Ordinariness {
     sites: HashMap<SiteKey, SiteAnswers>,
     /// By path.
     shapes: Vec<PathShape>,
+}
+
+/// How many answers are like one. Answers with the greatest counts are dropped first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct AlikeCounts {
+    /// The least of three counts: of about its size on its site and in its folder, and to the same rules. A flood of answers makes no
+    /// answer ordinary that differs from it in one respect.
+    least: usize,
+    /// Of about its size on its site. Of one least count, what is of one size everywhere is more ordinary than what is not: a flood may
+    /// have a folder for each of its paths.
+    of_site: usize,
 }
 
 /// Sizes that a site answered with, sorted, and how many paths rules matched.
@@ -193,18 +201,18 @@ impl SiteAnswers {
 }
 
 impl Ordinariness {
-    /// The number of answers like one: of about its size on its site and in its folder, and to the same rules. The least of the
-    /// three counts, so that a flood of answers makes no answer ordinary that differs from it in one respect.
-    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> usize {
-        let Some(site) = self.sites.get(&(key.input, key.host)) else { return 0 };
+    /// How many answers are like that of a cell.
+    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> AlikeCounts {
+        let Some(site) = self.sites.get(&(key.input, key.host)) else { return AlikeCounts { least: 0, of_site: 0 } };
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
         let of_rules = rules.iter().map(|rule| site.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
-        let Some(bytes) = key.bytes().filter(|&bytes| bytes > 0) else { return of_rules };
+        let Some(bytes) = key.bytes().filter(|&bytes| bytes > 0) else {
+            // Only its rules compare it with others; it is dropped after any answer with a size.
+            return AlikeCounts { least: 0, of_site: of_rules };
+        };
         let of_folder = site.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
         let of_site = alike(&site.all, bytes);
-        // Below the least, what is of one size everywhere comes after what is not: a flood may have a folder for each of its paths.
-        let least = of_rules.min(of_folder).min(of_site);
-        (least << SITE_BITS) + of_site.min((1 << SITE_BITS) - 1)
+        AlikeCounts { least: of_rules.min(of_folder).min(of_site), of_site }
     }
 }
 

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::KINDS;
 use super::cell::{Cell, CellKey};
+use super::evidence::AlikeCounts;
 use super::merge::renumbered;
 use super::table::Table;
 use super::{Budget, ClientCount, Counts, Tally};
@@ -31,7 +32,7 @@ struct Group {
     weight: u64,
     tie: u64,
     /// Where it was answered: how many answers are like the least ordinary one.
-    ordinary: Option<usize>,
+    ordinary: Option<AlikeCounts>,
 }
 
 /// What became of cells.
@@ -147,7 +148,7 @@ fn of_nobody(table: Table, budget: Budget) -> Cells {
 }
 
 /// Room for groups that were answered, and how ordinary an answer is.
-type OfAnswered<'o> = (usize, &'o dyn Fn(&CellKey) -> usize);
+type OfAnswered<'o> = (usize, &'o dyn Fn(&CellKey) -> AlikeCounts);
 
 /// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room for
 /// these, the least ordinary first; of each group the cell of most hits, then the answered ones, then those of most hits.
@@ -160,9 +161,9 @@ fn choose(
 ) -> Choice {
     let (mut room_for_answered, ordinary) = answered.map_or((0, None), |(room, ordinary)| (room, Some(ordinary)));
     let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
-    let mut ranked: Vec<(Option<usize>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
+    let mut ranked: Vec<(Option<AlikeCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
     ranked.sort_unstable_by_key(|(ordinary, (key, cell))| (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key));
-    let (of_cells, mut cells): (Vec<Option<usize>>, Cells) = ranked.into_iter().unzip();
+    let (of_cells, mut cells): (Vec<Option<AlikeCounts>>, Cells) = ranked.into_iter().unzip();
     let mut start = 0;
     let group = |cells: &[(CellKey, Cell)]| {
         let (weight, tie) = weigh(cells);

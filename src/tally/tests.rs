@@ -231,6 +231,29 @@ fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
 }
 
+/// A flood whose answers are all of about one size, each in a folder of its own, and one answer of another size that was requested
+/// less often than any of them.
+#[test]
+fn a_flood_with_a_folder_for_each_path_keeps_the_only_other_answer() {
+    let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
+    let rules = names.rules.number(&[RuleId(0)][..], Box::from);
+    let mut answer = |line: u32, path: &str, bytes: u64| {
+        let mut hit = Hit::at(line, u64::from(line) * 100);
+        hit.client = names.clients.number(client(1).as_bytes());
+        hit.path = names.paths.number(path.as_bytes(), Box::from);
+        (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), Some(bytes), true);
+        findings.askers.push(hit.client);
+        findings.push(hit, b"a line");
+    };
+    let flood = SMALL.cells as u32 * 2;
+    (0..flood).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, &format!("/{n}/.env"), 1_000 + u64::from(n % 50))));
+    answer(2 * flood, "/real/.env", 311);
+    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    let tally = together([tally.named(names)], &[], SMALL);
+    assert!(tally.bound().is_some(), "something is dropped");
+    assert!(tally.cells().any(|view| !view.is_rest() && tally.path(view.path) == b"/real/.env"));
+}
+
 /// What answered is kept before what is as frequent and did not.
 #[test]
 fn answers_are_kept_first() {

@@ -191,7 +191,7 @@ impl<'de> Visitor<'de> for Lists<'_> {
                 "cells" => map.next_value_seed(Each::of(|row: CellRow<'static>| rebuild.cell(row)))?,
                 "signs" => map.next_value_seed(Each::of(|row: SignRow| rebuild.sign(&row)))?,
                 "homes" => map.next_value_seed(Each::of(|row: HomeRow| rebuild.home(&row)))?,
-                "sites" => map.next_value_seed(Each::of(|row: SiteRow| rebuild.site_path(&row)))?,
+                "sites" => map.next_value_seed(Each::of(|row: SiteRow| rebuild.site_path(row)))?,
                 "allowed" => map.next_value_seed(Each::of(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
                 "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
                 "client_errors" => map.next_value_seed(Each::of(|row: ClientErrorRow| rebuild.client_error(&row)))?,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, ShapeRow,
-    SignRow, SiteRow, span,
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, SignRow,
+    SiteRow, span,
 };
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};
@@ -18,7 +18,7 @@ use crate::report::mask::as_shown;
 use crate::report::model::Input;
 use crate::report::sanitize::text;
 use crate::rules::{MOST_RULES, RuleSet};
-use crate::soft_404::{Extension, HomeSizes, MethodClass, PathEvidence, PathShape, SiteEvidence, Size};
+use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceText, unescaped};
 use crate::tally::{Cell, ClientCount, Floor, Place, Proof, Sample, Told, ToldKey};
 
@@ -275,17 +275,15 @@ impl<'r> Rebuild<'r> {
         Ok(())
     }
 
-    pub(super) fn site_path(&mut self, row: &SiteRow) -> Result<(), String> {
+    pub(super) fn site_path(&mut self, row: SiteRow) -> Result<(), String> {
         let SiteRow(input, host, path, shape, rules, flags, get, post) = row;
-        let (input, host) = self.site(*input, *host)?;
-        let path = u64::from_str_radix(path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let (input, host) = self.site(input, host)?;
+        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
         let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
-        let ShapeRow(len, segment, folder, name, extension, is_random) = *shape;
-        let shape = PathShape { len, segment, folder, name, extension: Extension::from_u8(extension), is_random };
-        let sizes = |rows: &[(u64, u8)]| rows.iter().map(|&(bytes, extra)| Size { bytes, extra }).collect::<Vec<_>>();
+        let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
         let mut evidence = SiteEvidence::default();
-        evidence.insert(path, &Arc::new(PathEvidence::from_parts(shape, *flags, &rules, &sizes(get), &sizes(post))));
+        evidence.insert(path, &Arc::new(known));
         self.evidence.tally.insert_evidence(input, host, &evidence);
         Ok(())
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::finding::Severity;
 use crate::report::model::Skipped;
-use crate::soft_404::Subject;
+use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
 use crate::time::LogTime;
 
 /// Seconds since 1970 and minutes east of UTC.
@@ -127,22 +127,18 @@ pub(super) struct SignRow(
 pub(super) struct HomeRow(pub(super) Option<u32>, pub(super) Option<u32>, pub(super) Vec<u64>);
 
 /// What a site answered for a path whose cells may be gone: the input or the host, the hash of the path in hexadecimal digits, its
-/// [shape](ShapeRow), the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
+/// shape, the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SiteRow(
     pub(super) Option<u32>,
     pub(super) Option<u32>,
     pub(super) String,
-    pub(super) ShapeRow,
+    pub(super) ShapeNumbers,
     pub(super) Vec<u32>,
     pub(super) u8,
-    pub(super) Vec<(u64, u8)>,
-    pub(super) Vec<(u64, u8)>,
+    pub(super) Vec<SizeNumbers>,
+    pub(super) Vec<SizeNumbers>,
 );
-
-/// Bytes of a path, hashes of its first part, its folder and its name, the number of its extension, and whether the name is random.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct ShapeRow(pub(super) u16, pub(super) u32, pub(super) u32, pub(super) u32, pub(super) u8, pub(super) bool);
 
 /// An entry of an allow list and what it took out: file, line, reason, requests.
 #[derive(Debug, Serialize, Deserialize)]

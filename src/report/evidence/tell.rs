@@ -8,9 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::Basis;
 use super::ranks::{ClientName, PathName, Ranks};
 use super::rebuild::Rebuild;
-use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, PathErrorRow, RuleRow, ShapeRow, SignRow, SiteRow,
-};
+use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, PathErrorRow, RuleRow, SignRow, SiteRow};
 use super::samples::Samples;
 use super::sources::Sources;
 use crate::finding::{Few, RuleId, Signs};
@@ -19,7 +17,7 @@ use crate::report::mask::Key;
 use crate::report::model::{Allowed, Report};
 use crate::report::sanitize::{exact, text};
 use crate::rules::{Rule, RuleSet};
-use crate::soft_404::{HomeSizes, PathEvidence, PathShape, SiteEvidence, Size};
+use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
 use crate::tally::{CellView, ClientCount, Floor, Scope, Tally};
 
 /// A report's evidence, ready to be told.
@@ -276,16 +274,9 @@ impl<'a> Teller<'a> {
 }
 
 fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SiteRow {
-    let (shape, flags, get, post) = path.to_parts();
-    let PathShape { len, segment, folder, name, extension, is_random } = shape;
-    let shape = ShapeRow(len, segment, folder, name, extension as u8, is_random);
-    let sizes = |sizes: &[Size]| {
-        let mut sizes: Vec<(u64, u8)> = sizes.iter().map(|size| (size.bytes, size.extra)).collect();
-        sizes.sort_unstable();
-        sizes
-    };
+    let PathNumbers { shape, flags, get, post } = path.numbers();
     let rules = path.rules().iter().map(|&id| rule(id)).collect();
-    SiteRow(input, host, format!("{hash:016x}"), shape, rules, flags, sizes(get), sizes(post))
+    SiteRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
 }
 
 /// The rules that evidence beside the cells names.
@@ -315,7 +306,7 @@ pub(super) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
     teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
     teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
-    teller.site_paths().iter().try_for_each(|row| rebuild.site_path(row))?;
+    teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
     teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
     rebuild.without_time(teller.without_time)?;
     rebuild.floor(&teller.floor())?;
