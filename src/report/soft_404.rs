@@ -11,15 +11,13 @@ use super::context::Context;
 use super::model::Soft404;
 use super::rows::Item;
 use crate::names::Names;
-use crate::soft_404::{Answer, Grade, Reason};
+use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Scope;
 
 /// Sizes that differ by no more than this share are those of one page.
 const ALIKE: f64 = 0.05;
 /// Hosts share a server where they share this part of the range of their sizes.
 const SHARED: f64 = 1.0 / 3.0;
-/// Hosts it takes to speak of one server.
-const HOSTS: usize = 3;
 
 /// What is known of one site.
 #[derive(Debug, Default)]

@@ -329,7 +329,7 @@ impl HomeSizes {
 #[expect(clippy::cast_precision_loss, reason = "a share of all hashes")]
 fn weight<'h>(mut paths: impl Iterator<Item = &'h u64>) -> f64 {
     let highest = paths.nth(MOST_PATHS - 1);
-    highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64 / MOST_PATHS as f64).max(1.0))
+    highest.map_or(1.0, |highest| (2_f64.powi(64) / *highest as f64).max(1.0))
 }
 
 /// What one site answered to probes. Paths are known by [`path_hash`](super::path_hash).

@@ -19,7 +19,7 @@ pub(super) const WEAK: f64 = 1e-2;
 /// Hosts with fewer paths than this are judged together: scanners make up names of hosts, and send each a few requests.
 const FEW_PATHS: usize = 8;
 /// Hosts it takes to speak of one server.
-const HOSTS: usize = 3;
+pub const HOSTS: usize = 3;
 /// A site that logs no sizes at all and answered this many paths, of which it cannot have all, answers anything.
 const WITHOUT_SIZE: usize = 20;
 

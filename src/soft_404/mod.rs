@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::record::MethodClass;
 
 pub use evidence::{HomeSizes, MOST_PATHS, PathEvidence, PathNumbers, Response, SiteEvidence, Size, SizeNumbers};
-pub use grade::{Candidate, Grade, Grader, Reason};
+pub use grade::{Candidate, Grade, Grader, HOSTS, Reason};
 pub use path::{Extension, PathShape, ShapeNumbers, path_hash};
 
 /// How the answer to a probe compares with what its site answers to anything. Ordered by how much the answer means.

@@ -576,3 +576,15 @@ mod bounds {
         assert_eq!((known.get_sizes().len(), known.rules().len(), evidence.home.iter().count()), (4, 6, 256));
     }
 }
+
+/// Of many paths only those of lowest hash are known, and each stands for the others: a site that answered a hundred times as many
+/// paths as it refused answers anything, however many were refused.
+#[test]
+fn known_paths_stand_for_all() {
+    let given = 20 * MOST_PATHS as u16;
+    let site = (0..given).fold(site(), |site, n| site.get(&format!("/given-{n}"), PRODUCT + n % PRODUCT, 9_000 + u64::from(n)));
+    site = site.refused(MOST_PATHS as u16 - 1).get("/.env", 1, 9_100);
+    let [of_given, of_refused] = site.evidence.weights();
+    assert!((18.0..22.0).contains(&of_given), "{of_given}");
+    assert!((of_refused - 1.0).abs() < f64::EPSILON, "{of_refused}");
+}

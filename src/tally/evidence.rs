@@ -136,29 +136,30 @@ impl Tally {
         sites
     }
 
-    /// How ordinary the answers of the cells are, by what was folded.
-    pub(super) fn ordinariness(&self) -> Ordinariness {
+    /// Keeps what the cells show of their sites, before some are dropped. Returns how ordinary their answers are: by all that is
+    /// known before sites are dropped, or the answers of those would be the least ordinary.
+    pub(super) fn fold_evidence(&mut self) -> Ordinariness {
         let names = &self.names;
         let shape_of = |path: u32| PathShape::of(names.paths.key(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
-        let sites = self.evidence.dropped.iter().map(|(key, evidence)| (*key, SiteAnswers::of(evidence))).collect();
-        Ordinariness { sites, shapes }
-    }
-
-    /// Keeps what the cells show of their sites, before some are dropped.
-    pub(super) fn fold_evidence(&mut self) {
+        let mut ordinariness = Ordinariness { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
         for (key, mut evidence) in self.evidence_by_number() {
             evidence.trim();
+            ordinariness.add(key, &evidence);
             self.evidence.dropped.insert(key, evidence);
         }
+        ordinariness.sort();
         self.evidence.trim();
+        ordinariness
     }
 }
 
 /// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
 #[derive(Debug)]
 pub(super) struct Ordinariness {
-    sites: HashMap<SiteKey, SiteAnswers>,
+    sites: HashMap<SiteKey, AnswerSizes>,
+    /// Of all sites.
+    server: AnswerSizes,
     /// By path.
     shapes: Vec<PathShape>,
 }
@@ -172,47 +173,65 @@ pub(super) struct AlikeCounts {
     /// Of about its size on its site. Of one least count, what is of one size everywhere is more ordinary than what is not: a flood may
     /// have a folder for each of its paths.
     of_site: usize,
+    /// The least of the three counts over all sites: a flood may have a host for each of its paths.
+    of_server: usize,
 }
 
-/// Sizes that a site answered with, sorted, and how many paths rules matched.
+/// Sizes of answers, sorted once all are there, and how many paths rules matched.
 #[derive(Debug, Default)]
-struct SiteAnswers {
+struct AnswerSizes {
     all: Vec<u64>,
     folders: HashMap<u32, Vec<u64>>,
     rules: HashMap<RuleId, usize>,
 }
 
-impl SiteAnswers {
-    fn of(evidence: &SiteEvidence) -> Self {
-        let mut answers = Self::default();
+impl AnswerSizes {
+    fn add(&mut self, evidence: &SiteEvidence) {
         for (_, path) in evidence.given() {
             for size in path.sizes() {
-                answers.all.push(size.bytes);
-                answers.folders.entry(path.shape.folder).or_default().push(size.bytes);
+                self.all.push(size.bytes);
+                self.folders.entry(path.shape.folder).or_default().push(size.bytes);
             }
             for rule in path.rules() {
-                *answers.rules.entry(*rule).or_default() += 1;
+                *self.rules.entry(*rule).or_default() += 1;
             }
         }
-        answers.all.sort_unstable();
-        answers.folders.values_mut().for_each(|sizes| sizes.sort_unstable());
-        answers
+    }
+
+    fn sort(&mut self) {
+        self.all.sort_unstable();
+        self.folders.values_mut().for_each(|sizes| sizes.sort_unstable());
+    }
+
+    /// How many answers are of about this size, and the least of that count, that of the folder, and that of the rules. Without a
+    /// size only rules compare an answer with others.
+    fn alike(&self, bytes: Option<u64>, folder: u32, rules: &[RuleId]) -> (usize, usize) {
+        let of_rules = rules.iter().map(|rule| self.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
+        let Some(bytes) = bytes else { return (of_rules, of_rules) };
+        let of_folder = self.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
+        let all = alike(&self.all, bytes);
+        (all, all.min(of_folder).min(of_rules))
     }
 }
 
 impl Ordinariness {
+    fn add(&mut self, site: SiteKey, evidence: &SiteEvidence) {
+        self.sites.entry(site).or_default().add(evidence);
+        self.server.add(evidence);
+    }
+
+    fn sort(&mut self) {
+        self.sites.values_mut().for_each(AnswerSizes::sort);
+        self.server.sort();
+    }
+
     /// How many answers are like that of a cell.
     pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> AlikeCounts {
-        let Some(site) = self.sites.get(&(key.input, key.host)) else { return AlikeCounts { least: 0, of_site: 0 } };
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
-        let of_rules = rules.iter().map(|rule| site.rules.get(rule).copied().unwrap_or(0)).max().unwrap_or(0);
-        let Some(bytes) = key.bytes().filter(|&bytes| bytes > 0) else {
-            // Only its rules compare it with others; it is dropped after any answer with a size.
-            return AlikeCounts { least: 0, of_site: of_rules };
-        };
-        let of_folder = site.folders.get(&folder).map_or(0, |sizes| alike(sizes, bytes));
-        let of_site = alike(&site.all, bytes);
-        AlikeCounts { least: of_rules.min(of_folder).min(of_site), of_site }
+        let bytes = key.bytes().filter(|&bytes| bytes > 0);
+        let (of_site, least) = self.sites.get(&(key.input, key.host)).map_or((0, 0), |site| site.alike(bytes, folder, rules));
+        let (_, of_server) = self.server.alike(bytes, folder, rules);
+        AlikeCounts { least, of_site, of_server }
     }
 }
 

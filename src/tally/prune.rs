@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::KINDS;
 use super::cell::{Cell, CellKey};
-use super::evidence::AlikeCounts;
+use super::evidence::{AlikeCounts, Ordinariness};
 use super::merge::renumbered;
 use super::table::Table;
 use super::{Budget, ClientCount, Counts, Tally};
@@ -47,9 +47,9 @@ struct Choice {
 pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
-    tally.fold_evidence();
+    let ordinariness = tally.fold_evidence();
     let scales = Scales::of(tally);
-    let (pairs, loose) = choose_pairs(tally, budget, &scales);
+    let (pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness);
     let by_path = choose_paths(tally, budget, &scales, &loose);
     let by_client = choose_clients(tally, budget, &scales, loose);
     let present = Present::of(tally, budget, &scales, [&pairs, &by_client], &by_path);
@@ -58,7 +58,7 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 }
 
 /// The pairs that stay, and the cells of those that go.
-fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, Cells) {
+fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales, ordinariness: &Ordinariness) -> (Cells, Cells) {
     let is_over = tally.cells.len() > budget.most_cells(tally);
     let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
     let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
@@ -71,7 +71,6 @@ fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales) -> (Cells, C
         let hits = cells.iter().map(|(_, cell)| cell.hits).sum::<u64>();
         (hits + cell.error, tie(&scales.clients, key.client).rotate_left(1) ^ tie(&scales.paths, key.path))
     };
-    let ordinariness = tally.ordinariness();
     let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.key(key.rules));
     let mut chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
     tally.floor.pairs = tally.floor.pairs.max(chosen.floor);

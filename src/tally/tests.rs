@@ -231,27 +231,40 @@ fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
 }
 
-/// A flood whose answers are all of about one size, each in a folder of its own, and one answer of another size that was requested
-/// less often than any of them.
-#[test]
-fn a_flood_with_a_folder_for_each_path_keeps_the_only_other_answer() {
+/// An answer of a flood: its host, its path and its size.
+type Answered = (String, String, Option<u64>);
+
+/// Whether one answer of 311 bytes survives a flood that fills the room twice, each answer of which was requested twice as often.
+fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
     let rules = names.rules.number(&[RuleId(0)][..], Box::from);
-    let mut answer = |line: u32, path: &str, bytes: u64| {
+    let mut answer = |line: u32, (host, path, bytes): Answered| {
         let mut hit = Hit::at(line, u64::from(line) * 100);
         hit.client = names.clients.number(client(1).as_bytes());
         hit.path = names.paths.number(path.as_bytes(), Box::from);
-        (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), Some(bytes), true);
+        hit.host = names.host(Some(host.as_bytes()));
+        (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), bytes, true);
         findings.askers.push(hit.client);
         findings.push(hit, b"a line");
     };
-    let flood = SMALL.cells as u32 * 2;
-    (0..flood).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, &format!("/{n}/.env"), 1_000 + u64::from(n % 50))));
-    answer(2 * flood, "/real/.env", 311);
+    let count = SMALL.cells as u32 * 2;
+    (0..count).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, flood(n))));
+    answer(2 * count, ("www".into(), "/real/.env".into(), Some(311)));
     tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
     let tally = together([tally.named(names)], &[], SMALL);
     assert!(tally.bound().is_some(), "something is dropped");
-    assert!(tally.cells().any(|view| !view.is_rest() && tally.path(view.path) == b"/real/.env"));
+    tally.cells().any(|view| !view.is_rest() && tally.path(view.path) == b"/real/.env")
+}
+
+/// Each flood is unlike itself in all respects but one, which is what makes its answers ordinary.
+#[test]
+fn no_flood_of_answers_drops_the_only_other_one() {
+    let size = |n: u32| Some(1_000 + u64::from(n % 50));
+    assert!(survives(|n| ("www".into(), format!("/{n}/.env"), size(n))), "a folder for each path");
+    assert!(survives(|n| (format!("host{n}"), "/.env".into(), size(n))), "a host for each path");
+    assert!(survives(|n| (format!("host{}", n % 7), format!("/{n}/.env"), size(n))), "a few hosts");
+    assert!(survives(|n| ("www".into(), format!("/{n}/.env"), None)), "no sizes");
+    assert!(survives(|n| (format!("host{n}"), "/.env".into(), None)), "no sizes, a host for each path");
 }
 
 /// What answered is kept before what is as frequent and did not.
