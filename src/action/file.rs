@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
-use crate::system::{reason, survive_size_limit};
+use crate::system::{continues_line, reason, survive_size_limit};
 
 /// The file, and what is still to be written to it.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct AlertFile {
     /// `None` between a rotation, or an error, and the next write.
     file: Option<File>,
     queue: Queue,
+    /// The file ends within a line: a run that was killed may have left half a line.
+    is_torn: bool,
     /// Bytes of the first line that are written.
     part: usize,
     trouble: Trouble,
@@ -34,7 +36,8 @@ impl AlertFile {
         match open(&path) {
             Ok(file) => {
                 let trouble = Trouble::new(format!("--alert-file {}", path.display()));
-                Ok(Self { path, file: Some(file), queue: Queue::default(), part: 0, trouble })
+                let is_torn = continues_line(&file);
+                Ok(Self { path, file: Some(file), queue: Queue::default(), is_torn, part: 0, trouble })
             }
             Err(error) => Err(ActionError::File { path, error }),
         }
@@ -79,8 +82,16 @@ impl AlertFile {
         self.let_go_when_moved();
         let file = match &mut self.file {
             Some(file) => file,
-            empty => empty.insert(open(&self.path)?),
+            empty => {
+                let file = empty.insert(open(&self.path)?);
+                self.is_torn = continues_line(&*file);
+                file
+            }
         };
+        if self.is_torn {
+            file.write_all(b"\n")?;
+            self.is_torn = false;
+        }
         while let Some(rest) = self.queue.get(0).map(|line| &line[self.part..]).filter(|rest| !rest.is_empty()) {
             match file.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),

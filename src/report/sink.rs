@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 pub use self::error::SinkError;
 use self::error::Step;
 use self::patient::Patient;
-use crate::system::survive_size_limit;
+use crate::system::{continues_line, survive_size_limit};
 
 /// Bytes held back before a write: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -46,11 +46,17 @@ enum Target {
 }
 
 impl Sink {
-    /// Standard output, buffered. A descriptor that is not ready is waited for.
+    /// Standard output, buffered. A descriptor that is not ready is waited for. A file that ends within a line gets a newline first:
+    /// a run that was killed may have left half a line.
     #[must_use]
     pub fn stdout() -> Self {
         survive_size_limit();
-        Self { path: None, target: Target::Stdout(BufWriter::with_capacity(BUFFER, Patient::new(io::stdout()))) }
+        let mut out = BufWriter::with_capacity(BUFFER, Patient::new(io::stdout()));
+        if continues_line(io::stdout()) {
+            // It stays in the buffer, which cannot fail.
+            let _ = out.write_all(b"\n");
+        }
+        Self { path: None, target: Target::Stdout(out) }
     }
 
     /// The file at `path`, which stays as it is until the commit. To be made before a scan begins: a folder that is not

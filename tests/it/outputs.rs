@@ -413,3 +413,23 @@ fn a_mistake_is_named_with_what_to_do() {
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("gone.log: no such file"), "{}", run.stderr);
 }
+
+/// A run that was killed may have left half a line in the file that a shell appends to.
+#[test]
+fn half_a_line_in_a_file_is_ended_first() {
+    let rig = Rig::new();
+    rig.file("access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let scan = "\"$0\" scan -q -f ndjson access.log";
+    for (left, to, lines) in [("{\"id\":\"half", ">>", 2), ("{}\n", ">>", 2), ("", ">>", 1), ("{\"id\":\"half", ">", 1)] {
+        rig.file("hits.ndjson", left);
+        let run = finish(&mut rig.shell(&format!("{scan} {to} hits.ndjson")));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        let text = fs::read_to_string(rig.path("hits.ndjson")).unwrap();
+        assert_eq!(text.lines().count(), lines, "{left} {to}: {text}");
+        let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(last["path"], "/.env");
+    }
+    // A file that is written from the middle on, as after another program of the same shell line.
+    finish(&mut rig.shell(&format!("{{ printf half; {scan}; }} > hits.ndjson")));
+    assert!(fs::read_to_string(rig.path("hits.ndjson")).unwrap().starts_with("half\n{"));
+}

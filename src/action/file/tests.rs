@@ -152,3 +152,17 @@ fn a_line_that_did_not_fit_is_finished_later() {
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
     assert_eq!(read(&path), "the fourth\n");
 }
+
+/// A run that was killed may have left half an alert.
+#[test]
+fn half_a_line_is_ended_first() {
+    let (_room, path) = room();
+    let now = Instant::now();
+    for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {
+        fs::write(&path, left).unwrap();
+        let mut file = AlertFile::open(path.clone()).unwrap();
+        file.tell(b"1\n", now);
+        file.tell(b"2\n", now);
+        assert_eq!(read(&path), after);
+    }
+}

@@ -154,3 +154,20 @@ fn what_cannot_be_followed_is_refused() {
         assert_eq!(ended.code(), 2, "{args:?}: {}", ended.said.notices);
     }
 }
+
+/// After `kill -9` in the middle of a line, the next run begins a line of its own, and prints what was cut whole.
+#[test]
+fn half_a_line_of_a_killed_run_is_ended() {
+    let (rig, mut writer) = stage();
+    writer.write(3);
+    fs::write(rig.path("out"), "{\"id\":\"half").unwrap();
+    let output = OpenOptions::new().append(true).open(rig.path("out")).unwrap();
+    let args = ["--state", "state", "--from-start", "log/access.log"];
+    let follower = Follower::start_to(&mut command(&rig, &args), output.into());
+    let whole = |text: &str| text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).count();
+    follower.until_process("three whole hits", |_| fs::read_to_string(rig.path("out")).is_ok_and(|text| whole(&text) >= 3));
+    follower.end();
+    let text = fs::read_to_string(rig.path("out")).unwrap();
+    assert!(text.starts_with("{\"id\":\"half\n"), "{text}");
+    assert_eq!(whole(&text), text.lines().count() - 1);
+}
