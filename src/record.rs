@@ -56,7 +56,10 @@ impl<'a> RequestLine<'a> {
         match memchr::memmem::rfind(rest, b" HTTP/") {
             Some(end) => Self { method, target: &rest[..end], protocol: &rest[end + 1..] },
             None if rest.starts_with(b"HTTP/") => Self { method, target: b"", protocol: rest },
-            None => Self { method, target: rest, protocol: b"" },
+            None => match folded_protocol(rest) {
+                Some(start) => Self { method, target: &rest[..start - 1], protocol: &rest[start..] },
+                None => Self { method, target: rest, protocol: b"" },
+            },
         }
     }
 
@@ -66,6 +69,14 @@ impl<'a> RequestLine<'a> {
         let query = memchr::memchr(b'?', self.target).map_or(0, |path| self.target.len() - path);
         u8::try_from(query).unwrap_or(u8::MAX)
     }
+}
+
+/// Where a protocol starts that is not in capitals, after its space: Apache takes `http/1.1` where it is lenient.
+fn folded_protocol(rest: &[u8]) -> Option<usize> {
+    let start = memchr::memrchr(b' ', rest)? + 1;
+    let (name, version) = rest[start..].split_at_checked(5)?;
+    let is_protocol = name.eq_ignore_ascii_case(b"HTTP/") && version.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    is_protocol.then_some(start)
 }
 
 /// The longest method in the IANA registry, `UPDATEREDIRECTREF`, has 17 letters; there is room for a made-up one.
@@ -202,10 +213,13 @@ mod tests {
 
     #[test]
     fn takes_request_lines_apart() {
-        let cases: [(&str, [&str; 3]); 9] = [
+        let cases: [(&str, [&str; 3]); 12] = [
             ("GET / HTTP/1.1", ["GET", "/", "HTTP/1.1"]),
             ("GET /a b HTTP/1.1", ["GET", "/a b", "HTTP/1.1"]),
             ("GET /a HTTP/1.1 HTTP/1.1", ["GET", "/a HTTP/1.1", "HTTP/1.1"]),
+            ("GET /a http/1.1", ["GET", "/a", "http/1.1"]),
+            ("GET /a http/<b>", ["GET", "/a http/<b>", ""]),
+            ("GET /a http", ["GET", "/a http", ""]),
             ("GET /", ["GET", "/", ""]),
             ("GET HTTP/1.1", ["GET", "", "HTTP/1.1"]),
             ("GET", ["", "GET", ""]),

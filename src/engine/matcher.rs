@@ -113,7 +113,29 @@ impl<'r> Matcher<'r> {
 
     /// Works out which rules match, the headers being marked already, and says what was asked for besides the request.
     fn judge(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
-        let Desk { target, referer, agent, raw, marks, second, rules, path, .. } = &mut scratch.desk;
+        let mut asked = self.judge_target(probe, scratch);
+        let mut room = std::mem::take(&mut scratch.desk.fragment);
+        if let Some(whole) = probe.with_fragment(&mut room) {
+            let found = std::mem::take(&mut scratch.desk.rules);
+            scratch.desk.clear(self.rules.rules().len());
+            self.read_headers(&whole, scratch);
+            asked = asked.and(self.judge_target(&whole, scratch));
+            scratch.desk.rules.extend(found);
+        }
+        scratch.desk.fragment = room;
+        let Desk { target, rules, path, .. } = &mut scratch.desk;
+        rules.sort_unstable();
+        rules.dedup();
+        if rules.iter().any(|&rule| !self.rules.rule(rule).is_sign) {
+            // Once more, with its case.
+            path.extend_from_slice(target.views(probe.line.target).resolved);
+        }
+        asked
+    }
+
+    /// The same of one reading of the target.
+    fn judge_target(&self, probe: &Probe<'_>, scratch: &mut Scratch) -> Asked {
+        let Desk { target, referer, agent, raw, marks, second, rules, .. } = &mut scratch.desk;
         let literals = self.rules.request_literals();
         let mark = |text: &[u8], regions: &Regions| {
             literals.mark(text, regions, marks);
@@ -152,12 +174,6 @@ impl<'r> Matcher<'r> {
         };
         let holds = |&&rule: &&u16| self.rules.condition(rule).holds(marks.of(rule), &request, field);
         rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
-        rules.sort_unstable();
-        rules.dedup();
-        if rules.iter().any(|&rule| !self.rules.rule(rule).is_sign) {
-            // Once more, as it was written.
-            path.extend_from_slice(target.views(probe.line.target).resolved);
-        }
         Asked { status: asked_status.get(), class: asked_class.get(), headers: asked_headers.get() }
     }
 

@@ -258,3 +258,10 @@ pub(super) struct Asked {
     pub(super) class: bool,
     pub(super) headers: bool,
 }
+
+impl Asked {
+    /// What two readings of one request depend on.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { status: self.status || other.status, class: self.class || other.class, headers: self.headers || other.headers }
+    }
+}

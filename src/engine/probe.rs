@@ -2,6 +2,7 @@
 //!
 //! It borrows from the line and decodes nothing.
 
+use crate::normalize::escape_fragment;
 use crate::record::{Record, RequestLine};
 use crate::rules::Shape;
 
@@ -35,6 +36,20 @@ impl<'a> Probe<'a> {
             referer: record.referer,
             user_agent: record.user_agent,
         }
+    }
+
+    /// The same request as a server reads it that knows no fragments; `None` where its path has no `#`. `room` holds its text.
+    #[must_use]
+    pub(super) fn with_fragment<'t>(&self, room: &'t mut Vec<u8>) -> Option<Probe<'t>>
+    where
+        'a: 't,
+    {
+        let RequestLine { method, target, protocol } = self.line;
+        // A request without a method is all target.
+        let start = if method.is_empty() { 0 } else { method.len() + 1 };
+        let target = escape_fragment(self.request, start..start + target.len(), room)?;
+        let request = &room[..];
+        Some(Probe { line: RequestLine { method, target: &request[target], protocol }, request, ..*self })
     }
 
     /// A line that no format explains: a request line that stands in it, or all of it. Such a line has no shape: every

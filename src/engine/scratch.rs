@@ -47,6 +47,8 @@ pub(super) struct Desk {
     pub(super) second: SecondLook,
     /// The texts that are being judged.
     pub(super) copy: Vec<u8>,
+    /// A request with its fragment as part of its path.
+    pub(super) fragment: Vec<u8>,
     /// The rules that match, sorted by id.
     pub(super) rules: Vec<RuleId>,
     /// The normalised path; empty where no rule matches.

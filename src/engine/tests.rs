@@ -163,13 +163,14 @@ fn any_probe() -> impl Strategy<Value = (String, Option<String>, Option<String>,
         .map(|case| (case.request.clone(), piece(&case.referer), piece(&case.user_agent)))
         .collect();
     let pick = || prop::sample::select(cases.clone());
-    let request = (pick(), pick(), any::<prop::sample::Index>(), 0..5).prop_map(|((a, ..), (b, ..), cut, how)| {
+    let request = (pick(), pick(), any::<prop::sample::Index>(), 0..6).prop_map(|((a, ..), (b, ..), cut, how)| {
         let cut = (0..=cut.index(a.len() + 1)).rev().find(|&at| a.is_char_boundary(at)).unwrap_or(0);
         match how {
             0 => a,
             1 => format!("{}{}", &a[..cut], b.trim_start_matches("GET ")),
             2 => a.replace(['/', '.'], "%2f"),
             3 => a.replace('.', "%252e"),
+            4 => format!("{}#{}", &a[..cut], b.trim_start_matches("GET ")),
             _ => format!("{}{}", b, &a[cut..]),
         }
     });

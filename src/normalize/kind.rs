@@ -40,7 +40,7 @@ const fn kinds_of(byte: u8) -> u8 {
     const fn given(holds: bool, kind: u8) -> u8 {
         if holds { kind } else { 0 }
     }
-    given(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | 0..0x20 | 0x7f..), ODD)
+    given(matches!(byte, b'%' | b'\\' | b'+' | b';' | b'*' | b'#' | 0..0x20 | 0x7f..), ODD)
         | given(matches!(byte, b'%' | b'\\' | b'&' | 0xc0..), ESCAPE)
         | given(matches!(byte, b'%' | b'\\' | b'&' | 0x80..), ENCODED)
         | given(matches!(byte, 0..0x20 | 0x7f | 0xa0), SPACE)

@@ -16,12 +16,15 @@ pub use decode::{MAX_ROUNDS, Round, Rounds, decode, rounds};
 pub use reader::{Reader, Reading, Source};
 pub use unescape::unescape;
 
+use std::ops::Range;
+
 /// A request target in every form that rules look at. Fields that need no work borrow from the log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Views<'a> {
     /// The target decoded and otherwise untouched.
     pub target: &'a [u8],
-    /// The path decoded and tidied, `..` still in it.
+    /// The path decoded and tidied, `..` still in it. It ends before a `#`, as nginx ends it (RFC 3986, 3.5: a fragment is no
+    /// part of what a client sends).
     pub path: &'a [u8],
     /// The path with `..` resolved: what reports call the path.
     pub resolved: &'a [u8],
@@ -65,6 +68,7 @@ impl Normalizer {
     fn undo(&mut self, target: &[u8]) -> Views<'_> {
         unescape(target, &mut self.sent);
         let (path, query) = split(without_authority(&self.sent));
+        let path = &path[..fragment(path).unwrap_or(path.len())];
         let rounds = [
             decode(&self.sent, &mut self.target, &mut self.spare),
             path::decode(path, &mut self.path, &mut self.spare),
@@ -134,6 +138,27 @@ fn split(target: &[u8]) -> (&[u8], &[u8]) {
     memchr::memchr(b'?', target).map_or((target, &[]), |q| (&target[..q], &target[q + 1..]))
 }
 
+/// Where the `#` of a fragment is in a path as sent.
+fn fragment(path: &[u8]) -> Option<usize> {
+    memchr::memchr(b'#', path)
+}
+
+/// Writes a request as a server reads it that knows no fragments: each `#` in the path of its target as `%23`. `target` is the
+/// place of the target in the request. Returns the place of the new target; `None` where there is no such `#`.
+pub fn escape_fragment(request: &[u8], target: Range<usize>, out: &mut Vec<u8>) -> Option<Range<usize>> {
+    let (path, _) = split(&request[target.clone()]);
+    fragment(path)?;
+    let path = target.start..target.start + path.len();
+    out.clear();
+    out.extend_from_slice(&request[..path.start]);
+    for &byte in &request[path.clone()] {
+        out.extend_from_slice(if byte == b'#' { b"%23" } else { std::slice::from_ref(&byte) });
+    }
+    let grown = out.len() - path.end;
+    out.extend_from_slice(&request[path.end..]);
+    Some(target.start..target.end + grown)
+}
+
 /// A target without the `http://host` of the absolute form.
 fn without_authority(target: &[u8]) -> &[u8] {
     let Some(scheme) = memchr::memmem::find(target, b"://") else { return target };
@@ -196,6 +221,12 @@ mod tests {
             ("/cgi-bin/.%2e/.%2e/bin/sh", "/cgi-bin/../../bin/sh", "/bin/sh"),
             ("/../../etc/passwd", "/../../etc/passwd", "/etc/passwd"),
             ("/a/b/..", "/a/b/..", "/a/"),
+            ("/.env#x", "/.env", "/.env"),
+            ("/.e%6ev#", "/.env", "/.env"),
+            ("/.env#/a.css?b=c", "/.env", "/.env"),
+            ("/.env%23x", "/.env#x", "/.env#x"),
+            ("/#/.env", "/", "/"),
+            ("http://example.org/.env#/a", "/.env", "/.env"),
             ("*", "*", "*"),
             ("", "", ""),
         ] {

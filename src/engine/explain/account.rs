@@ -27,9 +27,18 @@ pub struct Reread {
     /// The target or a header.
     pub field: Field,
     /// How.
-    pub reading: Reading,
+    pub reading: RereadAs,
     /// What it says then.
     pub text: Vec<u8>,
+}
+
+/// How a text is read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RereadAs {
+    /// As the program does that runs it.
+    Run(Reading),
+    /// As a server does that knows no fragments: `#` is a byte of the path.
+    Fragment,
 }
 
 /// A literal that was found.

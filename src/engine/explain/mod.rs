@@ -11,7 +11,7 @@ mod typed;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-pub use account::{Account, Mark, Reread, Seen, Withheld, literal};
+pub use account::{Account, Mark, Reread, RereadAs, Seen, Withheld, literal};
 pub use texts::{Texts, Trail};
 pub use typed::Typed;
 
@@ -122,8 +122,16 @@ impl<'r> Explainer<'r> {
         let headers = headers.into_iter().filter_map(|(field, text)| Some((vec![field], field, text?)));
         for (fields, field, text) in std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers) {
             self.matcher.read_again(&fields, text, &mut second, |rule, reading, text| {
-                rereads.entry(rule).or_insert_with(|| Reread { field, reading, text: text.to_vec() });
+                rereads.entry(rule).or_insert_with(|| Reread { field, reading: RereadAs::Run(reading), text: text.to_vec() });
             });
+        }
+        let mut room = Vec::new();
+        if let Some(whole) = probe.with_fragment(&mut room) {
+            let path = Normalizer::default().views(whole.line.target).path.to_vec();
+            for account in self.accounts(&whole, None).into_iter().filter(Account::matches) {
+                let reread = Reread { field: Field::Target, reading: RereadAs::Fragment, text: path.clone() };
+                rereads.entry(account.rule).or_insert(reread);
+            }
         }
         rereads
     }

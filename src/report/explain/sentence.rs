@@ -1,7 +1,7 @@
 //! What a rule asks for and whether it got it, as sentences.
 
 use super::Subject;
-use crate::engine::explain::{Account, Withheld, literal};
+use crate::engine::explain::{Account, RereadAs, Withheld, literal};
 use crate::finding::RuleId;
 use crate::normalize::Reading;
 use crate::report::sanitize::text;
@@ -70,7 +70,11 @@ pub(super) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
 }
 
 /// How a text was read again.
-pub(super) fn reading(reading: Reading) -> &'static str {
+pub(super) fn reading(reading: RereadAs) -> &'static str {
+    let reading = match reading {
+        RereadAs::Fragment => return "# as a byte of the path",
+        RereadAs::Run(reading) => reading,
+    };
     match reading {
         Reading::Spaced => "comments and control bytes as spaces",
         Reading::Joined => "comments within words as nothing",

@@ -52,13 +52,11 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
         command.args(["-D", "FOREGROUND", "-f"]).arg(rig.path("apache2.conf")).env("TZ", "UTC").env("LOGS", rig.path("log"));
         command
     });
-    for request in asked {
-        daemon.ask(&request.bytes);
-    }
+    let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("apache2.conf");
-    Some(Served::new("apache", rig, conf, &LOGS))
+    Some(Served::new("apache", rig, conf, &LOGS, answers))
 }
 
 fn conf(rig: &Rig, port: u16, modules: &str) -> String {

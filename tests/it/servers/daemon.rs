@@ -57,14 +57,16 @@ impl Daemon {
         self.port
     }
 
-    /// Sends these bytes and waits until the server closes, which it does behind its log's line. What it answers, the log says.
-    pub(crate) fn ask(&self, request: &[u8]) {
+    /// Sends these bytes and reads the answer until the server closes, which it does after it wrote the line of its log.
+    pub(crate) fn ask(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         // It may close before it has read everything.
         let _ = stream.write_all(request);
-        let mut answer = [0; 4096];
-        while stream.read(&mut answer).is_ok_and(|read| read > 0) {}
+        let mut answer = Vec::new();
+        // A reset ends an answer too.
+        let _ = stream.read_to_end(&mut answer);
+        answer
     }
 
     /// Waits until a log has a line for each request, and ends the server.

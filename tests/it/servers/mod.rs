@@ -9,6 +9,7 @@ mod configured;
 pub(crate) mod daemon;
 mod nginx;
 mod requests;
+mod spellings;
 
 use std::path::PathBuf;
 
@@ -34,13 +35,15 @@ struct Served {
     rig: Rig,
     logs: Vec<Log>,
     conf: PathBuf,
+    /// The answers, head and body.
+    answers: Vec<Vec<u8>>,
 }
 
 impl Served {
-    fn new(server: &'static str, rig: Rig, conf: PathBuf, kinds: &[Kind]) -> Self {
+    fn new(server: &'static str, rig: Rig, conf: PathBuf, kinds: &[Kind], answers: Vec<Vec<u8>>) -> Self {
         let log = |&(name, is_detected, format): &Kind| Log { name, path: rig.path(format!("log/{name}.log")), is_detected, format };
         let logs = kinds.iter().map(log).collect();
-        Self { server, rig, logs, conf }
+        Self { server, rig, logs, conf, answers }
     }
 
     fn log(&self, name: &str) -> &Log {

@@ -65,13 +65,11 @@ pub(super) fn served(test: &str, asked: &[Request]) -> Option<Served> {
         command.args(["-e", "error.log", "-c", "nginx.conf", "-p"]).arg(rig.path("")).env("TZ", "UTC");
         command
     });
-    for request in asked {
-        daemon.ask(&request.bytes);
-    }
+    let answers = asked.iter().map(|request| daemon.ask(&request.bytes)).collect();
     let logs: Vec<PathBuf> = LOGS.iter().map(|(name, ..)| rig.path(format!("log/{name}.log"))).collect();
     daemon.finish(&logs.iter().map(PathBuf::as_path).collect::<Vec<_>>(), asked.len());
     let conf = rig.path("nginx.conf");
-    Some(Served::new("nginx", rig, conf, &LOGS))
+    Some(Served::new("nginx", rig, conf, &LOGS, answers))
 }
 
 fn conf(port: u16) -> String {

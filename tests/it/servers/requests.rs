@@ -167,6 +167,11 @@ fn shuffle(requests: &mut [Asked]) {
     }
 }
 
+/// A request with this line, as it goes over the wire.
+pub(super) fn with_line(number: usize, line: &[u8]) -> Request {
+    on_the_wire(number, &Asked { line: line.to_vec(), referer: Vec::new(), agent: ORDINARY.to_vec(), is_plain: true, is_hostile: true })
+}
+
 fn on_the_wire(number: usize, asked: &Asked) -> Request {
     let Asked { line, referer, agent, is_plain, is_hostile } = asked;
     let mut headers = String::from("\r\nHost: site.example\r\n");
