@@ -79,6 +79,12 @@ fn what_is_no_report_is_refused_with_a_word() {
     report(&rig, "cut.json", &["--top", "3", "a.log"]);
     let whole = std::fs::read_to_string(rig.path(name)).unwrap();
     rig.file("half.json", &whole[..whole.len() / 2]);
+    let changed = |key: &str, after: &str| {
+        let at = whole.find(key).and_then(|at| Some(at + whole[at..].find(after)? + after.len())).unwrap();
+        format!("{}7{}", &whole[..at], &whole[at..])
+    };
+    rig.file("totals.json", changed("\"totals\"", "\"parsed\":"));
+    rig.file("lines.json", changed("\"evidence\"", "\"lines\":"));
     rig.file("later.json", whole.replacen("\"schema_version\": 3", "\"schema_version\": 4", 1));
     rig.file("other.json", "{\"general\": {}}");
     let ndjson = rig.run(["scan", "-f", "ndjson", "a.log"]).stdout;
@@ -92,6 +98,8 @@ fn what_is_no_report_is_refused_with_a_word() {
         ("learnt.json", "schema_version 1"),
         ("cut.json", "--top"),
         ("half.json", "is damaged"),
+        ("totals.json", "its totals have"),
+        ("lines.json", "an input has"),
         ("later.json", "schema_version 4"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {

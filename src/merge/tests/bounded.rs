@@ -46,6 +46,7 @@ fn part(requests: &[Request], before: u64) -> Scanned {
             path: b"access.log".into(),
             machine: texts[input as usize].machine.as_deref().map(str::to_owned),
             lines: findings.lines.lines,
+            parsed: findings.lines.lines,
             requests: findings.requests(),
             ..Input::default()
         });

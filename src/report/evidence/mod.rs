@@ -13,6 +13,7 @@ mod rebuild;
 mod rows;
 mod samples;
 mod sources;
+mod sums;
 mod tell;
 mod told_rule;
 mod write;

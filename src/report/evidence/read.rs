@@ -11,6 +11,7 @@ use super::error::READS;
 use super::guarded::Guarded;
 use super::rebuild::Rebuild;
 use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, InputRow, PathErrorRow, RuleRow, SignRow, SiteRow};
+use super::sums::{self, Totals};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
 use crate::client::Prefix;
@@ -35,7 +36,12 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
     }
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
-        Some(evidence) => Ok(Evidence { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence }),
+        Some(evidence) => {
+            if let Some(totals) = &document.totals {
+                sums::check(totals, &evidence).map_err(EvidenceError::Damaged)?;
+            }
+            Ok(Evidence { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence })
+        }
         None if document.is_hidden => Err(EvidenceError::Hidden),
         None if document.is_cut => Err(EvidenceError::Cut),
         None => Err(EvidenceError::Foreign("it has no evidence, and no word of it".into())),
@@ -47,6 +53,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
 struct Document<'r> {
     version: Option<u32>,
     is_ours: bool,
+    totals: Option<Totals>,
     machine: Option<String>,
     period: Option<String>,
     prefix: Option<Prefix>,
@@ -115,6 +122,7 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                         return Err(A::Error::custom("another program wrote it"));
                     }
                 }
+                "totals" => self.totals = Some(map.next_value()?),
                 "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
