@@ -1,11 +1,12 @@
-//! Tells file systems that may be mapped from those that may not.
+//! Kinds of file systems: those whose files may be mapped, and those that hold no logs.
 //!
 //! A map of a file on another machine turns a lost connection into a signal and shows changes late; one of a file that
 //! a user's process serves is at that process's mercy. Reading has error codes for both.
 
 use std::fs::File;
+use std::path::Path;
 
-use rustix::fs::{FsWord, fstatfs};
+use rustix::fs::{FsWord, fstatfs, statfs};
 
 /// The magic numbers of remote file systems and of those served by a process: `linux/magic.h`, and for FUSE and SMB2
 /// `fs/fuse/inode.c` and `fs/smb/common/smb2pdu.h`.
@@ -25,6 +26,26 @@ pub(super) fn is_local(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| !NOT_LOCAL.contains(&system.f_type))
 }
 
+/// The magic numbers of file systems that the kernel makes up (`linux/magic.h`). Some of their files never end, and some wait for
+/// ever: `/proc/kmsg`.
+const OF_KERNEL: [FsWord; 10] = [
+    0x9FA0,      // proc
+    0x6265_6572, // sysfs
+    0x6462_6720, // debugfs
+    0x7472_6163, // tracefs
+    0x7363_6673, // securityfs
+    0x0027_E0EB, // cgroup
+    0x6367_7270, // cgroup2
+    0x6265_6570, // configfs
+    0x6165_676C, // pstore
+    0xCAFE_4A11, // bpf
+];
+
+/// Whether what is at `path` is made up by the kernel.
+pub(super) fn is_of_kernel(path: &Path) -> bool {
+    statfs(path).is_ok_and(|system| OF_KERNEL.contains(&system.f_type))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +53,11 @@ mod tests {
     #[test]
     fn a_temporary_file_is_local() {
         assert!(is_local(&tempfile::tempfile().unwrap()));
+    }
+
+    #[test]
+    fn proc_is_of_the_kernel_and_a_temporary_folder_is_not() {
+        assert!(is_of_kernel(Path::new("/proc/self/maps")));
+        assert!(!is_of_kernel(tempfile::tempdir().unwrap().path()));
     }
 }

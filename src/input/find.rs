@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::filesystem::is_of_kernel;
 use super::wildcard::{Matches, expand, is_pattern};
 
 /// One thing to read.
@@ -87,6 +88,8 @@ struct Search {
     found: Found,
     /// The first name of every file and folder met, by device and inode.
     met: HashMap<(u64, u64), PathBuf>,
+    /// By device: whether the kernel makes up what is on it.
+    of_kernel: HashMap<u64, bool>,
 }
 
 impl Search {
@@ -138,7 +141,10 @@ impl Search {
         let named = by != By::Folder;
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
-        if kind.is_dir() {
+        let may_be_made_up = by != By::Name || kind.is_dir();
+        if may_be_made_up && self.is_of_kernel(path, metadata.dev()) {
+            self.notice(format!("{} is made up by the kernel and no log; passed over", path.display()));
+        } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
         } else if kind.is_file() {
             self.add(Source { path: path.to_owned(), named, kind: Kind::File, id });
@@ -150,6 +156,10 @@ impl Search {
             // Reading a pipe that nobody named could wait for ever.
             self.notice(format!("{} is {}; passed over", path.display(), describe(kind)));
         }
+    }
+
+    fn is_of_kernel(&mut self, path: &Path, device: u64) -> bool {
+        *self.of_kernel.entry(device).or_insert_with(|| is_of_kernel(path))
     }
 
     /// Goes down a folder. Its list is read and closed first, so that no depth costs descriptors.
@@ -270,6 +280,17 @@ mod tests {
         assert_eq!(names(&found, &folder), [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]);
         assert!(found.sources.iter().all(|source| !source.named && source.kind == Kind::File && source.id.is_some()));
         assert_eq!((found.notices.len(), found.problems.len()), (0, 0));
+    }
+
+    #[test]
+    fn files_of_the_kernel_are_read_only_by_name() {
+        let folder = folder(&["a.log"]);
+        symlink("/proc/kmsg", folder.path().join("b.log")).unwrap();
+        symlink("/proc/self", folder.path().join("c")).unwrap();
+        let found = find(&[folder.path().to_owned()]);
+        assert_eq!(names(&found, &folder), ["a.log"]);
+        assert!(found.notices.len() == 2 && found.notices[0].ends_with("b.log is made up by the kernel and no log; passed over"));
+        assert_eq!(find(&[PathBuf::from("/proc/self/maps")]).sources.len(), 1);
     }
 
     #[test]
