@@ -160,7 +160,8 @@ impl<'a> Judge<'a> {
     fn unparsed(&self, text: &[u8], place: Place, scratch: &mut Scratch, findings: &mut Findings) {
         findings.lines.unparsed += 1;
         findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-        if !self.in_window(None, findings) {
+        // No rule matches an empty line, and a file may be nothing but newlines.
+        if !self.in_window(None, findings) || text.is_empty() {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);

@@ -154,3 +154,31 @@ fn j10_long_lines_one_after_the_other() {
         }
     }
 }
+
+/// A limit that is too low for the start ends with a message, not by a signal.
+#[test]
+fn no_memory_is_a_message() {
+    if !has("prlimit") {
+        return skip("no memory", "there is no prlimit");
+    }
+    let rig = Rig::new();
+    rig.file("access.log", log(10));
+    for limit in ["--as=60000000", "--as=100000000"] {
+        let run = finish(&mut rig.under(&["prlimit", limit], &["scan", "-j2", "access.log"]));
+        assert_eq!((run.code, run.text().as_str()), (4, ""), "{limit}: {}", run.stderr);
+        assert!(run.stderr.starts_with("error: ") && run.stderr.contains("ulimit -v"), "{limit}: {}", run.stderr);
+    }
+}
+
+/// A file of nothing but newlines costs no rule a look at each.
+#[test]
+fn lines_without_a_byte_are_counted() {
+    let rig = Rig::new();
+    rig.file("access.log", [b"\n".repeat(1_000_000).as_slice(), line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes()].concat());
+    let (run, report) = rig.json(&["access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(
+        (&report["totals"]["lines"], &report["totals"]["unparsed"], &report["totals"]["hits"]),
+        (&1_000_001.into(), &1_000_000.into(), &1.into())
+    );
+}

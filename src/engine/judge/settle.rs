@@ -17,6 +17,9 @@ impl Judge<'_> {
     /// Judges requests, each step for all of them before the next: a look into a large table takes as long as a hundred
     /// instructions, and several looks that wait for nothing but memory wait together.
     pub(super) fn settle(&self, batch: &mut Vec<Request<'_>>, scratch: &mut Scratch, findings: &mut Findings) {
+        if batch.is_empty() {
+            return;
+        }
         let keys: [Key; BATCH] = scratch.memory.keys(batch.iter().map(|request| (request.frame.request, request.frame.headers)));
         let mut fingerprints = [Fingerprint::default(); BATCH];
         scratch.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
