@@ -9,6 +9,7 @@ mod apache;
 mod begins;
 pub mod canonical;
 mod clf;
+mod client_place;
 pub mod detect;
 mod fields;
 mod foreign;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use crate::finding::Others;
 pub use clf::Frame;
+pub use client_place::{ClientPlace, client_place};
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
 pub use foreign::{is_error_log, recognise};
 pub use formats::{FormatChoice, FormatId, Formats};

@@ -7,14 +7,14 @@ use std::path::Path;
 use super::headers;
 use crate::engine::Scope;
 use crate::format::transcriber::{Course, Transcriber};
-use crate::format::{Formats, LogFormat, is_error_log, recognise};
+use crate::format::{ClientPlace, Formats, LogFormat, is_error_log, recognise};
 use crate::input::ends::{Ends, ends};
 
 /// Bytes of the first line that are kept for a message.
 pub(super) const FIRST_LINE: usize = 200;
 
 /// Bytes of a log's beginning that are looked at for a line that parses.
-const BEGINNING: usize = 64 << 10;
+pub(super) const BEGINNING: usize = 64 << 10;
 
 /// Whether a file of a folder, of which no line parses, is no access log: going by its name and its first line.
 pub(super) fn is_foreign(path: &[u8], first_line: &[u8]) -> bool {
@@ -38,13 +38,37 @@ pub(super) fn parses(lines: &[u8], course: &Course<'_>, only: Option<LogFormat>)
 pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
     let Some(Ends { first: head, .. }) = ends(path, BEGINNING) else { return false };
     let header = headers::first(0, &head, scope.max_line);
-    parses(&head, &Course { formats, first: formats.first_of(path), header, max_line: scope.max_line }, scope.format)
+    parses(
+        &head,
+        &Course { formats, first: formats.first_of(path), header, clients: ClientPlace::Unknown, max_line: scope.max_line },
+        scope.format,
+    )
 }
 
 /// Of a file that is passed over: what it looks like.
 pub(super) fn passed_over(first_line: &[u8]) -> String {
     let what = recognise(first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
     format!("passed over: {what}; name it to have it read")
+}
+
+/// Of an input in which so many lines have two addresses before the time: what to type to have the client read.
+pub(super) fn without_client(lines: u64, is_asked: bool) -> Option<String> {
+    const REST: &str = r#"- $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+    let what = match lines {
+        0 => return None,
+        1 => "1 line has two addresses before the time, and its other lines do not show which is the client; its client is unknown"
+            .to_owned(),
+        _ => format!(
+            "{lines} lines have two addresses before the time, and its other lines do not show which is the client; their client is unknown"
+        ),
+    };
+    if is_asked {
+        // Such lines are not in the format that was asked for.
+        return Some(what);
+    }
+    Some(format!(
+        "{what}. If the host is first, type --log-format '$host $remote_addr {REST}'; if the client is first, type --log-format '$remote_addr $host {REST}'"
+    ))
 }
 
 /// Of an input whose lines hold NULs: how many.

@@ -18,6 +18,7 @@ use self::eras::Eras;
 pub use self::eras::Since;
 use self::log::Log;
 use super::desk::Desk as Writing;
+use super::doubt::without_client;
 use crate::client::Prefix;
 use crate::context::Memory;
 use crate::engine::{Judge, Scope, Scratch};
@@ -25,7 +26,7 @@ use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::format::transcriber::Course;
 use crate::format::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::Piece;
+use crate::input::tail::{Notice, Piece};
 use crate::names::Names;
 use crate::record::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
@@ -80,6 +81,8 @@ pub struct Stream<'a> {
     /// Hits that were told.
     hits: u64,
     desk: Desk,
+    /// What a person wants to know of the logs.
+    notices: Vec<Notice>,
 }
 
 /// What outlives the rules of a stream: where lines went, and which logs they are from.
@@ -137,6 +140,7 @@ impl<'a> Stream<'a> {
             accounts,
             hits,
             desk: Desk::counting(asked.prefix),
+            notices: Vec::new(),
         }
     }
 
@@ -166,6 +170,11 @@ impl<'a> Stream<'a> {
         self.accounts.lines_of(path)
     }
 
+    /// What a person wants to know of the logs, once.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        mem::take(&mut self.notices)
+    }
+
     /// Judges the lines of a piece, and tells each that matched.
     ///
     /// # Errors
@@ -183,7 +192,7 @@ impl<'a> Stream<'a> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.pass(body, self.asked.scope.max_line);
         let findings = match body {
-            Body::Lines(lines) => self.judge(lines, &log.path, header.clone()),
+            Body::Lines(lines) => self.judge(lines, log, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
         log.is_known |= findings.lines.parsed() > 0;
@@ -193,7 +202,7 @@ impl<'a> Stream<'a> {
         }
         let mut taken = Taken::default();
         for held in log.release() {
-            let findings = self.judge(&held.lines, &log.path, held.header);
+            let findings = self.judge(&held.lines, log, held.header);
             let run = Run { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
             taken.add(self.keep(log, findings, run, each)?);
         }
@@ -235,10 +244,14 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, lines: &[u8], path: &[u8], header: Header) -> Findings {
+    fn judge(&mut self, lines: &[u8], log: &Log, header: Header) -> Findings {
         let Asked { scope, formats, .. } = self.asked;
-        let first = formats.first_of(Path::new(OsStr::from_bytes(path)));
-        let course = Course { formats, first, header, max_line: scope.max_line };
+        let path = Path::new(OsStr::from_bytes(&log.path));
+        let mut course = Course { formats, first: formats.first_of(path), header, clients: log.clients.known(), max_line: scope.max_line };
+        let findings = self.writing.judge(self.judge, scope, lines, &course, &mut self.scratch);
+        let Some(place) = log.clients.better(findings.lines.without_client, path, true) else { return findings };
+        course.clients = place;
+        self.scratch.recycle(findings);
         self.writing.judge(self.judge, scope, lines, &course, &mut self.scratch)
     }
 
@@ -252,6 +265,7 @@ impl<'a> Stream<'a> {
     ) -> Result<Taken, E> {
         let taken = Taken { requests: findings.requests(), lines: findings.lines.lines };
         self.accounts.count(&log.path, run.bytes, &findings);
+        self.note(log, &findings);
         let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.absorb(&findings, place);
         self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
@@ -261,6 +275,17 @@ impl<'a> Stream<'a> {
         }
         self.scratch.recycle(findings);
         Ok(taken)
+    }
+
+    /// Says once of a log that the client of some of its lines is unknown.
+    fn note(&mut self, log: &mut Log, findings: &Findings) {
+        if log.is_noted || findings.lines.without_client == 0 {
+            return;
+        }
+        log.is_noted = true;
+        let path = Path::new(OsStr::from_bytes(&log.path));
+        let what = without_client(findings.lines.without_client, !self.asked.formats.first_of(path).is_empty());
+        self.notices.extend(what.map(|what| Notice { path: path.to_owned(), what, problem: false }));
     }
 
     fn tell<E>(

@@ -4,6 +4,7 @@
 //! and their sums do not depend on who counted what. It prints nothing and knows no command line.
 
 mod account;
+mod client_places;
 mod desk;
 mod doubt;
 pub mod follow;

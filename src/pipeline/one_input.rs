@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Job;
 use super::account::Account;
-use super::doubt::{FIRST_LINE, holes, is_foreign, passed_over, unexplained};
+use super::client_places::ClientPlaces;
+use super::doubt::{FIRST_LINE, holes, is_foreign, passed_over, unexplained, without_client};
 use super::headers::Headers;
 use super::spool::Spool;
 use super::worker::{Underway, Workers, own};
@@ -29,6 +30,7 @@ pub(super) struct OneInput<'a> {
     workers: &'a Workers,
     spool: Option<&'a Spool>,
     headers: Headers,
+    clients: ClientPlaces,
     state: Mutex<State<'a>>,
 }
 
@@ -91,17 +93,23 @@ impl<'a> OneInput<'a> {
     ) -> Self {
         let state = State { is_log: source.named, ..State::default() };
         let headers = Headers::of(source, job.scope.max_line);
-        Self { number, source, job, judge, workers, spool, headers, state: Mutex::new(state) }
+        Self { number, source, job, judge, workers, spool, headers, clients: ClientPlaces::default(), state: Mutex::new(state) }
     }
 
     /// Reads it to the end.
     pub(super) fn read(self) -> Done {
         let Job { mmap, stop, progress, scope, .. } = *self.job;
         let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
-        let reading = read::read_in_order(self.source, &options, &|chunk| self.headers.see(chunk), &|chunk| self.judge(chunk), &|judged| {
+        let reading = read::read_in_order(self.source, &options, &|chunk| self.see(chunk), &|chunk| self.judge(chunk), &|judged| {
             self.keep(judged);
         });
         self.done(reading)
+    }
+
+    /// Looks at a chunk that comes in order, before any is judged.
+    fn see(&self, chunk: Chunk<'_>) {
+        self.headers.see(chunk);
+        self.clients.see(chunk);
     }
 
     fn judge(&self, chunk: Chunk<'_>) -> Judged<'a> {
@@ -111,7 +119,13 @@ impl<'a> OneInput<'a> {
                 let first = if chunk.offset == 0 { lines.split(|&b| b == b'\n').next().unwrap_or_default() } else { b"" };
                 let mut desk = self.workers.desk(worker);
                 let mut scratch = self.workers.scratch(worker);
-                let findings = desk.judge(self.judge, self.job.scope, lines, &self.course(chunk.offset), &mut scratch);
+                let mut course = self.course(chunk.offset);
+                let mut findings = desk.judge(self.judge, self.job.scope, lines, &course, &mut scratch);
+                if let Some(place) = self.clients.better(findings.lines.without_client, &self.source.path, false) {
+                    course.clients = place;
+                    scratch.recycle(findings);
+                    findings = desk.judge(self.judge, self.job.scope, lines, &course, &mut scratch);
+                }
                 (findings, first, Some(self.workers.underway(worker, &scratch)))
             }
             Body::Oversized { .. } => (Findings::of_oversized_line(), &b""[..], None),
@@ -122,7 +136,8 @@ impl<'a> OneInput<'a> {
     /// What the lines from here on are read by.
     fn course(&self, offset: u64) -> Course<'a> {
         let Job { formats, scope, .. } = *self.job;
-        Course { formats, first: formats.first_of(&self.source.path), header: self.headers.at(offset), max_line: scope.max_line }
+        let (first, header, clients) = (formats.first_of(&self.source.path), self.headers.at(offset), self.clients.known());
+        Course { formats, first, header, clients, max_line: scope.max_line }
     }
 
     fn keep(&self, judged: Judged<'a>) {
@@ -166,6 +181,8 @@ impl<'a> OneInput<'a> {
         if foreign && state.account.lines.lines > 0 {
             notices.push(passed_over(&state.first_line));
         }
+        let is_asked = !self.job.formats.first_of(&self.source.path).is_empty();
+        notices.extend(without_client(state.account.lines.without_client, is_asked));
         let input = (!foreign || state.account.lines.lines == 0).then(|| state.input(path, &reading, unread, self.job));
         Done { text, input, notices, without_time, stopped }
     }

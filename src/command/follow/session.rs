@@ -152,6 +152,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Err(error) => failed = Some(error),
             }
         });
+        for notice in stream.notices() {
+            voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
+        }
         match failed {
             Some(error) => Err(self.crew.voice.explain(error)),
             None => Ok(more),

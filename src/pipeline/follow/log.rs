@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use crate::format::Header;
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
+use crate::pipeline::client_places::ClientPlaces;
 use crate::pipeline::headers;
 use crate::source::SourceText;
 
@@ -21,6 +22,9 @@ pub(super) struct Log {
     pub(super) is_known: bool,
     /// The header in force behind the last lines.
     header: Header,
+    pub(super) clients: ClientPlaces,
+    /// It was said that the client of some of its lines is unknown.
+    pub(super) is_noted: bool,
     held: Vec<Held>,
 }
 
@@ -38,7 +42,8 @@ impl Log {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
         let header = headers::before(piece, max_line);
-        Self { generation: piece.generation, path, family, text, is_known: piece.named, header, held: Vec::new() }
+        let (clients, is_noted) = (ClientPlaces::default(), false);
+        Self { generation: piece.generation, path, family, text, is_known: piece.named, header, clients, is_noted, held: Vec::new() }
     }
 
     /// The header in force before these lines, which come next.

@@ -23,7 +23,7 @@ use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
 use crate::pipeline::desk::in_window;
-use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained};
+use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained, without_client};
 use crate::pipeline::worker::Workers;
 use crate::source::SourceText;
 use crate::tally::Place;
@@ -119,11 +119,16 @@ impl<'a> Collector<'a> {
     fn see(&self, item: &Item) -> Seen {
         let Lines::Text(text) = &item.lines else { return Seen { runs: Vec::new(), parses: false, transcribed: None } };
         let log = self.logs.get(&item.log);
-        let course = self.job.course(item, log.map_or(Path::new(""), |log| &log.path));
+        let mut course = self.job.course(item, log);
         // The times of lines must be read before they are judged, so they are written down here.
         let mut written = Transcribed::default();
-        let is_written =
-            self.cut.is_some() && self.job.scope.format.is_none() && Transcriber::default().transcribe(text, &course, &mut written);
+        let may_write = self.cut.is_some() && self.job.scope.format.is_none();
+        let mut is_written = may_write && Transcriber::default().transcribe(text, &course, &mut written);
+        let without_client = written.without_client();
+        if let Some(place) = log.and_then(|log| log.clients.better(without_client, &log.path, false)) {
+            course.clients = place;
+            is_written = Transcriber::default().transcribe(text, &course, &mut written);
+        }
         let transcribed = is_written.then_some(written);
         let lines = transcribed.as_ref().map_or(text, |written| &written.text);
         let runs = match self.cut {
@@ -268,10 +273,12 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Says of a log that counts that no line of it parses.
+    /// Says of a log that counts that no line of it parses, or that the client of lines is unknown.
     fn doubt(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
         let Reading { scope, formats, .. } = *self.job;
+        let what = without_client(log.counts.without_client, !formats.first_of(&log.path).is_empty());
+        notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.goes_on && begins_as_log(&log.path, formats, scope)) {
             let what = unexplained(log.lines(), &log.first_line, scope.format, formats);
@@ -308,10 +315,17 @@ fn judge_run(
     let range = run.run.start..run.run.end;
     let (findings, mut scratch, workers) = match (&run.item.lines, workers.get(&run.period)) {
         (Lines::Text(text), Some(workers)) => {
-            let course = job.course(run.item, logs.get(&run.log).map_or(Path::new(""), |log| &log.path));
+            let log = logs.get(&run.log);
+            let mut course = job.course(run.item, log);
             let mut desk = workers.desk(worker);
             let mut scratch = workers.scratch(worker);
-            (desk.judge(judge, job.scope, &text[range], &course, &mut scratch), scratch, workers)
+            let mut findings = desk.judge(judge, job.scope, &text[range.clone()], &course, &mut scratch);
+            if let Some(place) = log.and_then(|log| log.clients.better(findings.lines.without_client, &log.path, false)) {
+                course.clients = place;
+                scratch.recycle(findings);
+                findings = desk.judge(judge, job.scope, &text[range], &course, &mut scratch);
+            }
+            (findings, scratch, workers)
         }
         (Lines::Written { transcribed, .. }, Some(workers)) => {
             let mut scratch = workers.scratch(worker);

@@ -9,6 +9,7 @@ use super::item::{Item, Lines};
 use crate::finding::LineCounts;
 use crate::format::Header;
 use crate::input::tail::Piece;
+use crate::pipeline::client_places::ClientPlaces;
 use crate::pipeline::doubt::FIRST_LINE;
 use crate::pipeline::headers;
 use crate::time::Period;
@@ -24,6 +25,7 @@ pub(super) struct Log {
     pub(super) first_line: Vec<u8>,
     /// The header in force behind the last lines that came.
     header: Header,
+    pub(super) clients: ClientPlaces,
     /// It counts: it was asked for by name, or a line of it parses.
     pub(super) is_known: bool,
     /// The period of its last line.
@@ -47,6 +49,7 @@ impl Log {
             goes_on: piece.lines_before > 0,
             first_line: Vec::new(),
             header: headers::before(piece, max_line),
+            clients: ClientPlaces::default(),
             is_known: piece.named,
             period: None,
             waiting: Vec::new(),
