@@ -138,6 +138,10 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = servers::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    if !settings.found.is_empty() {
+        // What a configuration leads to was not typed.
+        found.sources.iter_mut().for_each(|source| source.literal &= settings.paths.contains(&source.path));
+    }
     found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
         return Err(Failure::NoMatch(pattern.clone()));

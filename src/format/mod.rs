@@ -38,7 +38,7 @@ use crate::finding::Others;
 pub use clf::Frame;
 pub use client_place::{ClientPlace, client_place};
 pub use fields::{Asked, Escapes, Fields, Meaning, When};
-pub use foreign::{is_error_log, recognise};
+pub use foreign::{is_binary, is_error_log, recognise};
 pub use formats::{FormatChoice, FormatId, Formats};
 pub use header::Header;
 pub use json::Json;

@@ -7,18 +7,18 @@ mod accounts;
 mod eras;
 mod log;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::accounts::Accounts;
 use self::eras::Eras;
 pub use self::eras::Since;
 use self::log::Log;
 use super::desk::Desk as Writing;
-use super::doubt::without_client;
+use super::doubt::{By, examine, without_client};
 use crate::client::Prefix;
 use crate::context::Memory;
 use crate::engine::{Judge, Scope, Scratch};
@@ -81,8 +81,9 @@ pub struct Stream<'a> {
     /// Hits that were told.
     hits: u64,
     desk: Desk,
-    /// What a person wants to know of the logs.
+    /// What a person wants to know of the logs, and the logs of which something was said.
     notices: Vec<Notice>,
+    noted: HashSet<PathBuf>,
 }
 
 /// What outlives the rules of a stream: where lines went, and which logs they are from.
@@ -93,6 +94,7 @@ pub struct Carried {
     logs: HashMap<u32, Log>,
     accounts: Accounts,
     hits: u64,
+    noted: HashSet<PathBuf>,
     /// What sites answered, for the context of other rules.
     sites: Memory,
 }
@@ -126,7 +128,7 @@ impl<'a> Stream<'a> {
     /// Goes on with the sums of another stream; with none, where nothing was read yet.
     #[must_use]
     pub fn new(asked: Asked<'a>, carried: Carried) -> Self {
-        let Carried { eras, texts, logs, accounts, hits, sites } = carried;
+        let Carried { eras, texts, logs, accounts, hits, noted, sites } = carried;
         Self {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
@@ -141,6 +143,7 @@ impl<'a> Stream<'a> {
             hits,
             desk: Desk::counting(asked.prefix),
             notices: Vec::new(),
+            noted,
         }
     }
 
@@ -148,8 +151,8 @@ impl<'a> Stream<'a> {
     #[must_use]
     pub fn into_carried(mut self, now: i64) -> Carried {
         let sites = self.sites(now).clone();
-        let Self { texts, logs, accounts, hits, .. } = self;
-        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits, sites }
+        let Self { texts, logs, accounts, hits, noted, .. } = self;
+        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits, noted, sites }
     }
 
     /// Hits that were told, those before the last reload too.
@@ -175,6 +178,22 @@ impl<'a> Stream<'a> {
         mem::take(&mut self.notices)
     }
 
+    /// Says of a log that is there before the first line comes what it is, where its lines do not parse.
+    pub fn look_at(&mut self, path: &Path, is_named: bool) {
+        let Asked { scope, formats, .. } = self.asked;
+        let by = if is_named { By::Name } else { By::Folder };
+        let (_, what) = examine(path, by, b"", formats, scope);
+        self.notice(path, what);
+    }
+
+    /// Says something of a log, once.
+    fn notice(&mut self, path: &Path, what: Option<String>) {
+        let Some(what) = what else { return };
+        if self.noted.insert(path.to_owned()) {
+            self.notices.push(Notice { path: path.to_owned(), what, problem: false });
+        }
+    }
+
     /// Judges the lines of a piece, and tells each that matched.
     ///
     /// # Errors
@@ -196,6 +215,13 @@ impl<'a> Stream<'a> {
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
         log.is_known |= findings.lines.parsed() > 0;
+        if !log.is_known && !log.is_examined {
+            log.is_examined = true;
+            let lines = if let Body::Lines(lines) = body { lines } else { b"" };
+            let (is_known, what) = examine(piece.path, By::of(piece), lines, self.asked.formats, self.asked.scope);
+            log.is_known = is_known;
+            self.notice(piece.path, what);
+        }
         if !log.is_known {
             log.hold(piece.chunk, piece.lines_before, header, WAITING);
             return Ok(Taken::default());
@@ -278,14 +304,13 @@ impl<'a> Stream<'a> {
     }
 
     /// Says once of a log that the client of some of its lines is unknown.
-    fn note(&mut self, log: &mut Log, findings: &Findings) {
-        if log.is_noted || findings.lines.without_client == 0 {
+    fn note(&mut self, log: &Log, findings: &Findings) {
+        if findings.lines.without_client == 0 {
             return;
         }
-        log.is_noted = true;
         let path = Path::new(OsStr::from_bytes(&log.path));
         let what = without_client(findings.lines.without_client, !self.asked.formats.first_of(path).is_empty());
-        self.notices.extend(what.map(|what| Notice { path: path.to_owned(), what, problem: false }));
+        self.notice(path, what);
     }
 
     fn tell<E>(

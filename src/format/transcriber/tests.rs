@@ -43,7 +43,7 @@ fn see(lines: &[u8], course: &Course<'_>) -> (Vec<u8>, Vec<Read>) {
         match read {
             Read::AsIs => text.extend(line),
             Read::Own => text.extend([&line[..nuls], OWN].concat()),
-            Read::As(_) => {
+            Read::As(_) | Read::WithoutClient => {
                 text.extend(&line[..nuls]);
                 match sheet.frame(number, line) {
                     Some(frame) => canonical::write_frame(&frame, &mut text),

@@ -100,6 +100,8 @@ pub(super) struct Place {
     /// The same from the root on.
     pub(super) absolute: PathBuf,
     pub(super) named: bool,
+    /// A pattern or a folder led to it.
+    pub(super) is_open: bool,
     /// Where its siblings are, and what their names begin with.
     pub(super) folder: PathBuf,
     pub(super) base: Vec<u8>,
@@ -145,6 +147,7 @@ impl Place {
             absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()),
             path,
             named,
+            is_open: false,
             folder,
             base,
             logs: Vec::new(),

@@ -18,13 +18,13 @@ pub(super) struct Log {
     pub(super) family: Vec<u8>,
     /// Its text's number.
     pub(super) text: u32,
-    /// It was asked for by name, or a line of it parses.
+    /// A line of it parses, or it is a log though none does.
     pub(super) is_known: bool,
     /// The header in force behind the last lines.
     header: Header,
     pub(super) clients: ClientPlaces,
-    /// It was said that the client of some of its lines is unknown.
-    pub(super) is_noted: bool,
+    /// Its first lines were looked at.
+    pub(super) is_examined: bool,
     held: Vec<Held>,
 }
 
@@ -42,8 +42,8 @@ impl Log {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
         let header = headers::before(piece, max_line);
-        let (clients, is_noted) = (ClientPlaces::default(), false);
-        Self { generation: piece.generation, path, family, text, is_known: piece.named, header, clients, is_noted, held: Vec::new() }
+        let (clients, is_known, is_examined) = (ClientPlaces::default(), false, false);
+        Self { generation: piece.generation, path, family, text, is_known, header, clients, is_examined, held: Vec::new() }
     }
 
     /// The header in force before these lines, which come next.

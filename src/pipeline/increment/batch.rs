@@ -23,7 +23,7 @@ use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
 use crate::pipeline::desk::in_window;
-use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained, without_client};
+use crate::pipeline::doubt::{BINARY, By, begins_as_log, holes, parses, passed_over, unexplained, without_client};
 use crate::pipeline::worker::Workers;
 use crate::source::SourceText;
 use crate::tally::Place;
@@ -86,7 +86,7 @@ impl<'a> Collector<'a> {
         let mut header = Header::None;
         let lines = match body {
             Body::Lines(lines) => {
-                if log.first_line.is_empty() {
+                if log.head.is_none() {
                     log.see_first(lines);
                 }
                 header = log.pass(lines, self.job.scope.max_line);
@@ -172,7 +172,7 @@ impl<'a> Collector<'a> {
     /// A log waited for too long: it is taken for what it seems to be.
     fn end_waiting(&mut self, number: u32, ready: &mut Vec<(Item, Vec<Run>)>) {
         let Some(log) = self.logs.get_mut(&number) else { return };
-        log.is_known |= !is_foreign(log.path.as_os_str().as_bytes(), &log.first_line);
+        log.is_known |= !log.is_foreign();
         if !log.is_known {
             log.let_go();
             return;
@@ -268,9 +268,10 @@ impl<'a> Collector<'a> {
         let Reading { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.goes_on && begins_as_log(&log.path, formats, scope);
-        if !log.is_known && is_foreign(log.path.as_os_str().as_bytes(), &log.first_line) && log.fresh {
-            notices.push(Notice { path: log.path.clone(), what: passed_over(&log.first_line), problem: false });
-        }
+        let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_foreign() && log.fresh) else { return };
+        let is_asked = log.by == By::Name && head.is_binary;
+        let what = if is_asked { BINARY.to_owned() } else { passed_over(head) };
+        notices.push(Notice { path: log.path.clone(), what, problem: is_asked });
     }
 
     /// Says of a log that counts that no line of it parses, or that the client of lines is unknown.
@@ -281,7 +282,7 @@ impl<'a> Collector<'a> {
         notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.goes_on && begins_as_log(&log.path, formats, scope)) {
-            let what = unexplained(log.lines(), &log.first_line, scope.format, formats);
+            let what = unexplained(log.lines(), log.first_line(), scope.format, formats);
             notices.push(Notice { path: log.path.clone(), what, problem: true });
         }
     }

@@ -16,6 +16,7 @@ mod server;
 mod signals;
 mod state;
 mod unit;
+mod unparsed;
 mod waking;
 mod writer;
 
