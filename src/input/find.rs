@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::permission::denied;
 use super::wildcard::{Matches, expand, is_pattern};
 
 /// One thing to read.
@@ -200,7 +201,7 @@ impl Search {
         let what = match error.kind() {
             io::ErrorKind::NotFound if path.is_symlink() => "is a link to nothing".to_owned(),
             io::ErrorKind::NotFound => "no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::PermissionDenied => denied(path),
             _ => error.to_string(),
         };
         self.problem(path, what);

@@ -1,5 +1,6 @@
 //! Reads one input through the engine into the tallies, and accounts for its lines.
 
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use crate::finding::{Findings, LineCounts};
 use crate::format::transcriber::Course;
 use crate::input::chunk::{Body, Chunk, Reading};
 use crate::input::find::Source;
+use crate::input::permission::denied;
 use crate::input::read::{self, Unread};
 use crate::report::model::{Input, Skipped};
 use crate::source::SourceText;
@@ -194,6 +196,9 @@ impl<'a> OneInput<'a> {
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
             Err(Unread::NoLog(what)) if !self.source.named => return Done::passed_over(path, what),
+            Err(Unread::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
+                (Reading::default(), Some(denied(&self.source.path)))
+            }
             Err(unread) => (Reading::default(), Some(unread.to_string())),
         };
         let mut state = std::mem::take(&mut *own(&self.state));

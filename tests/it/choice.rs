@@ -409,3 +409,40 @@ fn binary_data_is_said_to_be_binary_and_not_matched() {
     };
     assert_eq!(report["totals"]["hits"], 0);
 }
+
+#[test]
+fn permission_denied_names_the_group_that_may_read() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    if !rustix::process::geteuid().is_root() || !crate::rig::has("setpriv") {
+        return crate::rig::skip("the group of a log", "needs root and setpriv");
+    }
+    let group = fs::read_to_string("/etc/group").unwrap();
+    let adm = group.lines().find_map(|line| line.strip_prefix("adm:x:")?.split(':').next()?.parse().ok());
+    let Some(adm) = adm else { return crate::rig::skip("the group of a log", "there is no group adm") };
+    let rig = Rig::new();
+    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = rig.path("probewatch");
+    fs::copy(crate::rig::EXE, &program).unwrap();
+    fs::create_dir(rig.path("apache2")).unwrap();
+    let files = [("group.log", 0o640), ("owner.log", 0o600), ("apache2/access.log", 0o644), ("apache2", 0o750)];
+    for (name, mode) in files {
+        if name != "apache2" {
+            rig.file(name, line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+        }
+        chown(rig.path(name), Some(0), Some(adm)).unwrap();
+        fs::set_permissions(rig.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let scan = |groups: &[&str], log: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534"]).args(groups).arg(&program).args(["scan", log]).current_dir(rig.path(""));
+        finish(&mut command)
+    };
+    for log in ["group.log", "apache2/access.log", "apache2"] {
+        let run = scan(&["--clear-groups"], log);
+        assert!(run.code == 3 && run.stderr.contains(&format!("{log}: permission denied")), "{}", run.stderr);
+        assert!(run.stderr.contains("sudo usermod -aG adm nobody"), "{log} {}", run.stderr);
+        assert_eq!(scan(&[&format!("--groups={adm}")], log).code, 0, "{log}");
+    }
+    let run = scan(&["--clear-groups"], "owner.log");
+    assert!(run.code == 3 && !run.stderr.contains("usermod"), "{}", run.stderr);
+}
