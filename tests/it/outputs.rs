@@ -413,3 +413,12 @@ fn a_mistake_is_named_with_what_to_do() {
     assert_eq!(run.code, 3);
     assert!(run.stderr.contains("gone.log: no such file"), "{}", run.stderr);
 }
+
+#[test]
+fn the_rows_of_ndjson_cannot_be_chosen() {
+    let rig = Rig::new();
+    rig.file("access.log", log(10));
+    let run = rig.run(["scan", "-f", "ndjson", "--by", "client", "access.log"]);
+    assert_eq!((run.code, run.stdout.len()), (2, 0), "{}", run.stderr);
+    assert!(run.stderr.contains("-f csv with --by"), "{}", run.stderr);
+}
