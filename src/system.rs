@@ -1,10 +1,13 @@
-//! What everyone who writes files has to do with the system: its words for a failure, and its signal for a file that is too
-//! long.
+//! What everyone who writes files has to do with the system: its words for a failure, its signal for a file that is too long,
+//! and whether there is a standard output at all.
 //!
 //! Opens nothing and advises nothing: what to do about a failure depends on what was to be written.
 
+#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "what runs before the standard library starts"))]
+
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::SIGXFSZ;
 
@@ -21,6 +24,29 @@ pub(crate) fn reason(error: &io::Error) -> String {
 pub(crate) fn survive_size_limit() {
     // A failure leaves the signal as it was, which is no reason to write nothing.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Standard output was closed when the process began. Set once, before `main`; nothing else changes it. The standard library opens
+/// `/dev/null` in its place, so that later nothing shows it: a report would be lost without a word.
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader of the system (`.init_array`), before the standard library looks at the descriptors.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: The section holds pointers to functions of C, and this is one.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
+
+#[cfg(target_os = "linux")]
+extern "C" fn look_at_stdout() {
+    // SAFETY: It takes two numbers, and may be called at any time (`fcntl(2)`, `signal-safety(7)`).
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+}
+
+/// Whether standard output was closed when the process began (`>&-`).
+pub(crate) fn stdout_was_closed() -> bool {
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
 pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
-        _ => Sink::stdout(),
+        _ => Sink::open_stdout()?,
     };
     let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {

@@ -422,3 +422,17 @@ fn the_rows_of_ndjson_cannot_be_chosen() {
     assert_eq!((run.code, run.stdout.len()), (2, 0), "{}", run.stderr);
     assert!(run.stderr.contains("-f csv with --by"), "{}", run.stderr);
 }
+
+#[test]
+fn a_closed_standard_output_is_a_failed_write() {
+    let rig = Rig::new();
+    rig.file("access.log", log(10));
+    for format in ["table", "csv", "json", "ndjson"] {
+        let run = finish(&mut rig.shell(&format!("\"$0\" scan -f {format} access.log >&-")));
+        assert_eq!(run.code, 4, "{format} {}", run.stderr);
+        assert!(run.stderr.contains("cannot write standard output: it is closed; choose a file with --output"), "{}", run.stderr);
+    }
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log -o report.txt >&-")).code, 0);
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log >/dev/null")).code, 0);
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log 1<>/dev/null")).code, 0);
+}
