@@ -17,7 +17,7 @@ use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::Report;
 use crate::report::privacy::{HitRoom, Privacy};
 use crate::report::sink::Sink;
-use crate::report::{By, Format, TABLE_ROWS, View, approximate, hit, ndjson, render};
+use crate::report::{By, Format, TABLE_ROWS, View, approximate, broad, hit, ndjson, render};
 use crate::rules::{AllowList, load};
 
 /// Scans the logs and prints the report.
@@ -71,10 +71,12 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
+    let broad = if settings.quiet { Vec::new() } else { broad::sentences(&material, &context, &report.inputs) };
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
     tell_notices(settings, &scan, &found);
+    message::warnings(&broad);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&approximate::sentence(bound));
     }
