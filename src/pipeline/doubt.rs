@@ -8,7 +8,7 @@ use std::path::Path;
 use super::headers;
 use crate::engine::Scope;
 use crate::format::transcriber::{Course, Transcriber};
-use crate::format::{ClientPlace, Formats, LogFormat, is_binary, is_error_log, recognise};
+use crate::format::{ClientPlace, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognise};
 use crate::input::ends::{Ends, ends};
 use crate::input::tail::Piece;
 
@@ -47,13 +47,15 @@ pub(super) struct Head {
     pub(super) first_line: Vec<u8>,
     /// It is binary data.
     pub(super) is_binary: bool,
+    /// Its lines have a field in which a proxy wrote for whom it asks.
+    pub(super) has_forwarded: bool,
 }
 
 impl Head {
     /// That of a text that begins with these lines.
     pub(super) fn of(lines: &[u8]) -> Self {
         let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Self { first_line: first[..first.len().min(FIRST_LINE)].to_vec(), is_binary: is_binary(lines) }
+        Self { first_line: first[..first.len().min(FIRST_LINE)].to_vec(), is_binary: is_binary(lines), has_forwarded: has_forwarded(lines) }
     }
 
     /// Whether an input, of which no line parses, is none whose lines are matched as they are: binary data, a server's error log that

@@ -46,13 +46,14 @@ pub(super) struct Done {
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
     pub(super) stopped: bool,
+    pub(super) has_forwarded: bool,
 }
 
 impl Done {
     /// A file of a folder that is something else.
     fn passed_over(path: Vec<u8>, what: &str) -> Self {
         let notices = vec![format!("passed over: {what}, no access log")];
-        Self { text: SourceText::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false }
+        Self { text: SourceText::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false, has_forwarded: false }
     }
 }
 
@@ -90,6 +91,7 @@ impl Done {
             notices: Vec::new(),
             without_time: 0,
             stopped: false,
+            has_forwarded: false,
         }
     }
 }
@@ -214,11 +216,12 @@ impl<'a> OneInput<'a> {
         let is_binary = is_foreign && state.head.is_binary && self.source.named;
         let is_passed_over = is_foreign && !is_binary;
         notices.extend(is_passed_over.then(|| passed_over(&state.head)));
+        let has_forwarded = state.head.has_forwarded;
         let is_asked = !self.job.formats.first_of(&self.source.path).is_empty();
         notices.extend(without_client(state.account.lines.without_client, is_asked));
         let unread = unread.or_else(|| is_binary.then(|| BINARY.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        Done { text, input, notices, without_time, stopped }
+        Done { text, input, notices, without_time, stopped, has_forwarded }
     }
 }
 

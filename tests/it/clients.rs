@@ -308,3 +308,33 @@ fn the_cost_of_a_block_counts_lines_that_no_format_explains() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(candidates(&rig), ["1.1.1.1"]);
 }
+
+#[test]
+fn a_proxy_that_makes_all_requests_is_hinted_at() {
+    let rig = Rig::new();
+    let scan = |lines: usize, others: usize, field: &str, args: &[&str]| {
+        let one = |n: usize| {
+            let client = if n < others { "192.0.2.1" } else { "10.0.0.1" };
+            line(client, &format!("GET /page/{n} HTTP/1.1"), 200).replace("5.0\"\n", &format!("5.0\"{field}\n"))
+        };
+        rig.file("access.log", (0..lines).map(one).collect::<String>());
+        rig.run([&["scan", "access.log"], args].concat()).stderr
+    };
+    const FIELD: &str = " \"198.51.100.7\"";
+    let said = scan(100, 5, FIELD, &[]);
+    let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
+    assert!(said.contains("hint: one client makes 95 of 100 requests") && said.contains(typed), "{said}");
+    assert!(!scan(100, 5, FIELD, &["--anonymize"]).contains("10.0.0.1"));
+    let typed: Vec<&str> = typed.split(' ').collect();
+    for (lines, others, field, args) in [
+        (100, 6, FIELD, &[][..]),
+        (99, 0, FIELD, &[]),
+        (100, 0, "", &[]),
+        (100, 0, " \"-\"", &[]),
+        (100, 0, FIELD, &["-q"]),
+        (100, 0, FIELD, &typed),
+    ] {
+        let said = scan(lines, others, field, args);
+        assert!(!said.contains("--client-from"), "{lines} {others} {field} {said}");
+    }
+}
