@@ -120,6 +120,12 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Whether nothing is known of who asked: lines of several clients may be among its lines.
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        matches!(self, Self::Text(b"" | b"-"))
+    }
+
     /// The address, where it is one.
     #[must_use]
     pub fn address(self) -> Option<IpAddr> {
