@@ -165,14 +165,13 @@ impl<'a> Judge<'a> {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);
-        if verdict.rules != Names::NO_RULES {
-            let mut hit = place.hit();
-            hit.client = scratch.names.clients.number(b"");
-            let reading = self.reading(verdict.rules, scratch);
-            self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
-        } else {
-            mention(text, scratch, findings);
+        if verdict.rules == Names::NO_RULES {
+            return mention(text, scratch, findings);
         }
+        let mut hit = place.hit();
+        hit.client = scratch.names.clients.number(b"");
+        let reading = self.reading(verdict.rules, scratch);
+        self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
     }
 
     /// Whether a line lies between `--since` and `--until`; one without a time does, and is counted.

@@ -136,7 +136,7 @@ pub fn client_place(lines: &[u8]) -> ClientPlace {
             // The first line of a log may be cut at its start: its host may be missing.
             (true, false) => clients += u64::from(number > 0 && leading.count > 2 && !leading.is_doubtful()),
             (true, true) if leading.count <= FIELDS => {
-                pairs.push((Client::parse_address(leading.first), Client::parse_address(leading.second)))
+                pairs.push((Client::parse_address(leading.first), Client::parse_address(leading.second)));
             }
             _ => {}
         }

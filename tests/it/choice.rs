@@ -304,8 +304,7 @@ fn d13_a_link_may_lead_to_nothing_or_elsewhere() {
 const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
 const NGINX_ERROR: &str =
     "2026/11/22 10:00:00 [error] 12#12: *3 open() \"/srv/.git/config\" failed, client: 192.0.2.7, request: \"GET /.git/config HTTP/1.1\"\n";
-const APACHE_ERROR: &str =
-    "[Sun Nov 22 10:00:00.123456 2026] [core:error] [pid 12] [client 192.0.2.7:5] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";
+const APACHE_ERROR: &str = "[Sun Nov 22 10:00:00.123456 2026] [core:error] [pid 12] [client 192.0.2.7:5] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";
 
 /// Bytes that look random: the high ones of a product.
 fn random(bytes: u32) -> Vec<u8> {

@@ -142,7 +142,7 @@ fn read_log(
     let path = mem::take(&mut log.path);
     let (number, generation) = (log.number, log.text.as_ref().map_or(0, |text| text.generation));
     let mut take = |lines_before: u64, chunk: Chunk<'_>| {
-        each(Piece { log: number, generation, path: &path, named, is_open, fresh, lines_before, chunk })
+        each(Piece { log: number, generation, path: &path, named, is_open, fresh, lines_before, chunk });
     };
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;

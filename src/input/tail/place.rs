@@ -96,6 +96,7 @@ pub(super) enum Leads {
 
 /// A followed path.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
 pub(super) struct Place {
     pub(super) path: PathBuf,
     /// The same from the root on.
