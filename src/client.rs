@@ -95,6 +95,37 @@ impl<'a> Client<'a> {
         Self::parse_rare(field).unwrap_or(Self::Text(field))
     }
 
+    /// The address that is all of a field, as [`parse`](Self::parse) reads it.
+    #[must_use]
+    pub fn parse_address(field: &[u8]) -> Option<IpAddr> {
+        // Most fields are asked for nothing: they are a dash, a word, a name.
+        let may_be_address = field.iter().any(|byte| matches!(byte, b'.' | b':'))
+            && matches!(field[0], b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b':' | b'[');
+        if may_be_address { Client::parse(field).address() } else { None }
+    }
+
+    /// The addresses that stand in a text, each between bytes that no address has, in their order.
+    pub fn addresses_in(text: &'a [u8]) -> impl Iterator<Item = Self> {
+        let words = text.split(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':')));
+        let is_address = |word: &&[u8]| Self::parse_address(word).is_some();
+        words.map(|word| word.strip_suffix(b".").or(word.strip_suffix(b":")).unwrap_or(word)).filter(is_address).map(Self::parse)
+    }
+
+    /// Reads the client of a line. A piece of an address, as a line cut at its start has one, is no client: `-` is.
+    #[must_use]
+    pub fn of_line(field: &'a [u8]) -> Self {
+        match Self::parse(field) {
+            Self::Text(text) if is_piece(text) => Self::Text(b"-"),
+            client => client,
+        }
+    }
+
+    /// Whether nothing is known of who asked: lines of several clients may be among its lines.
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        matches!(self, Self::Text(b"" | b"-"))
+    }
+
     /// The address, where it is one.
     #[must_use]
     pub fn address(self) -> Option<IpAddr> {
@@ -131,6 +162,16 @@ impl<'a> Client<'a> {
         let v6: Ipv6Addr = address.parse().ok()?;
         Some(v6.to_ipv4_mapped().map_or(Self::V6(v6.to_bits()), |v4| Self::V4(v4.to_bits())))
     }
+}
+
+/// Whether a text that is no address is a piece of one, or several: `0.3.105`, `105`, `:8a2e:370:7334`. A name has letters, and so has an
+/// address of which a part was hidden; more than three digits are the number of a client in a log without addresses.
+fn is_piece(text: &[u8]) -> bool {
+    let is_made_of = |is_part: fn(&u8) -> bool| !text.is_empty() && text.iter().all(is_part);
+    let has = |byte: u8| text.contains(&byte);
+    let of_v4 = is_made_of(|byte| byte.is_ascii_digit() || *byte == b'.') && (has(b'.') || text.len() <= 3);
+    let of_v6 = has(b':') && is_made_of(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'[' | b']'));
+    of_v4 || of_v6
 }
 
 /// A port number, or `None`.
@@ -234,6 +275,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_piece_of_an_address_is_no_client() {
+        for text in ["0.3.105", "2.0.3.256", ".3.105", "105", "7.", ".", ":8a2e:370:7334", "1.2.3.4:99999", "db8:1]:443", ":443", "-"] {
+            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(b"-"), "{text}");
+        }
+        for text in ["34600", "192.0.2.x", "192.0.2.0/24", "host.example", "3com.example", "unix:", "a3f9c2", "2001:db8::/64", ""] {
+            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+        }
+        assert_eq!(Client::of_line(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
+    }
+
+    #[test]
+    fn addresses_are_found_in_a_text() {
+        let text = b"x 192.0.2.1 [2001:db8::7]:443, client: 198.51.100.7, 10:00:00 a.b.c.d 1.2.3 203.0.113.9: end 203.0.113.8.";
+        let found: Vec<_> = Client::addresses_in(text).map(|client| client.to_string()).collect();
+        assert_eq!(found, ["192.0.2.1", "2001:db8::7", "198.51.100.7", "203.0.113.9", "203.0.113.8"]);
+    }
+
     proptest! {
         #[test]
         fn agrees_with_the_standard_library(text in "[0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9a-f:.]{2,40}") {
@@ -259,6 +318,7 @@ mod tests {
         #[test]
         fn never_panics(field in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = Client::parse(&field);
+            prop_assert!(Client::parse_address(&field) == Client::parse(&field).address());
         }
     }
 }

@@ -76,7 +76,7 @@ impl Clients {
     }
 
     fn number_new(&mut self, text: &[u8]) -> u32 {
-        let number = self.number_of_group(Client::parse(text));
+        let number = self.number_of_group(Client::of_line(text));
         if self.texts.len() == MOST_TEXTS {
             self.texts = Numbers::default();
         }
@@ -85,7 +85,7 @@ impl Clients {
     }
 
     /// The number of the group of a client, or of the client itself.
-    fn number_of_group(&mut self, client: Client<'_>) -> u32 {
+    pub fn number_of_group(&mut self, client: Client<'_>) -> u32 {
         match self.prefix.and_then(|prefix| prefix.group(client)) {
             Some(group) => self.number_of(Client::Text(group.as_bytes())),
             None => self.number_of(client),
@@ -157,8 +157,8 @@ mod tests {
             let mut clients = Clients::default();
             for text in texts.iter().chain(&texts) {
                 let number = clients.number(text.as_bytes());
-                prop_assert_eq!(clients.client(number), Client::parse(text.as_bytes()));
-                prop_assert_eq!(clients.number_of(Client::parse(text.as_bytes())), number);
+                prop_assert_eq!(clients.client(number), Client::of_line(text.as_bytes()));
+                prop_assert_eq!(clients.number_of(Client::of_line(text.as_bytes())), number);
             }
         }
     }

@@ -92,6 +92,9 @@ pub struct Findings {
     pub times: Option<(LogTime, LogTime)>,
     /// Who asked, a number for each request within the time window.
     pub askers: Vec<u32>,
+    /// Clients whose address is in a line that no format explains and no rule matches, a number for each such line: it may be an
+    /// ordinary request of theirs.
+    pub mentioned: Vec<u32>,
     /// The lines that matched, in their order.
     pub hits: Vec<Hit>,
     /// Lines that matched and are allowed: the number of the entry that says so, and the asker.
@@ -114,6 +117,8 @@ pub struct LineCounts {
     pub parsed: [u64; 3],
     /// Lines that another format explains.
     pub others: Others,
+    /// Of the lines that a format explains, those with two addresses of which either may be the client.
+    pub without_client: u64,
     /// Lines that none does.
     pub unparsed: u64,
     /// Lines over the length limit.
@@ -138,6 +143,7 @@ impl LineCounts {
             *sum += n;
         }
         self.others.add(&other.others);
+        self.without_client += other.without_client;
         self.unparsed += other.unparsed;
         self.skipped += other.skipped;
         self.oversized += other.oversized;
@@ -197,14 +203,15 @@ impl Findings {
     #[must_use]
     pub fn cleared(mut self) -> Self {
         self.askers.clear();
+        self.mentioned.clear();
         self.hits.clear();
         self.allowed.clear();
         self.signs.clear();
         self.home.clear();
         self.unlisted.clear();
         self.text.clear();
-        let Self { askers, hits, allowed, signs, home, unlisted, text, .. } = self;
-        Self { askers, hits, allowed, signs, home, unlisted, text, ..Self::default() }
+        let Self { askers, mentioned, hits, allowed, signs, home, unlisted, text, .. } = self;
+        Self { askers, mentioned, hits, allowed, signs, home, unlisted, text, ..Self::default() }
     }
 
     /// Keeps a hit and its line.

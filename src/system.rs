@@ -1,13 +1,16 @@
-//! What all writers of files need of the system: its words for a failure, its signal for a file that is too long, and whether a
-//! file ends within a line.
+//! What all writers of files need of the system: its words for a failure, its signal for a file that is too long, whether a file
+//! ends within a line, and whether there is a standard output at all.
 //!
 //! Writes nothing and advises nothing: what to do about a failure depends on what was to be written.
+
+#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "what runs before the standard library starts"))]
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FileType, OFlags, SeekFrom};
 use signal_hook::consts::SIGXFSZ;
@@ -46,6 +49,29 @@ fn last_byte(file: impl AsFd) -> io::Result<Option<u8>> {
     let readable = File::open(format!("/dev/fd/{}", file.as_fd().as_raw_fd()))?;
     let mut byte = [0];
     Ok((readable.read_at(&mut byte, last)? == 1).then_some(byte[0]))
+}
+
+/// Standard output was closed when the process began. Set once, before `main`; nothing else changes it. The standard library opens
+/// `/dev/null` in its place, so that later nothing shows it: a report would be lost without a word.
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the loader of the system (`.init_array`), before the standard library looks at the descriptors.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: The section holds pointers to functions of C, and this is one.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
+
+#[cfg(target_os = "linux")]
+extern "C" fn look_at_stdout() {
+    // SAFETY: It takes two numbers, and may be called at any time (`fcntl(2)`, `signal-safety(7)`).
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+    STDOUT_WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+}
+
+/// Whether standard output was closed when the process began (`>&-`).
+pub(crate) fn stdout_was_closed() -> bool {
+    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

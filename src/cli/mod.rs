@@ -36,6 +36,7 @@ use crate::command::rules::{Added, Imported};
 use crate::command::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::heap;
+use crate::report::Format;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -152,7 +153,12 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
 }
 
 fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
-    let settings = layered(args, here).and_then(|asked| config::settings(asked, here));
+    // A file or a variable may choose rows for the runs that print some.
+    let chooses_rows = args.output.by.is_some();
+    let settings = layered(args, here).and_then(|asked| match asked.output.format {
+        Some(Format::Ndjson) if chooses_rows => Err(config::Error::ByNdjson),
+        _ => config::settings(asked, here),
+    });
     match settings {
         Ok(settings) => command::scan::run(&settings),
         Err(error) => refused(error),

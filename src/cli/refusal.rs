@@ -34,13 +34,39 @@ fn harmless(mut error: clap::Error) -> clap::Error {
     for (kind, value) in quoted {
         error.insert(kind, value);
     }
+    if let Some(ContextValue::String(flag)) = error.get(ContextKind::SuggestedArg)
+        && is_hidden(&super::command(), flag)
+    {
+        // Help does not show it, so nobody means it.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Suggested);
+    }
     error
+}
+
+/// Whether a flag of this command, or of one of its own commands, is one that help does not show.
+fn is_hidden(command: &clap::Command, flag: &str) -> bool {
+    let is_flag = |argument: &clap::Arg| argument.get_long() == flag.strip_prefix("--");
+    command.get_arguments().any(|argument| argument.is_hide_set() && is_flag(argument))
+        || command.get_subcommands().any(|command| is_hidden(command, flag))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli;
+
+    #[test]
+    fn a_hidden_flag_is_not_suggested() {
+        let text = |flag: &str| {
+            let error = cli::command().try_get_matches_from(["probewatch", "scan", flag, "x"]).expect_err("a mistake");
+            harmless(error).render().to_string()
+        };
+        for flag in ["--nope", "--no-prefilte", "--no-prefix"] {
+            assert!(!text(flag).contains("prefilter") && text(flag).contains(flag), "{}", text(flag));
+        }
+        assert!(text("--no-buildin").contains("--no-builtin"), "{}", text("--no-buildin"));
+    }
 
     #[test]
     fn clap_quotes_nothing_unescaped() {

@@ -22,7 +22,7 @@ use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
 use crate::format::transcriber::{Course, Read, Transcriber};
-use crate::format::{FormatChoice, Formats, Frame, Header, recognise};
+use crate::format::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
 use crate::report::answer::{Graded, Request, is_graded};
@@ -107,7 +107,13 @@ pub fn run(question: &Question) -> Exit {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    let course = Course { formats: &formats, first: formats.asked(), header: Header::None, max_line: question.max_line };
+    let course = Course {
+        formats: &formats,
+        first: formats.asked(),
+        header: Header::None,
+        clients: ClientPlace::Unknown,
+        max_line: question.max_line,
+    };
     let screen = screen::of(question.color, false);
     let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
@@ -197,6 +203,7 @@ impl Reader<'_> {
         self.line.clear();
         match self.transcriber.line(text, &mut self.course, &mut self.line) {
             Read::As(format) => (Some(Arc::clone(self.course.formats.name(format))), &self.line),
+            Read::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
             Read::AsIs | Read::Own => (None, text),
         }
     }

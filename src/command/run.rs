@@ -138,6 +138,10 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = servers::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
+    if !settings.found.is_empty() {
+        // What a configuration leads to was not typed.
+        found.sources.iter_mut().for_each(|source| source.literal &= settings.paths.contains(&source.path));
+    }
     found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
         return Err(Failure::NoMatch(pattern.clone()));
@@ -153,7 +157,7 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
 pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
-        _ => Sink::stdout(),
+        _ => Sink::open_stdout()?,
     };
     let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {

@@ -14,10 +14,10 @@ use super::{Exit, Settings, message, screen, statistics};
 use crate::engine::Scope;
 use crate::pipeline;
 use crate::report::build::{Context, Material, Wanted, build};
-use crate::report::model::Report;
+use crate::report::model::{Input, Report};
 use crate::report::privacy::{HitRoom, Privacy};
 use crate::report::sink::Sink;
-use crate::report::{By, Format, TABLE_ROWS, View, approximate, hit, ndjson, render};
+use crate::report::{By, Format, TABLE_ROWS, View, approximate, broad, hit, ndjson, render};
 use crate::rules::{AllowList, load};
 
 /// Scans the logs and prints the report.
@@ -71,10 +71,15 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
+    let broad = if settings.quiet { Vec::new() } else { broad::sentences(&material, &context, &report.inputs) };
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
     tell_notices(settings, &scan, &found);
+    message::warnings(&broad);
+    if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
+        message::hint(&hint);
+    }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&approximate::sentence(bound));
     }
@@ -91,6 +96,28 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         _ if problems => Exit::Damaged,
         _ => Exit::Success,
     })
+}
+
+/// Requests of which one client's share says something, and that share: of a site without a proxy in front of it, no client makes so
+/// many, but for a flood.
+const PROXIED: u64 = 100;
+const PROXY_SHARE: (u64, u64) = (19, 20);
+
+/// What to type where a proxy seems to make all requests, and wrote for whom.
+fn proxy_hint(settings: &Settings, scan: &pipeline::Scan, sum: &Input) -> Option<String> {
+    if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
+        return None;
+    }
+    let (number, most) = (0..).zip(scan.tally.client_counts().iter().map(|count| count.requests)).max_by_key(|(_, requests)| *requests)?;
+    if most.saturating_mul(PROXY_SHARE.1) < sum.requests.saturating_mul(PROXY_SHARE.0) {
+        return None;
+    }
+    let client = scan.tally.client(number).address().filter(|_| settings.client.anonymize.is_none());
+    let client = client.map_or_else(|| "ADDRESS".to_owned(), |address| address.to_string());
+    Some(format!(
+        "one client makes {most} of {} requests, and the log has a field of forwarded addresses: if it is your proxy, type --client-from x-forwarded-for --trusted-proxy {client}",
+        sum.requests
+    ))
 }
 
 /// The rows that a report in this format needs.

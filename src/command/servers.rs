@@ -4,7 +4,7 @@
 //! A server opens its logs when it starts, so one that is not there was never written or was taken away: that is said, and is
 //! no failure. What is in the files is not looked at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Settings, message};
 use crate::format::formats::UnknownFormat;
@@ -18,7 +18,11 @@ pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
     for log in distinct(&settings.found) {
         match rotated::files(&log.path) {
             Ok(files) if files.is_empty() => notices.push(missing(log)),
-            Ok(files) => add(&mut paths, files),
+            Ok(files) => {
+                let (errors, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_error_log(settings, file));
+                notices.extend(errors.iter().map(|file| format!("{}: named as error_log in the configuration; left out", file.display())));
+                add(&mut paths, files);
+            }
             // Whoever reads it says why it cannot be read.
             Err(_) => add(&mut paths, [log.path.clone()]),
         }
@@ -80,6 +84,13 @@ pub(super) fn tell(settings: &Settings) {
     for notice in settings.left.iter().filter(|_| !settings.quiet) {
         message::notice(&message::shown(notice));
     }
+}
+
+/// Whether a configuration names a file for errors, or one that it was rotated from.
+fn is_error_log(settings: &Settings, file: &Path) -> bool {
+    // Some write both into one file.
+    let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
+    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated::belongs(log, file))
 }
 
 fn missing(log: &Found) -> String {

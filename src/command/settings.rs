@@ -27,6 +27,8 @@ pub struct Settings {
     pub newer_than: Option<Newer>,
     /// Logs that the configurations of servers name, with their formats.
     pub found: Vec<Found>,
+    /// Files that these configurations name for errors: no access logs, though a pattern of one may lead to them.
+    pub error_logs: Vec<PathBuf>,
     /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
     pub left: Vec<String>,
     /// What to print.

@@ -39,6 +39,9 @@ pub enum Error {
         /// What is wrong, with the line and a mark under the place.
         message: String,
     },
+    /// Hits one by one have no rows to choose from.
+    #[error("--by chooses the rows of csv and table, and ndjson prints hits, not rows")]
+    ByNdjson,
     /// No path to follow, or standard input.
     #[error("nothing to follow: name logs, folders or globs; standard input is none of them")]
     NothingToFollow,
@@ -95,6 +98,7 @@ impl Error {
             Self::NoState => Some("type: probewatch report --state /var/lib/probewatch --out DIR PATH, or 'probewatch scan' for a one-off"),
             Self::NoOut => Some("type: probewatch report --out /srv/reports --state DIR PATH, or --dry-run to write nothing"),
             Self::NoPeriod => Some("type --daily or --hourly too, or leave --timezone out"),
+            Self::ByNdjson => Some("type -f csv with --by, or leave --by out"),
             Self::OnlyLive => Some("type -f ndjson, or leave -f out; 'probewatch scan' prints CSV and JSON"),
             Self::NoNdjson | Self::NoLines(_) => Some("type -f table, -f csv or -f json"),
             Self::OnePlace { .. } => Some("name two files, or leave --output out to have the report on standard output"),

@@ -92,6 +92,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
         paths: input.paths,
         newer_than: input.newer_than.map(newer),
         found: logs.found,
+        error_logs: logs.error_logs,
         left: logs.notices,
         format: output.format.unwrap_or_default(),
         by: output.by,

@@ -25,6 +25,7 @@ pub(super) fn logs(asked: &InputArgs) -> Result<Logs, Error> {
 fn take(all: &mut Logs, logs: Result<Logs, ServerError>) -> Result<(), Error> {
     let logs = logs.map_err(|error| Error::Server(shown(&error.to_string())))?;
     all.found.extend(logs.found);
+    all.error_logs.extend(logs.error_logs);
     all.notices.extend(logs.notices);
     Ok(())
 }

@@ -14,6 +14,7 @@ use memchr::memchr_iter;
 use self::line::{Line, Place};
 use super::index::BLOCK;
 use super::{Matcher, Scratch};
+use crate::client::Client;
 use crate::fetch::fetch;
 use crate::finding::Findings;
 use crate::format::hole::nuls_within;
@@ -165,12 +166,13 @@ impl<'a> Judge<'a> {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);
-        if verdict.rules != Names::NO_RULES {
-            let mut hit = place.hit();
-            hit.client = scratch.names.clients.number(b"");
-            let reading = self.reading(verdict.rules, scratch);
-            self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
+        if verdict.rules == Names::NO_RULES {
+            return mention(text, scratch, findings);
         }
+        let mut hit = place.hit();
+        hit.client = scratch.names.clients.number(b"");
+        let reading = self.reading(verdict.rules, scratch);
+        self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
     }
 
     /// Whether a line lies between `--since` and `--until`; one without a time does, and is counted.
@@ -184,6 +186,21 @@ impl<'a> Judge<'a> {
             return true;
         };
         !since.is_some_and(|bound| bound.is_after(time)) && until.is_none_or(|bound| bound.is_after(time))
+    }
+}
+
+/// Bytes of an unparsed line in which a client is looked for, and addresses of a line that may be the client: it is among the first
+/// fields of nearly all formats, and what a client writes itself, such as the referer, is long and comes later.
+const MENTION_BYTES: usize = 256;
+const MENTIONS: usize = 4;
+
+/// Notes the clients that an unparsed line may be from.
+#[cold]
+fn mention(text: &[u8], scratch: &mut Scratch, findings: &mut Findings) {
+    let start = &text[..text.len().min(MENTION_BYTES)];
+    for client in Client::addresses_in(start).take(MENTIONS) {
+        let number = scratch.names.clients.number_of_group(client);
+        findings.mentioned.push(number);
     }
 }
 

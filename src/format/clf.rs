@@ -13,6 +13,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::LogFormat;
+use super::client_place::{is_doubtful, is_moved};
 use super::swar::marks_of_8;
 use crate::client::Client;
 use crate::record::Record;
@@ -192,7 +193,7 @@ fn is_object(line: &[u8]) -> bool {
 }
 
 /// Where `[` of the time stands, and where the request begins.
-fn request_start(line: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr(b'"', line)?;
     let bracket = quote.wrapping_sub(CLF_TIME_LEN + 3);
     if line.get(bracket) == Some(&b'[') && line[..quote].ends_with(b"] ") {
@@ -256,8 +257,12 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     }
     if memchr(b':', first).is_some()
         && let Some((host, client)) = split_host(first, rest)
+        && !(memchr_iter(b' ', rest).count() > 3 && is_moved(prefix))
     {
         return Some((Some(host), client));
+    }
+    if is_doubtful(prefix) {
+        return None;
     }
     // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
     // prefix of another writer.

@@ -6,7 +6,7 @@
 use super::formats::{Format, FormatId, Formats, Reader};
 use super::prefix::{self, Prefix};
 use super::transcriber::{Course, Read, Transcriber};
-use super::{Frame, Header, Meaning, recognise};
+use super::{ClientPlace, Frame, Header, LogFormat, Meaning, recognise};
 
 /// What the first lines of a log are.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl<'f> Detector<'f> {
     /// One who knows these formats, and lines up to so many bytes.
     #[must_use]
     pub fn new(formats: &'f Formats, first: &'f [FormatId], max_line: usize) -> Self {
-        let course = Course { formats, first, header: Header::None, max_line };
+        let course = Course { formats, first, header: Header::None, clients: ClientPlace::Unknown, max_line };
         Self { course, transcriber: Transcriber::default(), line: Vec::new(), detected: Detected::default() }
     }
 
@@ -79,6 +79,7 @@ impl<'f> Detector<'f> {
         let engines = Frame::locate(text, None).map(|frame| FormatId(frame.format() as u8));
         match (read, engines) {
             (Read::Own, _) => self.detected.own += 1,
+            (Read::WithoutClient, _) => self.count(FormatId(LogFormat::Combined as u8), text, false),
             (Read::As(format), _) | (Read::AsIs, Some(format)) => self.count(format, text, read == Read::AsIs),
             (Read::AsIs, None) => {
                 self.detected.unread += 1;

@@ -34,6 +34,10 @@ pub struct Room {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
+    /// A line that was written down again.
+    pub(super) line: Vec<u8>,
+    /// Which field of it is the client is unknown.
+    pub(super) is_without_client: bool,
     /// The names of the JSON line before.
     pub(super) keys: Keys,
     /// The layouts of JSON lines before.

@@ -13,6 +13,7 @@ use memchr::memchr;
 
 pub use self::transcribed::Transcribed;
 
+use super::client_place::{self, ClientPlace};
 use super::formats::{FormatId, Formats, JSON, Reader, W3C};
 use super::hole::leading_nuls;
 use super::page::Page;
@@ -30,6 +31,8 @@ pub struct Course<'f> {
     pub first: &'f [FormatId],
     /// The columns in force before the first line.
     pub header: Header,
+    /// Where the client is in lines with two addresses before the time.
+    pub clients: ClientPlace,
     /// The longest line that is looked at, in bytes.
     pub max_line: usize,
 }
@@ -52,6 +55,8 @@ pub enum Read {
     AsIs,
     /// It was written down again.
     As(FormatId),
+    /// It was written down again, as a combined line without a client: which of two addresses is the client is unknown.
+    WithoutClient,
     /// It is one of the log's own: no request.
     Own,
 }
@@ -87,7 +92,7 @@ impl Transcriber {
                     out.text.extend_from_slice(&line[nuls..]);
                 }
                 Read::Own => out.text.extend_from_slice(OWN),
-                Read::As(_) => {}
+                Read::As(_) | Read::WithoutClient => {}
             }
             out.end_line(at, start, line.split_at(nuls), read);
             if is_ended {
@@ -130,7 +135,7 @@ impl Transcriber {
         first_quote: impl Fn(usize) -> Option<usize>,
         sheet: &mut Sheet,
     ) -> Option<Read> {
-        let Course { formats, first, header, max_line } = course;
+        let Course { formats, first, header, max_line, .. } = course;
         let id = match (first.first(), line.first()?) {
             (_, 0) => return None,
             (Some(first), _) => *first,
@@ -165,7 +170,7 @@ impl Transcriber {
             let text = line.strip_suffix(b"\r").unwrap_or(line);
             let is_clf = Frame::locate(&text[leading_nuls(text)..], only).is_some();
             room.clear();
-            is_clf || only.is_none() && matches!(self.read(line, course, &mut header, &mut room), Read::As(_))
+            is_clf || only.is_none() && matches!(self.read(line, course, &mut header, &mut room), Read::As(_) | Read::WithoutClient)
         })
     }
 
@@ -191,8 +196,10 @@ impl Transcriber {
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         match self.one(text, course, header, out) {
             // What takes more room than a line may have was no request to begin with.
-            Some(id) if out.length() - start <= course.max_line => Read::As(id),
-            _ => Read::AsIs,
+            Some(_) if out.length() - start > course.max_line => Read::AsIs,
+            Some(_) if self.room.is_without_client => Read::WithoutClient,
+            Some(id) => Read::As(id),
+            None => Read::AsIs,
         }
     }
 
@@ -201,6 +208,7 @@ impl Transcriber {
         let origin = course.formats.origin();
         let Self { room, within, prefix, columns } = self;
         *prefix = None;
+        room.is_without_client = false;
         if let Some(named) = header.columns() {
             let plan = origin.map_or(&**named, |origin| with_field(columns, named, origin));
             if written(plan.read(text, room), origin, out) {
@@ -242,8 +250,23 @@ fn outright(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Pa
         _ if is_usual(text) || Frame::locate(text, None).is_some() => {
             Some(course.formats.behind_proxy().iter().copied().find(|id| by(*id, text, course, room, out)))
         }
-        _ => None,
+        _ => in_doubt(text, course, room, out).map(Some),
     }
+}
+
+/// Writes a line with two addresses before the time as a combined line.
+#[cold]
+fn in_doubt(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Page) -> Option<FormatId> {
+    let mut line = std::mem::take(&mut room.line);
+    line.clear();
+    let place = client_place::rewrite(text, course.clients, &mut line);
+    let format = place.and_then(|_| Frame::locate(&line, None)).map(|frame| FormatId(frame.format() as u8));
+    if let Some(place) = place.filter(|_| format.is_some()) {
+        out.put_line(&line);
+        room.is_without_client = place == ClientPlace::Unknown;
+    }
+    room.line = line;
+    format
 }
 
 fn by_plans(text: &[u8], course: &Course<'_>, room: &mut Room, out: &mut impl Page) -> Option<FormatId> {

@@ -12,6 +12,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::filesystem::is_of_kernel;
+use super::permission::denied;
 use super::wildcard::{Matches, expand, is_pattern};
 
 /// One thing to read.
@@ -21,6 +22,8 @@ pub struct Source {
     pub path: PathBuf,
     /// Asked for by name or by glob, as against found in a folder: only then is a file that is no log worth a complaint.
     pub named: bool,
+    /// Asked for by its own name: it is read as a log though it looks like a server's error log.
+    pub literal: bool,
     /// How it is read.
     pub kind: Kind,
     /// Device and inode, where the system said.
@@ -108,7 +111,7 @@ impl Search {
     /// Known by what it is too, so that `probewatch access.log - < access.log` counts nothing twice.
     fn standard_input(&mut self) {
         let id = rustix::fs::fstat(io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        self.add(Source { path: PathBuf::from("-"), named: true, kind: Kind::Stdin, id });
+        self.add(Source { path: PathBuf::from("-"), named: true, literal: true, kind: Kind::Stdin, id });
     }
 
     fn glob(&mut self, path: &Path) {
@@ -138,7 +141,7 @@ impl Search {
     }
 
     fn thing(&mut self, path: &Path, metadata: &Metadata, by: By) {
-        let named = by != By::Folder;
+        let (named, literal) = (by != By::Folder, by == By::Name);
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
         let may_be_made_up = by != By::Name || kind.is_dir();
@@ -147,9 +150,9 @@ impl Search {
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
         } else if kind.is_file() {
-            self.add(Source { path: path.to_owned(), named, kind: Kind::File, id });
+            self.add(Source { path: path.to_owned(), named, literal, kind: Kind::File, id });
         } else if kind.is_fifo() && by == By::Name {
-            self.add(Source { path: path.to_owned(), named, kind: Kind::Stream, id });
+            self.add(Source { path: path.to_owned(), named, literal, kind: Kind::Stream, id });
         } else if by == By::Name {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
@@ -208,7 +211,7 @@ impl Search {
         let what = match error.kind() {
             io::ErrorKind::NotFound if path.is_symlink() => "is a link to nothing".to_owned(),
             io::ErrorKind::NotFound => "no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::PermissionDenied => denied(path),
             _ => error.to_string(),
         };
         self.problem(path, what);

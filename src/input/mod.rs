@@ -18,6 +18,7 @@ pub mod order;
 mod packed;
 mod pause;
 mod peek;
+pub mod permission;
 mod pipe;
 mod range;
 pub mod read;

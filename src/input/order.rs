@@ -106,7 +106,7 @@ mod tests {
 
     fn sources(paths: &[&str]) -> Vec<Source> {
         let kind = |path: &str| if path == "-" { Kind::Stdin } else { Kind::File };
-        paths.iter().map(|path| Source { path: path.into(), named: true, kind: kind(path), id: None }).collect()
+        paths.iter().map(|path| Source { path: path.into(), named: true, literal: true, kind: kind(path), id: None }).collect()
     }
 
     fn ordered(paths: &[&str]) -> Vec<String> {

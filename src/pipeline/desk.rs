@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::format::transcriber::Transcribed;
-    use crate::format::{Formats, Header};
+    use crate::format::{ClientPlace, Formats, Header};
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::time::Bound;
     use proptest::prelude::*;
@@ -87,13 +87,14 @@ mod tests {
         let unlisted = findings.unlisted.iter_mut().map(|seen| (path(&mut seen.path), client(std::mem::take(&mut seen.client))));
         let unlisted: Vec<_> = unlisted.collect();
         let askers: Vec<_> = std::mem::take(&mut findings.askers).into_iter().map(client).collect();
+        let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
         let signs = std::mem::take(&mut findings.signs);
         let mut signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes())).collect();
         signs.sort();
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
         homes.sort();
-        format!("{askers:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
+        format!("{askers:?}\n{mentioned:?}\n{hits:?}\n{unlisted:?}\n{signs:?}\n{homes:?}\n{findings:?}")
     }
 
     proptest! {
@@ -107,7 +108,7 @@ mod tests {
             text.extend(lines.join(&b'\n'));
             text.extend(ended.then_some(b'\n'));
             let scope = Scope { since, max_line: 600, unlisted: true, ..Scope::default() };
-            let course = Course { formats: &FORMATS, first: &[], header: Header::of_log(&text, 600), max_line: 600 };
+            let course = Course { formats: &FORMATS, first: &[], header: Header::of_log(&text, 600), clients: ClientPlace::Unknown, max_line: 600 };
             let judge = Judge::new(&RULES, &scope);
             let mut scratch = Scratch::default();
             let found = told(Desk::default().judge(judge, &scope, &text, &course, &mut scratch), &scratch);

@@ -7,17 +7,18 @@ mod accounts;
 mod eras;
 mod log;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::accounts::Accounts;
 use self::eras::Eras;
 pub use self::eras::Since;
 use self::log::Log;
 use super::desk::Desk as Writing;
+use super::doubt::{By, examine, without_client};
 use crate::client::Prefix;
 use crate::context::Memory;
 use crate::engine::{Judge, Scope, Scratch};
@@ -25,7 +26,7 @@ use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::format::transcriber::Course;
 use crate::format::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::Piece;
+use crate::input::tail::{Notice, Piece};
 use crate::names::Names;
 use crate::record::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
@@ -80,6 +81,9 @@ pub struct Stream<'a> {
     /// Hits that were told.
     hits: u64,
     desk: Desk,
+    /// What a person wants to know of the logs, and the logs of which something was said.
+    notices: Vec<Notice>,
+    noted: HashSet<PathBuf>,
 }
 
 /// What outlives the rules of a stream: where lines went, and which logs they are from.
@@ -90,6 +94,7 @@ pub struct Carried {
     logs: HashMap<u32, Log>,
     accounts: Accounts,
     hits: u64,
+    noted: HashSet<PathBuf>,
     /// What sites answered, for the context of other rules.
     sites: Memory,
 }
@@ -123,7 +128,7 @@ impl<'a> Stream<'a> {
     /// Goes on with the sums of another stream; with none, where nothing was read yet.
     #[must_use]
     pub fn new(asked: Asked<'a>, carried: Carried) -> Self {
-        let Carried { eras, texts, logs, accounts, hits, sites } = carried;
+        let Carried { eras, texts, logs, accounts, hits, noted, sites } = carried;
         Self {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
@@ -137,6 +142,8 @@ impl<'a> Stream<'a> {
             accounts,
             hits,
             desk: Desk::counting(asked.prefix),
+            notices: Vec::new(),
+            noted,
         }
     }
 
@@ -144,8 +151,8 @@ impl<'a> Stream<'a> {
     #[must_use]
     pub fn into_carried(mut self, now: i64) -> Carried {
         let sites = self.sites(now).clone();
-        let Self { texts, logs, accounts, hits, .. } = self;
-        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits, sites }
+        let Self { texts, logs, accounts, hits, noted, .. } = self;
+        Carried { eras: Eras::of_a_later_time(), texts, logs, accounts, hits, noted, sites }
     }
 
     /// Hits that were told, those before the last reload too.
@@ -166,6 +173,27 @@ impl<'a> Stream<'a> {
         self.accounts.lines_of(path)
     }
 
+    /// What a person wants to know of the logs, once.
+    pub fn notices(&mut self) -> Vec<Notice> {
+        mem::take(&mut self.notices)
+    }
+
+    /// Says of a log that is there before the first line comes what it is, where its lines do not parse.
+    pub fn look_at(&mut self, path: &Path, is_named: bool) {
+        let Asked { scope, formats, .. } = self.asked;
+        let by = if is_named { By::Name } else { By::Folder };
+        let (_, what) = examine(path, by, b"", formats, scope);
+        self.notice(path, what);
+    }
+
+    /// Says something of a log, once.
+    fn notice(&mut self, path: &Path, what: Option<String>) {
+        let Some(what) = what else { return };
+        if self.noted.insert(path.to_owned()) {
+            self.notices.push(Notice { path: path.to_owned(), what, problem: false });
+        }
+    }
+
     /// Judges the lines of a piece, and tells each that matched.
     ///
     /// # Errors
@@ -183,17 +211,24 @@ impl<'a> Stream<'a> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.pass(body, self.asked.scope.max_line);
         let findings = match body {
-            Body::Lines(lines) => self.judge(lines, &log.path, header.clone()),
+            Body::Lines(lines) => self.judge(lines, log, header.clone()),
             Body::Oversized { .. } => Findings::of_oversized_line(),
         };
         log.is_known |= findings.lines.parsed() > 0;
+        if !log.is_known && !log.is_examined {
+            log.is_examined = true;
+            let lines = if let Body::Lines(lines) = body { lines } else { b"" };
+            let (is_known, what) = examine(piece.path, By::of(piece), lines, self.asked.formats, self.asked.scope);
+            log.is_known = is_known;
+            self.notice(piece.path, what);
+        }
         if !log.is_known {
             log.hold(piece.chunk, piece.lines_before, header, WAITING);
             return Ok(Taken::default());
         }
         let mut taken = Taken::default();
         for held in log.release() {
-            let findings = self.judge(&held.lines, &log.path, held.header);
+            let findings = self.judge(&held.lines, log, held.header);
             let run = Run { offset: held.offset, lines_before: held.lines_before, bytes: held.lines.len() as u64 };
             taken.add(self.keep(log, findings, run, each)?);
         }
@@ -235,10 +270,14 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    fn judge(&mut self, lines: &[u8], path: &[u8], header: Header) -> Findings {
+    fn judge(&mut self, lines: &[u8], log: &Log, header: Header) -> Findings {
         let Asked { scope, formats, .. } = self.asked;
-        let first = formats.first_of(Path::new(OsStr::from_bytes(path)));
-        let course = Course { formats, first, header, max_line: scope.max_line };
+        let path = Path::new(OsStr::from_bytes(&log.path));
+        let mut course = Course { formats, first: formats.first_of(path), header, clients: log.clients.known(), max_line: scope.max_line };
+        let findings = self.writing.judge(self.judge, scope, lines, &course, &mut self.scratch);
+        let Some(place) = log.clients.better(findings.lines.without_client, path, true) else { return findings };
+        course.clients = place;
+        self.scratch.recycle(findings);
         self.writing.judge(self.judge, scope, lines, &course, &mut self.scratch)
     }
 
@@ -252,6 +291,7 @@ impl<'a> Stream<'a> {
     ) -> Result<Taken, E> {
         let taken = Taken { requests: findings.requests(), lines: findings.lines.lines };
         self.accounts.count(&log.path, run.bytes, &findings);
+        self.note(log, &findings);
         let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.absorb(&findings, place);
         self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
@@ -261,6 +301,16 @@ impl<'a> Stream<'a> {
         }
         self.scratch.recycle(findings);
         Ok(taken)
+    }
+
+    /// Says once of a log that the client of some of its lines is unknown.
+    fn note(&mut self, log: &Log, findings: &Findings) {
+        if findings.lines.without_client == 0 {
+            return;
+        }
+        let path = Path::new(OsStr::from_bytes(&log.path));
+        let what = without_client(findings.lines.without_client, !self.asked.formats.first_of(path).is_empty());
+        self.notice(path, what);
     }
 
     fn tell<E>(

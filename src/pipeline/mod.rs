@@ -4,6 +4,7 @@
 //! and their sums do not depend on who counted what. It prints nothing and knows no command line.
 
 mod account;
+mod client_places;
 mod desk;
 mod doubt;
 pub mod follow;
@@ -68,6 +69,8 @@ pub struct Scan {
     pub notices: Vec<(usize, String)>,
     /// Lines without a time, where a window asked for one.
     pub without_time: u64,
+    /// Lines of an input have a field in which a proxy wrote for whom it asks.
+    pub has_forwarded: bool,
     /// It was stopped before the end.
     pub stopped: bool,
 }
@@ -93,6 +96,7 @@ pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     for (number, one) in done.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
+        scan.has_forwarded |= one.has_forwarded;
         scan.stopped |= one.stopped;
         scan.texts.push(one.text);
         scan.inputs.push(one.input);

@@ -18,7 +18,7 @@ use std::path::Path;
 use super::headers;
 use crate::engine::Scope;
 use crate::format::transcriber::{Course, Transcribed, Transcriber};
-use crate::format::{Formats, Frame};
+use crate::format::{ClientPlace, Formats, Frame};
 use crate::input::ends::{Ends, ends};
 use crate::input::find::{Kind, Source};
 use crate::input::order::has_kin;
@@ -78,7 +78,7 @@ impl<'a> Outside<'a> {
     fn times(&self, path: &Path, ends: &Ends) -> Vec<LogTime> {
         let Scope { format, max_line, .. } = *self.scope;
         let header = headers::first(0, &ends.first, max_line);
-        let course = Course { formats: self.formats, first: self.formats.first_of(path), header, max_line };
+        let course = Course { formats: self.formats, first: self.formats.first_of(path), header, clients: ClientPlace::Unknown, max_line };
         let (mut transcriber, mut written) = (Transcriber::default(), Transcribed::default());
         let mut times = Vec::new();
         for lines in [&ends.first, &ends.last] {

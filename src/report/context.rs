@@ -222,7 +222,7 @@ impl<'a> Context<'a> {
     }
 
     /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
-    /// where no app silences it.
+    /// where no app silences it; an unknown client is none.
     fn probers(&self, material: &Material<'a>) -> Vec<(&'a WithClient, Probers)> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
@@ -232,6 +232,7 @@ impl<'a> Context<'a> {
             let lists = by_list(material, |rule| counts(self.rules.rule(rule)));
             // Of what was let go nobody knows how many paths it were.
             let cells = material.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_rest());
+            let cells = cells.filter(|view| !material.tally.client(view.client).is_unknown());
             let strong = |view: &CellView<'a>| {
                 let rules = material.tally.rules(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.silenced(rule, view.site).is_none())

@@ -84,7 +84,7 @@ pub(super) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 
 /// The client as it is counted: its group, or itself.
 pub(super) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
-    let client = Client::parse(logged);
+    let client = Client::of_line(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
     room.clear();
     room.extend_from_slice(group.as_bytes());

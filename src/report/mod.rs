@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod approximate;
 pub mod blocks;
+pub mod broad;
 pub mod build;
 mod campaigns;
 pub mod context;

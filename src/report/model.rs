@@ -202,7 +202,7 @@ pub struct Row<'a> {
     pub paths: u64,
     /// For a client: all its requests.
     pub requests: u64,
-    /// For a client: its requests that matched nothing.
+    /// For a client: its requests that matched nothing, and lines with its address that no format explains.
     pub other_requests: u64,
     /// The commonest status, the lowest of equals.
     pub status: Option<u16>,

@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 pub use self::error::SinkError;
 use self::error::Step;
 use self::patient::Patient;
-use crate::system::{continues_line, survive_size_limit};
+use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
 
 /// Bytes held back before a write: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -57,6 +57,18 @@ impl Sink {
             let _ = out.write_all(b"\n");
         }
         Self { path: None, target: Target::Stdout(out) }
+    }
+
+    /// [`stdout`](Self::stdout), where there is one.
+    ///
+    /// # Errors
+    ///
+    /// When it was closed before the process began.
+    pub fn open_stdout() -> Result<Self, SinkError> {
+        if stdout_was_closed() {
+            return Err(SinkError::new(None, Step::Write, io::Error::other("it is closed")));
+        }
+        Ok(Self::stdout())
     }
 
     /// The file at `path`, which stays as it is until the commit. To be made before a scan begins: a folder that is not

@@ -31,7 +31,7 @@ pub fn apache(path: &Path) -> Result<Logs, ServerError> {
     let mut reading = Reading::new(&conf::folder(path));
     reading.file(path, &text)?;
     let found = std::mem::take(&mut reading.raws).into_iter().map(|raw| resolved(raw, &reading)).collect::<Result<Vec<_>, _>>()?;
-    let logs = Logs { found: super::once(found), notices: reading.notices.sentences() };
+    let logs = Logs { found: super::once(found), error_logs: Vec::new(), notices: reading.notices.sentences() };
     if logs.found.is_empty() {
         return Err(ServerError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }

@@ -29,5 +29,5 @@ pub(super) fn read(files: Files<'_>, first: &str, reader: fn(&Path) -> Result<Lo
     let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
     let found =
         logs.found.into_iter().map(|log| Found { path: plain(log.path.to_str().unwrap().to_owned()).into(), from: plain(log.from), ..log });
-    Ok(Logs { found: found.collect(), notices: logs.notices.into_iter().map(plain).collect() })
+    Ok(Logs { found: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
 }

@@ -87,6 +87,8 @@ pub enum Escape {
 pub struct Logs {
     /// The logs, in the order in which they are named. A path that is written in two formats is there twice.
     pub found: Vec<Found>,
+    /// The files that errors are written to, which a pattern of a log may lead to as well.
+    pub error_logs: Vec<PathBuf>,
     /// What was left alone and why, and what is odd, in sentences. They hold text of the configuration: sanitise them.
     pub notices: Vec<String>,
 }

@@ -44,6 +44,7 @@ struct Reading {
     /// The folder that includes start at.
     folder: PathBuf,
     raws: Vec<Raw>,
+    error_logs: Vec<PathBuf>,
     formats: HashMap<Vec<u8>, FormatText>,
     notices: Notices,
     /// The first server that says nothing of logs.
@@ -59,8 +60,8 @@ struct Reading {
 pub fn nginx(path: &Path) -> Result<Logs, ServerError> {
     let text = conf::read(path).map_err(|source| ServerError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
     let folder = conf::folder(path);
-    let (raws, formats, notices) = (Vec::new(), HashMap::new(), Notices::default());
-    let mut reading = Reading { folder, raws, formats, notices, silent: None, depth: 0 };
+    let (raws, error_logs, formats, notices) = (Vec::new(), Vec::new(), HashMap::new(), Notices::default());
+    let mut reading = Reading { folder, raws, error_logs, formats, notices, silent: None, depth: 0 };
     // The configuration of a single site is welcome too: what stands in no http block is read as if it did.
     let own = reading.file(path, &text, Level::Main)?;
     if let (false, Some(place)) = (own, reading.silent.take()) {
@@ -68,7 +69,7 @@ pub fn nginx(path: &Path) -> Result<Logs, ServerError> {
         reading.raws.push(Raw { path: default::log(&reading.folder), format: None, place, note });
     }
     let found = reading.raws.drain(..).map(|raw| resolved(raw, &reading.formats)).collect::<Result<Vec<_>, _>>()?;
-    let logs = Logs { found: super::once(found), notices: reading.notices.sentences() };
+    let logs = Logs { found: super::once(found), error_logs: reading.error_logs, notices: reading.notices.sentences() };
     if logs.found.is_empty() {
         return Err(ServerError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }
@@ -109,6 +110,7 @@ impl Reading {
                 self.notices.say(place, "an access_log of stream holds connections, not requests; left alone");
             }
             (b"access_log", _) => return self.access_log(place, directive).map(|()| true),
+            (b"error_log", _) => self.error_log(directive),
             (b"log_format", Level::Main | Level::Http) => self.log_format(directive),
             _ => {}
         }
@@ -143,6 +145,15 @@ impl Reading {
         let strings = directive.words.get(if escape.is_some() { 3 } else { 2 }..).unwrap_or_default();
         let text = String::from_utf8_lossy(&strings.concat()).into_owned();
         self.formats.insert(name.to_vec(), FormatText::Nginx { escape: escape.unwrap_or_default(), text });
+    }
+
+    /// Source: <https://nginx.org/en/docs/ngx_core_module.html#error_log>.
+    fn error_log(&mut self, directive: &Directive) {
+        let Some(name) = directive.word(1) else { return };
+        let is_file = name != b"stderr" && ![&b"syslog:"[..], b"memory:", b"/dev/"].iter().any(|other| name.starts_with(other));
+        if is_file {
+            self.error_logs.push(default::absolute(&self.folder, PathBuf::from(OsStr::from_bytes(name))));
+        }
     }
 
     fn access_log(&mut self, place: Place<'_>, directive: &Directive) -> Result<(), ServerError> {

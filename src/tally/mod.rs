@@ -139,6 +139,9 @@ impl Tally {
         for &client in &findings.askers {
             self.asked[client as usize] += 1;
         }
+        for &client in &findings.mentioned {
+            self.count_mut(client).requests += 1;
+        }
         for &(entry, client) in &findings.allowed {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);

@@ -271,7 +271,7 @@ impl Alarms {
     /// The hash of a client; `None` for a line that names none.
     fn hash_of_client(&self, client: Client<'_>) -> Option<u64> {
         match client {
-            Client::Text(b"" | b"-") => None,
+            unknown if unknown.is_unknown() => None,
             Client::Text(text) => Some(self.state.hash_one((0_u8, text))),
             Client::V4(bits) => Some(self.state.hash_one((4_u8, bits))),
             Client::V6(bits) => Some(self.state.hash_one((6_u8, bits))),

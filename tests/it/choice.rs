@@ -300,3 +300,148 @@ fn d13_a_link_may_lead_to_nothing_or_elsewhere() {
     symlink("../pods/1.log", rig.path("logs/access.log")).unwrap();
     assert_eq!(rig.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");
 }
+
+const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
+const NGINX_ERROR: &str =
+    "2026/11/22 10:00:00 [error] 12#12: *3 open() \"/srv/.git/config\" failed, client: 192.0.2.7, request: \"GET /.git/config HTTP/1.1\"\n";
+const APACHE_ERROR: &str = "[Sun Nov 22 10:00:00.123456 2026] [core:error] [pid 12] [client 192.0.2.7:5] AH00126: Invalid URI in request GET /.git/config HTTP/1.1\n";
+
+/// Bytes that look random: the high ones of a product.
+fn random(bytes: u32) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+#[test]
+fn a_log_of_a_folder_that_does_not_parse_is_matched_as_the_same_file_named() {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("logs")).unwrap();
+    rig.file("logs/odd.log", ODD.repeat(3));
+    rig.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
+    let (named, by_name) = rig.json(["logs/odd.log", "logs/access.log"]);
+    for target in ["logs", "logs/*.log"] {
+        let (run, report) = rig.json([target]);
+        assert_eq!((run.code, &report["totals"]["hits"]), (named.code, &by_name["totals"]["hits"]), "{}", run.stderr);
+        assert_eq!(report["totals"]["hits"], 3);
+        assert_eq!(run.stderr.matches("odd.log: none of its 3 lines").count(), 1, "{}", run.stderr);
+        let run = rig.run(["report", "--state", target.trim_end_matches("/*.log"), "--out", "out", "--dry-run", target]);
+        assert!(run.stderr.matches("odd.log").count() <= 1, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn an_error_log_that_was_not_typed_is_not_matched() {
+    for error in [NGINX_ERROR, APACHE_ERROR] {
+        let rig = Rig::new();
+        fs::create_dir(rig.path("logs")).unwrap();
+        // Whatever it is called.
+        rig.file("logs/site-access.log", error.repeat(3));
+        rig.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+        for target in ["logs", "logs/*.log"] {
+            let (run, report) = rig.json([target]);
+            assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{target} {}", run.stderr);
+            assert_eq!(run.stderr.matches("site-access.log: passed over: a server's error log").count(), 1, "{}", run.stderr);
+            let run = rig.run(["report", "--state", "state", "--out", "out", target]);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            let report = fs::read_to_string(rig.path("out/latest/report.json")).unwrap();
+            let report: Value = serde_json::from_str(&report).unwrap();
+            assert_eq!(report["totals"]["hits"], 1, "{target}");
+            fs::remove_dir_all(rig.path("state")).unwrap();
+            fs::remove_dir_all(rig.path("out")).unwrap();
+        }
+        let (_, report) = rig.json(["logs/site-access.log"]);
+        assert_eq!(report["totals"]["hits"], 3, "typed");
+    }
+}
+
+#[test]
+fn the_error_log_of_a_configuration_is_no_access_log() {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("logs")).unwrap();
+    let logs = rig.path("logs").display().to_string();
+    // No error log by its lines: only the configuration says what it is.
+    let conf = format!("error_log {logs}/error.log warn;\nhttp {{\n  server {{ access_log {logs}/$host.log; }}\n}}\n");
+    rig.file("nginx.conf", conf);
+    for name in ["logs/error.log", "logs/error.log.1"] {
+        rig.file(name, ODD.replace("/.git/config", "/.env"));
+    }
+    rig.file("logs/other.log", NGINX_ERROR);
+    rig.file("logs/www.example.org.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let (run, report) = rig.json(["--from-nginx=nginx.conf"]);
+    assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
+    for (name, what) in [("error.log", "named as error_log"), ("error.log.1", "named as error_log"), ("other.log", "a server's error log")]
+    {
+        let said = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
+        assert_eq!(said, 1, "{name} {}", run.stderr);
+    }
+}
+
+#[test]
+fn binary_data_is_said_to_be_binary_and_not_matched() {
+    let rig = Rig::new();
+    fs::create_dir(rig.path("logs")).unwrap();
+    let probes = [random(3000), b"\n".to_vec(), ODD.repeat(20).into_bytes(), random(3000)].concat();
+    rig.file("logs/noise.log", &probes);
+    let (run, report) = rig.json(["logs/noise.log"]);
+    assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
+    assert!(run.stderr.contains("logs/noise.log: is binary data, and no log") && !run.stderr.contains("--log-format"), "{}", run.stderr);
+    let run = rig.run_with_stdin(["scan", "-f", "json", "-"], &probes);
+    assert_eq!((run.code, &run.json()["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
+    rig.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let (run, report) = rig.json(["logs"]);
+    assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
+    assert!(run.stderr.contains("logs/noise.log: passed over: binary data"), "{}", run.stderr);
+    // A log whose server escapes nothing begins with what a client sent.
+    let raw = [random(300).into_iter().filter(|byte| !matches!(byte, 0 | b'\n')).collect(), b"\n".to_vec(), ODD.into()].concat();
+    rig.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());
+    let (run, report) = rig.json(["--only", "vcs/git,dotfiles/env", "raw.log"]);
+    assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(2)), "{}", run.stderr);
+    let run = rig.run(["report", "--state", "state", "--out", "out", "logs/noise.log"]);
+    assert!(run.stderr.contains("binary data"), "{}", run.stderr);
+    let report: Value = match fs::read(rig.path("out/latest/report.json")) {
+        Ok(report) => serde_json::from_slice(&report).unwrap(),
+        Err(_) => return,
+    };
+    assert_eq!(report["totals"]["hits"], 0);
+}
+
+#[test]
+fn permission_denied_names_the_group_that_may_read() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    if !rustix::process::geteuid().is_root() || !crate::rig::has("setpriv") {
+        return crate::rig::skip("the group of a log", "needs root and setpriv");
+    }
+    let group = fs::read_to_string("/etc/group").unwrap();
+    let adm = group.lines().find_map(|line| line.strip_prefix("adm:x:")?.split(':').next()?.parse().ok());
+    let Some(adm) = adm else { return crate::rig::skip("the group of a log", "there is no group adm") };
+    let rig = Rig::new();
+    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = rig.path("probewatch");
+    fs::copy(crate::rig::EXE, &program).unwrap();
+    fs::create_dir(rig.path("apache2")).unwrap();
+    let files = [("group.log", 0o640), ("owner.log", 0o600), ("apache2/access.log", 0o644), ("apache2", 0o750)];
+    for (name, mode) in files {
+        if name != "apache2" {
+            rig.file(name, line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+        }
+        chown(rig.path(name), Some(0), Some(adm)).unwrap();
+        fs::set_permissions(rig.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let scan = |groups: &[&str], log: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534"]).args(groups).arg(&program).args(["scan", log]).current_dir(rig.path(""));
+        finish(&mut command)
+    };
+    for log in ["group.log", "apache2/access.log", "apache2"] {
+        let run = scan(&["--clear-groups"], log);
+        assert!(run.code == 3 && run.stderr.contains(&format!("{log}: permission denied")), "{}", run.stderr);
+        assert!(run.stderr.contains("sudo usermod -aG adm nobody"), "{log} {}", run.stderr);
+        assert_eq!(scan(&[&format!("--groups={adm}")], log).code, 0, "{log}");
+    }
+    let run = scan(&["--clear-groups"], "owner.log");
+    assert!(run.code == 3 && !run.stderr.contains("usermod"), "{}", run.stderr);
+}

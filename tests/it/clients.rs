@@ -204,3 +204,137 @@ fn a_report_is_of_the_real_clients() {
         assert_eq!(told, expected, "{name}");
     }
 }
+
+const HOST_FIRST: &str =
+    r#"$host $remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
+
+/// A prober that sends the address of another as `Host`, in a log of [`HOST_FIRST`].
+fn with_forged_host() -> String {
+    prober("66.249.66.1 9.9.9.9")
+}
+
+/// Hits by client, by `scan` with one thread and several, from a file and from standard input, packed, and by `follow` and `report`.
+fn clients_however_read(rig: &Rig, log: &str, expected: &[(&str, u64)]) {
+    let expected: Vec<_> = expected.iter().map(|(client, hits)| ((*client).to_owned(), *hits)).collect();
+    rig.file("access.log", log);
+    for args in [&["-j", "1", "access.log"][..], &["-j", "3", "access.log"], &["--mmap", "always", "access.log"]] {
+        let (run, report) = rig.json(args);
+        assert_eq!(clients(&report), expected, "{args:?} {}", run.stderr);
+    }
+    let run = rig.run_with_stdin(["scan", "-f", "json", "-"], log.as_bytes());
+    assert_eq!(clients(&run.json()), expected, "{}", run.stderr);
+    let of_lines = |run: &crate::rig::Run| {
+        let mut counts = std::collections::BTreeMap::<String, u64>::new();
+        for hit in run.objects().iter().filter(|object| object["type"] != "alert" && object.get("path").is_some()) {
+            *counts.entry(hit["client"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        counts.into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(of_lines(&rig.run(["scan", "-f", "ndjson", "access.log"])), expected);
+    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let report: Value = serde_json::from_slice(&std::fs::read(rig.path("out/latest/report.json")).unwrap()).unwrap();
+    assert_eq!(clients(&report), expected);
+}
+
+/// The clients that the last report says one could block.
+fn candidates(rig: &Rig) -> Vec<String> {
+    let report: Value = serde_json::from_slice(&std::fs::read(rig.path("out/latest/report.json")).unwrap()).unwrap();
+    let rows = report["clients"].as_array().unwrap().iter().filter(|row| row["block_candidate"] == true);
+    rows.map(|row| row["client"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_host_header_is_no_client() {
+    // Googlebot asks for pages, and somebody who names it as host for secrets.
+    let google: String = (0..20).map(|n| line("www.example.org 66.249.66.1", &format!("GET /page/{n} HTTP/1.1"), 200)).collect();
+    for log in [with_forged_host() + &google, google + &with_forged_host()] {
+        let rig = Rig::new();
+        clients_however_read(&rig, &log, &[("9.9.9.9", 4)]);
+        assert_eq!(candidates(&rig), ["9.9.9.9"]);
+        let run = rig.run(["scan", "access.log"]);
+        assert!(!run.stderr.contains("--log-format"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_client_that_no_line_shows_is_unknown_and_no_block_candidate() {
+    let rig = Rig::new();
+    clients_however_read(&rig, &with_forged_host(), &[("-", 4)]);
+    assert_eq!(candidates(&rig), [""; 0]);
+    let (run, report) = rig.json(["access.log", "access.log"]);
+    assert_eq!((&report["totals"]["parsed"], &report["totals"]["unparsed"]), (&Value::from(4), &Value::from(0)));
+    let notes: Vec<_> = run.stderr.lines().filter(|line| line.contains("two addresses")).collect();
+    assert!(notes.len() == 1 && notes[0].contains("access.log: has 4 lines") && notes[0].contains(HOST_FIRST), "{}", run.stderr);
+    // What is said to be typed reads them.
+    let (run, report) = rig.json(["--log-format", HOST_FIRST, "access.log"]);
+    assert_eq!((clients(&report), run.stderr.contains("two addresses")), (vec![("9.9.9.9".to_owned(), 4)], false), "{}", run.stderr);
+    let client_first = HOST_FIRST.replace("$host $remote_addr", "$remote_addr $host");
+    let (_, report) = rig.json(["--log-format", &client_first, "access.log"]);
+    assert_eq!(clients(&report), [("66.249.66.1".to_owned(), 4)]);
+}
+
+#[test]
+fn follow_and_report_say_that_a_client_is_unknown() {
+    let rig = Rig::new();
+    rig.file("access.log", with_forged_host());
+    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    let summary = std::fs::read_to_string(rig.path("out/latest/summary.txt")).unwrap();
+    // The page is wrapped.
+    let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(run.code == 0 && summary.contains("has 4 lines") && summary.contains(HOST_FIRST), "{summary}");
+    let child = crate::rig::spawn(&mut rig.command(["follow", "--from-start", "-f", "ndjson", "access.log"]));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let run = crate::rig::wait(child);
+    assert!(run.stderr.matches("two addresses").count() == 1 && run.stderr.contains(HOST_FIRST), "{}", run.stderr);
+    assert!(run.objects().iter().all(|hit| hit["client"] == "-"), "{}", run.text());
+}
+
+#[test]
+fn a_line_cut_at_its_start_has_no_client() {
+    let rig = Rig::new();
+    let log = line("0.3.105", "GET /.env HTTP/1.1", 404) + &prober("192.0.2.1");
+    clients_however_read(&rig, &log, &[("-", 1), ("192.0.2.1", 4)]);
+}
+
+#[test]
+fn the_cost_of_a_block_counts_lines_that_no_format_explains() {
+    let rig = Rig::new();
+    let unparsed = "22/Nov/2026 10:00 9.9.9.9 GET /page 200\n".repeat(30);
+    rig.file("access.log", prober("9.9.9.9") + &unparsed + &prober("1.1.1.1"));
+    let run = rig.run(["report", "--state", "state", "--out", "out", "access.log"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(candidates(&rig), ["1.1.1.1"]);
+}
+
+#[test]
+fn a_proxy_that_makes_all_requests_is_hinted_at() {
+    const FIELD: &str = " \"198.51.100.7\"";
+    let rig = Rig::new();
+    let scan = |lines: usize, others: usize, field: &str, args: &[&str]| {
+        let one = |n: usize| {
+            let client = if n < others { "192.0.2.1" } else { "10.0.0.1" };
+            line(client, &format!("GET /page/{n} HTTP/1.1"), 200).replace("5.0\"\n", &format!("5.0\"{field}\n"))
+        };
+        rig.file("access.log", (0..lines).map(one).collect::<String>());
+        rig.run([&["scan", "access.log"], args].concat()).stderr
+    };
+    let said = scan(100, 5, FIELD, &[]);
+    let typed = "--client-from x-forwarded-for --trusted-proxy 10.0.0.1";
+    assert!(said.contains("hint: one client makes 95 of 100 requests") && said.contains(typed), "{said}");
+    assert!(!scan(100, 5, FIELD, &["--anonymize"]).contains("10.0.0.1"));
+    let typed: Vec<&str> = typed.split(' ').collect();
+    for (lines, others, field, args) in [
+        (100, 6, FIELD, &[][..]),
+        (99, 0, FIELD, &[]),
+        (100, 0, "", &[]),
+        (100, 0, " \"-\"", &[]),
+        (100, 0, FIELD, &["-q"]),
+        (100, 0, FIELD, &typed),
+    ] {
+        let said = scan(lines, others, field, args);
+        assert!(!said.contains("--client-from"), "{lines} {others} {field} {said}");
+    }
+}

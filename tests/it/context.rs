@@ -249,3 +249,14 @@ fn a_rule_that_names_no_app_is_told() {
     let run = rig.run(["rules", "test", "own.toml"]);
     assert!(run.code == 2 && run.stderr.contains("name at least 1"), "{}", run.stderr);
 }
+
+#[test]
+fn lines_without_a_client_are_not_those_of_one_client() {
+    let probes = |client: &str| ["/key-1.pem", "/key-2.pem", "/key-3.pem", "/a.page"].map(|path| get(client, path, 404)).concat();
+    // Which of the two is the client is unknown, so somebody else may have asked for the page.
+    for (client, hits) in [("192.0.2.1", 4), ("192.0.2.1 198.51.100.7", 3), ("-", 3)] {
+        let rig = Rig::new();
+        let run = scan(&rig, &probes(client), &["-f", "json"]);
+        assert_eq!(run.json()["totals"]["hits"], hits, "{client}: {}", run.stderr);
+    }
+}

@@ -90,7 +90,7 @@ fn g6_a_reader_that_leaves_ends_it_silently() {
     let rig = Rig::new();
     rig.file("access.log", long_log());
     for format in ["csv", "json", "ndjson"] {
-        let mut command = rig.command(["scan", "-f", format, "access.log"]);
+        let mut command = rig.command(["scan", "-q", "-f", format, "access.log"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
@@ -138,7 +138,7 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe_gets_it_all() {
     let rig = Rig::new();
     rig.file("access.log", long_log());
     for format in ["csv", "json", "ndjson"] {
-        let args = ["scan", "-f", format, "access.log"];
+        let args = ["scan", "-q", "-f", format, "access.log"];
         let expected = rig.run(args);
         let (mut reader, writer) = pipe().unwrap();
         fcntl_setfl(&writer, fcntl_getfl(&writer).unwrap() | OFlags::NONBLOCK).unwrap();
@@ -432,4 +432,44 @@ fn half_a_line_in_a_file_is_ended_first() {
     // A file that is written from the middle on, as after another program of the same shell line.
     finish(&mut rig.shell(&format!("{{ printf half; {scan}; }} > hits.ndjson")));
     assert!(fs::read_to_string(rig.path("hits.ndjson")).unwrap().starts_with("half\n{"));
+}
+
+#[test]
+fn the_rows_of_ndjson_cannot_be_chosen() {
+    let rig = Rig::new();
+    rig.file("access.log", log(10));
+    let run = rig.run(["scan", "-f", "ndjson", "--by", "client", "access.log"]);
+    assert_eq!((run.code, run.stdout.len()), (2, 0), "{}", run.stderr);
+    assert!(run.stderr.contains("-f csv with --by"), "{}", run.stderr);
+}
+
+#[test]
+fn a_closed_standard_output_is_a_failed_write() {
+    let rig = Rig::new();
+    rig.file("access.log", log(10));
+    for format in ["table", "csv", "json", "ndjson"] {
+        let run = finish(&mut rig.shell(&format!("\"$0\" scan -f {format} access.log >&-")));
+        assert_eq!(run.code, 4, "{format} {}", run.stderr);
+        assert!(run.stderr.contains("cannot write standard output: it is closed; choose a file with --output"), "{}", run.stderr);
+    }
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log -o report.txt >&-")).code, 0);
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log >/dev/null")).code, 0);
+    assert_eq!(finish(&mut rig.shell("\"$0\" scan access.log 1<>/dev/null")).code, 0);
+}
+
+#[test]
+fn a_rule_that_matches_most_lines_is_warned_of() {
+    let rig = Rig::new();
+    let rule = "[[rule]]\nid = 'own/broad'\ntitle = 'A page'\nclass = 'panel'\nseverity = 'low'\npaths = ['/page']\n";
+    rig.file("own.toml", rule.to_owned() + "hits = ['GET /page?n=7']\nmisses = ['GET /']\n");
+    let scan = |lines: usize, broad: usize, args: &[&str]| {
+        let page = |n: usize| if n < broad { format!("GET /page?n={n} HTTP/1.1") } else { format!("GET /other/{n} HTTP/1.1") };
+        rig.file("access.log", (0..lines).map(|n| line("192.0.2.1", &page(n), 200)).collect::<String>());
+        rig.run([&["scan", "--no-builtin", "--rules", "own.toml", "access.log"], args].concat()).stderr
+    };
+    let said = scan(100, 50, &[]);
+    assert!(said.contains("access.log: the rule own/broad matches 50 of 100 lines") && said.contains("--disable own/broad"), "{said}");
+    for (lines, broad, args) in [(100, 49, &[][..]), (99, 99, &[]), (100, 50, &["-q"])] {
+        assert_eq!(scan(lines, broad, args), "", "{broad} of {lines}");
+    }
 }

@@ -11,7 +11,7 @@ use super::signals::Signals;
 use super::voice::Voice;
 use crate::action::{Actions, Service};
 use crate::command::brief::Brief;
-use crate::command::{Exit, FollowSettings, message};
+use crate::command::{Exit, FollowSettings, message, servers};
 use crate::input::tail::Tail;
 use crate::pipeline::follow::{Carried, Since, Stream};
 use crate::report::TABLE_ROWS;
@@ -81,6 +81,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             let now = Instant::now();
             self.look(now, &rung);
             if !std::mem::replace(&mut is_ready, true) {
+                self.introduce();
                 self.crew.service.ready();
             }
             let more = self.read(now)?;
@@ -105,6 +106,22 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 return Ok((End::Reloaded(brief), self.stream.into_carried(unix_now())));
             }
             rung = self.crew.bell.wait(if more { Duration::ZERO } else { self.patience() });
+        }
+    }
+
+    /// Says of each log that is there whether its lines are read at all.
+    fn introduce(&mut self) {
+        let Self { crew, stream, .. } = self;
+        let named = servers::logs(&crew.settings.scan);
+        for log in crew.tail.logs().filter(|log| log.live) {
+            stream.look_at(log.path, named.iter().any(|path| path == log.path));
+        }
+        self.tell_notices();
+    }
+
+    fn tell_notices(&mut self) {
+        for notice in self.stream.notices() {
+            self.crew.voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
         }
     }
 
@@ -152,6 +169,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Err(error) => failed = Some(error),
             }
         });
+        self.tell_notices();
         match failed {
             Some(error) => Err(self.crew.voice.explain(error)),
             None => Ok(more),

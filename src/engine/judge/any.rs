@@ -73,17 +73,18 @@ impl Judge<'_> {
             match seen {
                 Read::AsIs => self.take(line, &mut batch, scratch, findings),
                 Read::Own => skip(line, findings),
-                Read::As(id) => {
+                Read::As(_) | Read::WithoutClient => {
                     let format = if let Some(frame) = sheet.frame(number, line.text) {
                         self.take_frame(line, frame, None, &mut batch, scratch, findings)
                     } else {
                         self.take_written(line, sheet.whole(number).unwrap_or_default(), &mut batch, scratch, findings)
                     };
                     // What stood behind a prefix is of the engine's own formats, and counted as such.
-                    match findings.lines.parsed.get_mut(usize::from(id.0)) {
-                        Some(_) => findings.lines.parsed[format as usize] += 1,
-                        None => read.0[usize::from(id.0)] += 1,
+                    match seen {
+                        Read::As(id) if usize::from(id.0) >= LogFormat::ALL.len() => read.0[usize::from(id.0)] += 1,
+                        _ => findings.lines.parsed[format as usize] += 1,
                     }
+                    findings.lines.without_client += u64::from(*seen == Read::WithoutClient);
                 }
             }
         }

@@ -15,7 +15,7 @@ const W3C_LOG: &str = "#Version: 1.0\n#Fields: date time c-ip cs-method cs-uri-s
     2026-11-02 08:01:01 GET /.git/config 192.0.2.8 200\n";
 
 fn course(header: Header) -> Course<'static> {
-    Course { formats: &FORMATS, first: &[], header, max_line: 1000 }
+    Course { formats: &FORMATS, first: &[], header, clients: ClientPlace::Unknown, max_line: 1000 }
 }
 
 fn of_log(lines: &[u8]) -> Course<'static> {
@@ -43,7 +43,7 @@ fn see(lines: &[u8], course: &Course<'_>) -> (Vec<u8>, Vec<Read>) {
         match read {
             Read::AsIs => text.extend(line),
             Read::Own => text.extend([&line[..nuls], OWN].concat()),
-            Read::As(_) => {
+            Read::As(_) | Read::WithoutClient => {
                 text.extend(&line[..nuls]);
                 match sheet.frame(number, line) {
                     Some(frame) => canonical::write_frame(&frame, &mut text),

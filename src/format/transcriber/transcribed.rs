@@ -40,7 +40,7 @@ impl Transcribed {
     pub(super) fn end_line(&mut self, at: usize, start: usize, (nuls, line): (&[u8], &[u8]), read: Read) {
         let text = &self.text[at..];
         let (written, hidden) = match read {
-            Read::As(_) => (written_as(text), nuls_within(line).cast_signed() - nuls_within(text).cast_signed()),
+            Read::As(_) | Read::WithoutClient => (written_as(text), nuls_within(line).cast_signed() - nuls_within(text).cast_signed()),
             Read::AsIs | Read::Own => (LogFormat::Combined, 0),
         };
         self.lines.push(Line { start: start as u64, nuls: nuls.len() as u32, hidden, read, written });
@@ -50,6 +50,12 @@ impl Transcribed {
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
+    }
+
+    /// Lines with two addresses of which either may be the client.
+    #[must_use]
+    pub fn without_client(&self) -> u64 {
+        self.lines.iter().filter(|line| line.read == Read::WithoutClient).count() as u64
     }
 
     /// Whether there are none.
@@ -91,6 +97,7 @@ impl Transcribed {
                     findings.without_time = findings.without_time.saturating_sub(u64::from(in_window));
                 }
                 // What stood behind a prefix is of the engine's own formats, and counted as such.
+                Read::WithoutClient => counts.without_client += 1,
                 Read::As(id) if usize::from(id.0) < LogFormat::ALL.len() => {}
                 Read::As(id) => {
                     let written = &mut counts.parsed[line.written as usize];

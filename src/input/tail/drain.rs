@@ -109,7 +109,7 @@ impl Place {
         for log in &mut self.logs {
             let waited = Self::is_blocking(log);
             if log.has_more() {
-                more |= read_log(log, (self.named, self.known != Known::Yes), options, buffer, each);
+                more |= read_log(log, (self.named, self.is_open, self.known != Known::Yes), options, buffer, each);
             }
             if Self::is_blocking(log) {
                 break;
@@ -132,11 +132,18 @@ fn tell_last(log: &mut Log, around: &mut Surroundings<'_>) -> bool {
 }
 
 /// Gives one block of a log; whether there is more at once.
-fn read_log(log: &mut Log, (named, fresh): (bool, bool), options: &Options, buffer: &mut Vec<u8>, each: &mut dyn FnMut(Piece<'_>)) -> bool {
+fn read_log(
+    log: &mut Log,
+    (named, is_open, fresh): (bool, bool, bool),
+    options: &Options,
+    buffer: &mut Vec<u8>,
+    each: &mut dyn FnMut(Piece<'_>),
+) -> bool {
     let path = mem::take(&mut log.path);
     let (number, generation) = (log.number, log.text.as_ref().map_or(0, |text| text.generation));
-    let mut take =
-        |lines_before: u64, chunk: Chunk<'_>| each(Piece { log: number, generation, path: &path, named, fresh, lines_before, chunk });
+    let mut take = |lines_before: u64, chunk: Chunk<'_>| {
+        each(Piece { log: number, generation, path: &path, named, is_open, fresh, lines_before, chunk });
+    };
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
     // What cannot be read now is tried again when something happens to it, and nothing waits for that.

@@ -86,6 +86,8 @@ pub struct Piece<'a> {
     pub path: &'a Path,
     /// Asked for by its name, as against found in a folder or by a glob.
     pub named: bool,
+    /// Asked for by a pattern or a folder, which may lead to files of other kinds.
+    pub is_open: bool,
     /// No state knows this log or one that it was rotated to.
     pub fresh: bool,
     /// Lines of the generation before these.
@@ -344,6 +346,7 @@ impl Tail {
         let is_known = self.is_in_state(&path, !is_open, &argument) || self.discover_at.is_some();
         let begin = if is_known || self.options.begin != First::End { Begin::Start } else { Begin::End };
         let mut place = Place::new(path.clone(), named, begin);
+        place.is_open = is_open;
         place.leads = if is_absent { Leads::Nowhere } else { Leads::Log };
         place.known = match self.options.begin {
             _ if is_known => Known::Yes,

@@ -23,6 +23,7 @@ use super::probe::open;
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
+use crate::input::permission::denied;
 use crate::source::Checkpoint;
 
 /// A log that was quiet for so long rests.
@@ -95,11 +96,14 @@ pub(super) enum Leads {
 
 /// A followed path.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
 pub(super) struct Place {
     pub(super) path: PathBuf,
     /// The same from the root on.
     pub(super) absolute: PathBuf,
     pub(super) named: bool,
+    /// A pattern or a folder led to it.
+    pub(super) is_open: bool,
     /// Where its siblings are, and what their names begin with.
     pub(super) folder: PathBuf,
     pub(super) base: Vec<u8>,
@@ -145,6 +149,7 @@ impl Place {
             absolute: std::path::absolute(&path).unwrap_or_else(|_| path.clone()),
             path,
             named,
+            is_open: false,
             folder,
             base,
             logs: Vec::new(),
@@ -220,7 +225,7 @@ impl Place {
             Ok(found) if found.is_file() => self.found(Stamp::of(&found), around),
             Ok(_) => self.not_a_log(around, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.missing(around),
-            Err(error) => self.not_a_log(around, &error.to_string()),
+            Err(error) => self.not_a_log(around, &self.reason(&error)),
         }
         self.look_at_old(around);
     }
@@ -301,7 +306,7 @@ impl Place {
         let (file, stamp) = match open(&self.path) {
             Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.missing(around),
-            Err(error) => return self.not_a_log(around, &error.to_string()),
+            Err(error) => return self.not_a_log(around, &self.reason(&error)),
         };
         if self.live().is_some_and(|live| live.stamp.id == stamp.id) {
             return self.same_file(stamp, around);
@@ -376,6 +381,11 @@ impl Place {
         if self.missing.take().is_some_and(|(_, told)| told) {
             around.notice(&self.path, "is there now");
         }
+    }
+
+    /// Why the path cannot be opened, and which group may read it.
+    fn reason(&self, error: &io::Error) -> String {
+        if error.kind() == io::ErrorKind::PermissionDenied { denied(&self.path) } else { error.to_string() }
     }
 
     /// The path leads to something that cannot be read now; what was opened before is read on.

@@ -50,7 +50,7 @@ fn pool() -> &'static rayon::ThreadPool {
 }
 
 fn source(path: &Path) -> Source {
-    Source { path: path.to_owned(), named: true, kind: Kind::File, id: None }
+    Source { path: path.to_owned(), named: true, literal: true, kind: Kind::File, id: None }
 }
 
 fn temporary(content: &[u8]) -> NamedTempFile {

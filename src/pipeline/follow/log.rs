@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use crate::format::Header;
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::Piece;
+use crate::pipeline::client_places::ClientPlaces;
 use crate::pipeline::headers;
 use crate::source::SourceText;
 
@@ -17,10 +18,13 @@ pub(super) struct Log {
     pub(super) family: Vec<u8>,
     /// Its text's number.
     pub(super) text: u32,
-    /// It was asked for by name, or a line of it parses.
+    /// A line of it parses, or it is a log though none does.
     pub(super) is_known: bool,
     /// The header in force behind the last lines.
     header: Header,
+    pub(super) clients: ClientPlaces,
+    /// Its first lines were looked at.
+    pub(super) is_examined: bool,
     held: Vec<Held>,
 }
 
@@ -38,7 +42,8 @@ impl Log {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
         let header = headers::before(piece, max_line);
-        Self { generation: piece.generation, path, family, text, is_known: piece.named, header, held: Vec::new() }
+        let (clients, is_known, is_examined) = (ClientPlaces::default(), false, false);
+        Self { generation: piece.generation, path, family, text, is_known, header, clients, is_examined, held: Vec::new() }
     }
 
     /// The header in force before these lines, which come next.

@@ -28,7 +28,16 @@ type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
 
 fn feed(stream: &mut Stream<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
     let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
-    let piece = Piece { log: u32::from(path.as_bytes()[0]), generation: 7, path: Path::new(path), named, fresh: true, lines_before, chunk };
+    let piece = Piece {
+        log: u32::from(path.as_bytes()[0]),
+        generation: 7,
+        path: Path::new(path),
+        named,
+        is_open: !named,
+        fresh: true,
+        lines_before,
+        chunk,
+    };
     let mut told = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
         let model::Hit { offset, line, answer, context, .. } = live.hit;

@@ -23,7 +23,7 @@ use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece, Tail};
 use crate::pipeline::account::Account;
 use crate::pipeline::desk::in_window;
-use crate::pipeline::doubt::{begins_as_log, holes, is_foreign, parses, passed_over, unexplained};
+use crate::pipeline::doubt::{BINARY, By, begins_as_log, holes, parses, passed_over, unexplained, without_client};
 use crate::pipeline::worker::Workers;
 use crate::source::SourceText;
 use crate::tally::Place;
@@ -86,7 +86,7 @@ impl<'a> Collector<'a> {
         let mut header = Header::None;
         let lines = match body {
             Body::Lines(lines) => {
-                if log.first_line.is_empty() {
+                if log.head.is_none() {
                     log.see_first(lines);
                 }
                 header = log.pass(lines, self.job.scope.max_line);
@@ -119,11 +119,16 @@ impl<'a> Collector<'a> {
     fn see(&self, item: &Item) -> Seen {
         let Lines::Text(text) = &item.lines else { return Seen { runs: Vec::new(), parses: false, transcribed: None } };
         let log = self.logs.get(&item.log);
-        let course = self.job.course(item, log.map_or(Path::new(""), |log| &log.path));
+        let mut course = self.job.course(item, log);
         // The times of lines must be read before they are judged, so they are written down here.
         let mut written = Transcribed::default();
-        let is_written =
-            self.cut.is_some() && self.job.scope.format.is_none() && Transcriber::default().transcribe(text, &course, &mut written);
+        let may_write = self.cut.is_some() && self.job.scope.format.is_none();
+        let mut is_written = may_write && Transcriber::default().transcribe(text, &course, &mut written);
+        let without_client = written.without_client();
+        if let Some(place) = log.and_then(|log| log.clients.better(without_client, &log.path, false)) {
+            course.clients = place;
+            is_written = Transcriber::default().transcribe(text, &course, &mut written);
+        }
         let transcribed = is_written.then_some(written);
         let lines = transcribed.as_ref().map_or(text, |written| &written.text);
         let runs = match self.cut {
@@ -167,7 +172,7 @@ impl<'a> Collector<'a> {
     /// A log waited for too long: it is taken for what it seems to be.
     fn end_waiting(&mut self, number: u32, ready: &mut Vec<(Item, Vec<Run>)>) {
         let Some(log) = self.logs.get_mut(&number) else { return };
-        log.is_known |= !is_foreign(log.path.as_os_str().as_bytes(), &log.first_line);
+        log.is_known |= !log.is_foreign();
         if !log.is_known {
             log.let_go();
             return;
@@ -263,18 +268,21 @@ impl<'a> Collector<'a> {
         let Reading { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.goes_on && begins_as_log(&log.path, formats, scope);
-        if !log.is_known && is_foreign(log.path.as_os_str().as_bytes(), &log.first_line) && log.fresh {
-            notices.push(Notice { path: log.path.clone(), what: passed_over(&log.first_line), problem: false });
-        }
+        let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_foreign() && log.fresh) else { return };
+        let is_asked = log.by == By::Name && head.is_binary;
+        let what = if is_asked { BINARY.to_owned() } else { passed_over(head) };
+        notices.push(Notice { path: log.path.clone(), what, problem: is_asked });
     }
 
-    /// Says of a log that counts that no line of it parses.
+    /// Says of a log that counts that no line of it parses, or that the client of lines is unknown.
     fn doubt(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
         let Reading { scope, formats, .. } = *self.job;
+        let what = without_client(log.counts.without_client, !formats.first_of(&log.path).is_empty());
+        notices.extend(what.map(|what| Notice { path: log.path.clone(), what, problem: false }));
         let is_doubtful = log.is_known && log.counts.lines > log.counts.skipped && log.counts.parsed() == 0;
         if is_doubtful && !(log.goes_on && begins_as_log(&log.path, formats, scope)) {
-            let what = unexplained(log.lines(), &log.first_line, scope.format, formats);
+            let what = unexplained(log.lines(), log.first_line(), scope.format, formats);
             notices.push(Notice { path: log.path.clone(), what, problem: true });
         }
     }
@@ -308,10 +316,17 @@ fn judge_run(
     let range = run.run.start..run.run.end;
     let (findings, mut scratch, workers) = match (&run.item.lines, workers.get(&run.period)) {
         (Lines::Text(text), Some(workers)) => {
-            let course = job.course(run.item, logs.get(&run.log).map_or(Path::new(""), |log| &log.path));
+            let log = logs.get(&run.log);
+            let mut course = job.course(run.item, log);
             let mut desk = workers.desk(worker);
             let mut scratch = workers.scratch(worker);
-            (desk.judge(judge, job.scope, &text[range], &course, &mut scratch), scratch, workers)
+            let mut findings = desk.judge(judge, job.scope, &text[range.clone()], &course, &mut scratch);
+            if let Some(place) = log.and_then(|log| log.clients.better(findings.lines.without_client, &log.path, false)) {
+                course.clients = place;
+                scratch.recycle(findings);
+                findings = desk.judge(judge, job.scope, &text[range], &course, &mut scratch);
+            }
+            (findings, scratch, workers)
         }
         (Lines::Written { transcribed, .. }, Some(workers)) => {
             let mut scratch = workers.scratch(worker);

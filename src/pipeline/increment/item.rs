@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::Reading;
 use super::cutting::Run;
+use super::log::Log;
 use super::parts::When;
 use crate::format::Header;
 use crate::format::transcriber::{Course, Transcribed};
@@ -80,10 +81,12 @@ impl Counted<'_> {
 }
 
 impl<'a> Reading<'a> {
-    /// What the lines of an item of the log at a path are read by.
-    pub(super) fn course(&self, item: &Item, path: &Path) -> Course<'a> {
+    /// What the lines of an item of a log are read by.
+    pub(super) fn course(&self, item: &Item, log: Option<&Log>) -> Course<'a> {
         let Self { formats, scope, .. } = *self;
-        Course { formats, first: formats.first_of(path), header: item.header.clone(), max_line: scope.max_line }
+        let first = formats.first_of(log.map_or(Path::new(""), |log| &log.path));
+        let clients = log.map(|log| log.clients.known()).unwrap_or_default();
+        Course { formats, first, header: item.header.clone(), clients, max_line: scope.max_line }
     }
 }
 

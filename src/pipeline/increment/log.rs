@@ -3,13 +3,15 @@
 //! Lines of a file that was found in a folder wait until one parses: it may be no log at all. So do lines whose period
 //! is not known yet. They wait as they are, up to a limit.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::item::{Item, Lines};
 use crate::finding::LineCounts;
 use crate::format::Header;
 use crate::input::tail::Piece;
-use crate::pipeline::doubt::FIRST_LINE;
+use crate::pipeline::client_places::ClientPlaces;
+use crate::pipeline::doubt::{By, Head};
 use crate::pipeline::headers;
 use crate::time::Period;
 
@@ -21,9 +23,12 @@ pub(super) struct Log {
     pub(super) fresh: bool,
     /// Lines of it were read in an earlier run.
     pub(super) goes_on: bool,
-    pub(super) first_line: Vec<u8>,
+    pub(super) head: Option<Head>,
+    /// How it was found.
+    pub(super) by: By,
     /// The header in force behind the last lines that came.
     header: Header,
+    pub(super) clients: ClientPlaces,
     /// It counts: it was asked for by name, or a line of it parses.
     pub(super) is_known: bool,
     /// The period of its last line.
@@ -45,9 +50,11 @@ impl Log {
             generation: piece.generation,
             fresh: piece.fresh,
             goes_on: piece.lines_before > 0,
-            first_line: Vec::new(),
+            head: None,
+            by: By::of(piece),
             header: headers::before(piece, max_line),
-            is_known: piece.named,
+            clients: ClientPlaces::default(),
+            is_known: By::of(piece) == By::Name,
             period: None,
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -57,10 +64,22 @@ impl Log {
         }
     }
 
-    /// Remembers the line it begins with.
+    /// Remembers how it begins, as far as this run sees it.
     pub(super) fn see_first(&mut self, lines: &[u8]) {
-        let first = lines.split(|&b| b == b'\n').next().unwrap_or_default();
-        self.first_line = first[..first.len().min(FIRST_LINE)].to_vec();
+        let head = Head::of(lines);
+        // Binary data that was asked for waits for a line that parses, as what is in a folder does.
+        self.is_known &= !head.is_binary;
+        self.head = Some(head);
+    }
+
+    /// Whether it is no access log, where no line parses.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.is_foreign(self.path.as_os_str().as_bytes(), self.by))
+    }
+
+    /// The line it begins with, as far as this run sees it.
+    pub(super) fn first_line(&self) -> &[u8] {
+        self.head.as_ref().map_or(b"", |head| &head.first_line)
     }
 
     /// The header in force before these lines, which come next.

@@ -205,7 +205,13 @@ fn any_other_line() -> impl Strategy<Value = String> {
 /// The same lines as the engine reads them.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::format::Header::of_log(text.as_bytes(), 1000);
-    let course = crate::format::transcriber::Course { formats: &FORMATS, first: &[], header, max_line: 1000 };
+    let course = crate::format::transcriber::Course {
+        formats: &FORMATS,
+        first: &[],
+        header,
+        clients: crate::format::ClientPlace::Unknown,
+        max_line: 1000,
+    };
     let mut out = crate::format::transcriber::Transcribed::default();
     let is_changed = crate::format::transcriber::Transcriber::default().transcribe(text.as_bytes(), &course, &mut out);
     if is_changed { out.text } else { text.as_bytes().to_vec() }

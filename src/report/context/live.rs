@@ -231,6 +231,9 @@ impl<'r> LiveContext<'r> {
         if let Some(site) = met.site {
             self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
         }
+        if seen.client.is_unknown() {
+            return Vec::new();
+        }
         let path = self.state.hash_one(seen.path);
         let mut shown = false;
         for at in 0..self.conditions.len() {
@@ -267,7 +270,7 @@ impl<'r> LiveContext<'r> {
 
     /// Keeps a request that is no finding yet. Where there is no room, the one that waited longest goes.
     pub fn wait(&mut self, client: Client<'_>, late: Late) {
-        if late.text.len() > WAITING_BYTES {
+        if late.text.len() > WAITING_BYTES || client.is_unknown() {
             return;
         }
         let lines = self.waiting.value(ClientKey::from(&client), Vec::new);

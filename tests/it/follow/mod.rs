@@ -17,6 +17,7 @@ mod server;
 mod signals;
 mod state;
 mod unit;
+mod unparsed;
 mod waking;
 mod writer;
 
