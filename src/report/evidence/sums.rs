@@ -7,6 +7,9 @@ use serde::Deserialize;
 use super::Evidence;
 use crate::report::model::Input;
 
+/// A count by its name: its total, and what an input has of it.
+type Count = (&'static str, u64, fn(&Input) -> u64);
+
 /// The counts of lines that a report gives for all inputs.
 #[derive(Debug, Deserialize)]
 pub(super) struct Totals {
@@ -33,7 +36,7 @@ pub(super) fn check(totals: &Totals, evidence: &Evidence) -> Result<(), String> 
             return Err(format!("an input has {} lines, and its parts have {sum}", input.lines));
         }
     }
-    let counts: [(&str, u64, fn(&Input) -> u64); 8] = [
+    let counts: [Count; 8] = [
         ("bytes", totals.bytes, |input| input.bytes),
         ("lines", totals.lines, |input| input.lines),
         ("parsed", totals.parsed, |input| input.parsed),
