@@ -338,3 +338,16 @@ fn a_proxy_that_makes_all_requests_is_hinted_at() {
         assert!(!said.contains("--client-from"), "{lines} {others} {field} {said}");
     }
 }
+
+#[test]
+fn an_unparsed_line_is_of_one_of_the_first_addresses_in_it() {
+    let rig = Rig::new();
+    let behind = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
+    let among = |others: &str| format!("{others}1.1.1.1\n");
+    let unparsed = [behind(249), behind(250), among("8.8.8.1 8.8.8.2 8.8.8.3 "), among("8.8.8.1 8.8.8.2 8.8.8.3 8.8.8.4 ")].concat();
+    rig.file("access.log", prober("1.1.1.1") + &unparsed);
+    let (run, report) = rig.json(["access.log"]);
+    let row = report["clients"].as_array().unwrap().iter().find(|row| row["client"] == "1.1.1.1").unwrap();
+    assert_eq!((row["requests"].as_u64(), row["hits"].as_u64()), (Some(6), Some(4)), "{} {row}", run.stderr);
+    assert_eq!(report["totals"]["requests"], 4);
+}
