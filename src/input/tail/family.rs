@@ -4,6 +4,7 @@
 //! look; what a file is, its text decides.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -85,6 +86,11 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
 /// A name without the ending that packing gave it.
 pub(super) fn unpacked_name(name: &[u8]) -> &[u8] {
     PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
+}
+
+/// A path without the ending that packing gave it.
+pub(super) fn unpacked_path(path: &Path) -> PathBuf {
+    path.with_file_name(OsStr::from_bytes(unpacked_name(&base_of(path))))
 }
 
 /// Whether a file is packed, by its name.

@@ -139,7 +139,14 @@ pub struct Tail {
     /// All is read once, and no more.
     once: bool,
     /// The files that were given for that.
-    given: HashSet<Id>,
+    given: Given,
+}
+
+/// The files that were given to a reading.
+#[derive(Debug, Default)]
+struct Given {
+    ids: HashSet<Id>,
+    paths: HashSet<PathBuf>,
 }
 
 impl Tail {
@@ -169,7 +176,7 @@ impl Tail {
             looks: 0,
             woken: true,
             once: false,
-            given: HashSet::new(),
+            given: Given::default(),
         }
     }
 

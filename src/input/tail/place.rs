@@ -3,7 +3,7 @@
 //! Looks and never reads lines. The path may lead anywhere at any time; what counts is the file that was opened, and its
 //! text.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Given;
 use super::begin::Begin;
 use super::family::{Rank, base_of, folder_of, rank};
 use super::known::is_cut;
@@ -45,7 +46,7 @@ pub(super) struct Surroundings<'a> {
     /// All is read once, and no more.
     pub(super) once: bool,
     /// The files that were given.
-    pub(super) given: &'a HashSet<Id>,
+    pub(super) given: &'a Given,
 }
 
 impl Surroundings<'_> {

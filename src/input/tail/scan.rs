@@ -40,7 +40,7 @@ enum Verdict {
     Settled,
     /// It is still being written; to be looked at again.
     Later,
-    /// Nobody knows it; to be looked at again when all that are known are.
+    /// Nobody knows it; to be looked at again when all that are known are. It may be packed from one that is read just now.
     New,
     /// It is to be read.
     Read(Box<Log>),
@@ -182,7 +182,7 @@ impl Place {
             self.known_siblings.push((sibling.rank.clone(), sibling.stamp));
             return Ok(verdict);
         }
-        if around.once { Ok(Verdict::New) } else { self.unknown(&mut probe, &file, sibling, around) }
+        Ok(Verdict::New)
     }
 
     /// Sees what to do with a sibling whose text nobody knows, when it is clear which are known.
@@ -198,7 +198,7 @@ impl Place {
                 return Ok(Verdict::Settled);
             }
         }
-        if self.is_put_there(sibling, around) {
+        if around.once && self.is_put_there(sibling, around) {
             around.notice(&sibling.path, "is older than what was read before; not read");
             return self.note_old(&probe, &file, sibling, around);
         }

@@ -5,6 +5,7 @@ mod odd;
 mod once;
 mod once_model;
 mod packed;
+mod packing;
 mod race;
 mod rotation;
 
