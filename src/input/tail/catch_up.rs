@@ -69,8 +69,7 @@ impl Surroundings<'_> {
     /// Whether a sibling was given, or is packed just now from one that was.
     fn is_given(&self, sibling: &Sibling) -> bool {
         let unpacked = unpacked_path(&sibling.path);
-        self.given.ids.contains(&sibling.stamp.id)
-            || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
+        self.given.ids.contains(&sibling.stamp.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
     }
 }
 

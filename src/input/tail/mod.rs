@@ -4,11 +4,13 @@
 //! `place`. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
 //! [`Tail::read`] gives the new lines. What the lines say is none of its business.
 
+mod away;
 mod begin;
 mod catch_up;
 mod claim;
 mod discover;
 mod drain;
+mod elsewhere;
 pub(super) mod family;
 mod given;
 mod known;
@@ -28,6 +30,7 @@ mod tests;
 mod text;
 pub mod wake;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +40,7 @@ pub use self::notice::Notice;
 
 use self::begin::Begin;
 use self::discover::{Candidate, Discovery};
+use self::elsewhere::Others;
 use self::listing::Listings;
 use self::log::{Log, Role};
 use self::numbers::Numbers;
@@ -112,6 +116,9 @@ pub struct LogView<'a> {
     /// Whether its path leads to it still.
     pub live: bool,
 }
+
+/// What a place does when it looks.
+type Look = fn(&mut Place, &mut Surroundings<'_>);
 
 /// Everything that is followed.
 #[derive(Debug)]
@@ -192,10 +199,11 @@ impl Tail {
         let touched = only.map(|paths| self.touched(paths));
         let places: Vec<usize> = touched.map_or_else(|| self.in_turn(now), |touched| touched.into_iter().collect());
         let mut listings = Listings::default();
-        for look in [Place::look, Place::settle] {
+        for look in [Place::look as Look, Place::settle] {
             for place in &places {
-                self.look_at(*place, now, &mut listings, look);
+                self.look_at(*place, now, &mut listings, look, None);
             }
+            self.decide(&places, now, &mut listings, look);
         }
         for place in 0..self.places.len() {
             self.hand_over(place);
@@ -221,10 +229,33 @@ impl Tail {
         self.places.iter().enumerate().filter_map(is_due).collect()
     }
 
-    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {
+    /// Has those places look again that met a text which another one may know, now that all others looked.
+    fn decide(&mut self, places: &[usize], now: Instant, listings: &mut Listings, look: Look) {
+        let mut undecided = Vec::new();
+        for &index in places {
+            undecided.extend(self.places[index].undecided.take().map(|size| (size, index)));
+        }
+        if undecided.is_empty() {
+            return;
+        }
+        // The longest first, so that a copy is met behind what it was copied from.
+        undecided.sort_by_key(|(size, index)| (Reverse(*size), self.places[*index].path.as_os_str().len(), *index));
+        let mut others = Others::of(&self.places);
+        for (_, index) in undecided {
+            self.look_at(index, now, listings, look, Some(&mut others));
+            for (place, generation) in others.taken.drain(..) {
+                self.places[place].forget_text(generation);
+            }
+            others.add(index, &self.places[index]);
+        }
+    }
+
+    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: Look, others: Option<&mut Others>) {
+        let is_alone = self.places.len() == 1;
         let Some(place) = self.places.get_mut(index) else { return };
         let Self { numbers, notices, held, strays, once, given, .. } = self;
-        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index, once: *once, given });
+        let once = *once;
+        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index, once, given, others, is_alone });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
         }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::Given;
 use super::begin::Begin;
+use super::elsewhere::{Elsewhere, Others};
 use super::family::{Rank, base_of, folder_of, rank};
 use super::known::is_cut;
 use super::listing::Listings;
@@ -20,7 +21,7 @@ use super::log::{Log, Role};
 use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
-use super::probe::open;
+use super::probe::{Probe, open};
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
@@ -47,9 +48,22 @@ pub(super) struct Surroundings<'a> {
     pub(super) once: bool,
     /// The files that were given.
     pub(super) given: &'a Given,
+    /// What other places know, once all of them looked.
+    pub(super) others: Option<&'a mut Others>,
+    /// There are no others.
+    pub(super) is_alone: bool,
 }
 
 impl Surroundings<'_> {
+    /// Asks the other places about the text of a file; `None` where they are to be asked when all of them looked.
+    pub(super) fn elsewhere(&mut self, path: &Path, id: Id, probe: &mut Probe) -> io::Result<Option<Elsewhere>> {
+        match &mut self.others {
+            _ if self.is_alone => Ok(Some(Elsewhere::Nobody)),
+            Some(others) => others.ask(self.place, path, id, probe).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Whether another place holds this file.
     pub(super) fn held_elsewhere(&self, id: Id) -> bool {
         self.held.get(&id).is_some_and(|place| *place != self.place)
@@ -118,6 +132,8 @@ pub(super) struct Place {
     pub(super) scan_at: Option<Instant>,
     /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
     pub(super) rescans: u32,
+    /// It met a text that another place may know: the size of its file.
+    pub(super) undecided: Option<u64>,
     /// Files that are held changed.
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
@@ -156,6 +172,7 @@ impl Place {
             scans: 0,
             scan_at: None,
             rescans: 0,
+            undecided: None,
             moved: false,
             alias: None,
             wanted: Vec::new(),
@@ -249,7 +266,7 @@ impl Place {
     /// The path leads where it led before.
     fn same_file(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stamp == stamp && !live.suspect && !stamp.is_young() {
+        if live.stamp == stamp && !live.suspect && !stamp.is_young() && around.others.is_none() {
             return;
         }
         if live.stamp.size != stamp.size {

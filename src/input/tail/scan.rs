@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::before;
+use super::begin::{before, begin_behind};
+use super::elsewhere::Elsewhere;
 use super::family::Rank;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings};
@@ -57,7 +58,9 @@ impl Place {
     /// Looks through the siblings.
     pub(super) fn scan(&mut self, around: &mut Surroundings<'_>) {
         self.scans += 1;
-        self.known_siblings.clear();
+        if around.others.is_none() {
+            self.known_siblings.clear();
+        }
         self.scan_at = Some(around.now + if self.rescans > 0 { SOON } else { EVERY });
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
@@ -67,6 +70,7 @@ impl Place {
             }
             around.listings.clear();
         }
+        self.scan_away(&mut found, around);
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
             self.moved = true;
@@ -305,7 +309,21 @@ impl Place {
         if !probe.is_whole() {
             return Ok(Verdict::Later);
         }
-        let text = if probe.packed() {
+        let copied = match around.elsewhere(&sibling.path, sibling.stamp.id, probe)? {
+            None => {
+                self.undecided = Some(sibling.stamp.size);
+                return Ok(Verdict::Later);
+            }
+            Some(Elsewhere::Moved(text)) => return Ok(Verdict::Read(Box::new(reopened(text, probe, sibling, around)))),
+            Some(Elsewhere::Copy(len)) => Some(len),
+            Some(Elsewhere::Nobody) => None,
+        };
+        if copied.is_some() && copied == probe.full_len()? {
+            return self.note_old(probe, file, sibling, around);
+        }
+        let text = if let Some(len) = copied.filter(|_| !probe.packed()) {
+            Some(begin_behind(file, len, around.numbers)?)
+        } else if probe.packed() {
             Some(Text::new(around.numbers.generation(probe.head()), probe.head(), 0, 0, &[]))
         } else {
             Self::begin_rested(sibling, file, around)?
@@ -349,7 +367,7 @@ impl Place {
 }
 
 /// A log that is read to the end of a sibling.
-fn reopened(text: Text, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
+pub(super) fn reopened(text: Text, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
     let reader = Reader::new(probe, text.offset);
     let mut log = Log::new(sibling.path.clone(), reader, sibling.stamp, Some(text), around.now);
     log.number = around.numbers.next();

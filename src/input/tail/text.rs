@@ -77,6 +77,11 @@ impl Text {
         Checkpoint { generation, path, device, inode, offset, lines, head: self.head.print, tail: self.tail.print }
     }
 
+    /// The print of its first bytes, as far as they are known.
+    pub(super) fn head(&self) -> Fingerprint {
+        self.head.print
+    }
+
     /// Bytes to read before the offset for [`holds`](Self::holds).
     pub(super) fn tail_len(&self) -> usize {
         self.tail.len()

@@ -1,6 +1,7 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
 mod model;
+mod names;
 mod odd;
 mod once;
 mod once_model;

@@ -103,7 +103,12 @@ fn starts_at_any_steps_of_a_packing_read_its_log_once() {
                         rig.wait(5);
                         let mut told: Vec<_> = rig.lines().iter().map(|text| number_of(text).unwrap()).collect();
                         told.sort_unstable();
-                        assert_eq!(told, (0..length + 10).collect::<Vec<_>>(), "{packing:?} {length} {before} {steps:b} {names:?} {:?}", rig.notices);
+                        assert_eq!(
+                            told,
+                            (0..length + 10).collect::<Vec<_>>(),
+                            "{packing:?} {length} {before} {steps:b} {names:?} {:?}",
+                            rig.notices
+                        );
                     }
                 }
             }
@@ -138,7 +143,12 @@ fn runs_at_any_steps_of_a_packing_read_its_log_once() {
                         told.extend(runs.run(names));
                         let mut told: Vec<_> = told.into_iter().map(Option::unwrap).collect();
                         told.sort_unstable();
-                        assert_eq!(told, (0..length + 10).collect::<Vec<_>>(), "{packing:?} {length} {before:?} {steps:b} {names:?} {:?}", runs.notices);
+                        assert_eq!(
+                            told,
+                            (0..length + 10).collect::<Vec<_>>(),
+                            "{packing:?} {length} {before:?} {steps:b} {names:?} {:?}",
+                            runs.notices
+                        );
                     }
                 }
             }
@@ -176,7 +186,13 @@ fn a_packing_that_does_not_wait_is_read_once() {
         let mut runs = Runs::new();
         append(&runs.path("access.log.1"), &lines(0..length));
         append(&runs.path("access.log"), &lines(length..length + 10));
-        let name = if whole_folder { "" } else if once { "access.log*" } else { "access.log" };
+        let name = if whole_folder {
+            ""
+        } else if once {
+            "access.log*"
+        } else {
+            "access.log"
+        };
         let packer = pack_beside(runs.path("access.log.1"), packing, pause);
         let mut told = Vec::new();
         if once {

@@ -1,0 +1,141 @@
+//! Knows the text of a file that its own path does not know: a log that was renamed or copied to a name that no rotation
+//! gives.
+//!
+//! Compares texts; a name decides only where a short text proves too little. Asked once for each file that is new to its
+//! path, so that what all paths know is gathered for that alone.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::family::{base_of, is_variant};
+use super::log::{Log, Role};
+use super::place::Place;
+use super::probe::{Probe, open};
+use super::stamp::Id;
+use super::text::{Likeness, Text};
+use crate::source::{Fingerprint, HEAD, TAIL};
+
+/// What is known of the text of a file.
+#[derive(Debug)]
+pub(super) enum Elsewhere {
+    /// Nothing.
+    Nobody,
+    /// It is a text whose own file is gone: that is gone on with here.
+    Moved(Text),
+    /// So many bytes of it are a copy of what another log's file holds.
+    Copy(u64),
+}
+
+/// A text that a place knows.
+#[derive(Debug)]
+struct Entry {
+    place: usize,
+    text: Text,
+    id: Id,
+    path: PathBuf,
+    /// The file that held it when it was last looked at.
+    file: Option<Arc<fs::File>>,
+    is_taken: bool,
+}
+
+/// The texts that all places know, by their beginnings.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    known: Vec<Entry>,
+    by_head: HashMap<Fingerprint, Vec<usize>>,
+    lengths: BTreeSet<u32>,
+    /// Texts that go on elsewhere: the place that had one, and its name.
+    pub(super) taken: Vec<(usize, u64)>,
+}
+
+impl Others {
+    /// What these places know now.
+    pub(super) fn of(places: &[Place]) -> Self {
+        let mut others = Self::default();
+        for (index, place) in places.iter().enumerate() {
+            others.add(index, place);
+        }
+        others
+    }
+
+    /// Learns what a place knows, which may know more by now.
+    pub(super) fn add(&mut self, index: usize, place: &Place) {
+        for past in &place.past {
+            self.learn(Entry { place: index, text: past.text.clone(), id: past.id, path: past.path.clone(), file: None, is_taken: false });
+        }
+        for log in &place.logs {
+            let Some(text) = log.text.clone() else { continue };
+            let file = log.file().filter(|_| !is_without_file(log)).map(Arc::clone);
+            self.learn(Entry { place: index, text, id: log.stamp.id, path: log.path.clone(), file, is_taken: false });
+        }
+    }
+
+    fn learn(&mut self, known: Entry) {
+        let head = known.text.head();
+        let there = self.by_head.entry(head).or_default();
+        if !there.iter().any(|&index| self.known[index].text.generation == known.text.generation) {
+            self.lengths.insert(head.bytes);
+            there.push(self.known.len());
+            self.known.push(known);
+        }
+    }
+
+    /// What is known elsewhere of the text of a file at `path` that place `asks` looks into.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read.
+    pub(super) fn ask(&mut self, asks: usize, path: &Path, id: Id, probe: &mut Probe) -> io::Result<Elsewhere> {
+        let mut copied = 0;
+        for index in self.alike(probe.head()) {
+            let known = &mut self.known[index];
+            if known.place == asks || known.is_taken || known.text.offset == 0 {
+                continue;
+            }
+            let file = known.file.clone().or_else(|| still_there(known));
+            if let Some(file) = file {
+                // Two logs that are written at once may hold the same lines.
+                if known.id == id || is_variant(&base_of(&known.path), &base_of(path)) {
+                    copied = copied.max(common(&file, probe)?);
+                }
+            } else if known.text.likeness(probe)? == Likeness::Same {
+                known.is_taken = true;
+                self.taken.push((known.place, known.text.generation));
+                return Ok(Elsewhere::Moved(known.text.clone()));
+            }
+        }
+        Ok(if copied > 0 { Elsewhere::Copy(copied) } else { Elsewhere::Nobody })
+    }
+
+    /// The texts that begin as `head` does.
+    fn alike(&self, head: &[u8]) -> Vec<usize> {
+        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::of);
+        prints.filter_map(|print| self.by_head.get(&print)).flatten().copied().collect()
+    }
+}
+
+/// Whether a log's file does not hold its text any more, or has no name.
+fn is_without_file(log: &Log) -> bool {
+    matches!(log.role, Role::Lost { .. }) || log.suspect || log.role == Role::Draining && log.stamp.links == 0
+}
+
+/// The file that a text was last met in, if it lies there still.
+fn still_there(known: &Entry) -> Option<Arc<fs::File>> {
+    let (file, stamp) = open(&known.path).ok().filter(|(_, stamp)| stamp.id == known.id)?;
+    let mut probe = Probe::new(&file).ok()?;
+    (known.text.likeness(&mut probe).ok()? == Likeness::Same && stamp.links > 0).then_some(file)
+}
+
+/// The bytes that both files begin with, where one of them ends there; 0 where they differ before that.
+fn common(file: &Arc<fs::File>, probe: &mut Probe) -> io::Result<u64> {
+    let mut other = Probe::new(file)?;
+    let (Some(here), Some(there)) = (probe.full_len()?, other.full_len()?) else { return Ok(0) };
+    let common = here.min(there);
+    let count = TAIL.min(usize::try_from(common).unwrap_or(TAIL));
+    let head = HEAD.min(usize::try_from(common).unwrap_or(HEAD));
+    let same = probe.head().get(..head) == other.head().get(..head) && probe.before(common, count)? == other.before(common, count)?;
+    Ok(if same { common } else { 0 })
+}
