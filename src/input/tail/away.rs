@@ -17,35 +17,38 @@ use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings};
 use super::probe::{Probe, open};
 use super::reader::Reader;
-use super::scan::reopened;
+use super::scan::Verdict;
 use super::sibling::Sibling;
 use super::stamp::Stamp;
-use super::text::{Likeness, Text};
+use super::text::Likeness;
 
-/// The scans behind a start that look for what was read before it: one, and those that follow it soon.
-const AFTER_START: u64 = 6;
+/// The scans behind a start, or behind a log that was closed, that look for what was read: one, and those that follow soon.
+pub(super) const SCANS: u64 = 6;
 /// Folders beside that of a link's file that are looked into, by the file's name.
 const FOLDERS: usize = 1000;
 
 impl Place {
-    /// Looks for the texts that the present scan did not meet.
+    /// Looks for the texts that the present scan did not meet, and for late lines of those that were found like that.
     pub(super) fn scan_away(&mut self, found: &mut Vec<(Rank, Log)>, around: &mut Surroundings<'_>) {
-        if !self.misses(around) {
-            return;
+        let known = self.past.iter().map(|past| &past.path).filter(|path| !self.is_family(path)).cloned();
+        let mut paths: BTreeSet<_> = known.collect();
+        if self.misses(around) {
+            paths.extend(self.away(around));
         }
-        for path in self.away(around) {
+        for path in paths {
             let Ok(metadata) = fs::metadata(&path) else { continue };
-            let (id, stamp) = (Stamp::of(&metadata).id, Stamp::of(&metadata));
-            let is_held = self.ids().any(|held| held == id) || found.iter().any(|(_, log)| log.stamp.id == id);
-            let is_settled = self.settled.get(&id) == Some(&stamp.content());
-            if !metadata.is_file() || is_held || is_settled || around.held_elsewhere(id) && !self.has_lost() {
+            let stamp = Stamp::of(&metadata);
+            let is_held = self.ids().any(|held| held == stamp.id) || found.iter().any(|(_, log)| log.stamp.id == stamp.id);
+            let is_settled = self.settled.get(&stamp.id) == Some(&stamp.content());
+            if !metadata.is_file() || is_held || is_settled || around.held_elsewhere(stamp.id) && !self.has_lost() {
                 continue;
             }
             let sibling = Sibling { rank: Rank::Index(Reverse(0)), path, stamp, below: false };
             match self.read_away(&sibling, around) {
-                Ok(Some(log)) => found.push((sibling.rank, log)),
-                Ok(None) => drop(self.settled.insert(id, stamp.content())),
-                // It is gone, is being packed, or is none of ours to read.
+                Ok(Verdict::Read(log)) => found.push((sibling.rank, *log)),
+                Ok(Verdict::Later) => self.scan_at = None,
+                Ok(Verdict::Settled | Verdict::New) => drop(self.settled.insert(stamp.id, stamp.content())),
+                // It is gone, or is none of ours to read.
                 Err(_) => {}
             }
         }
@@ -57,14 +60,14 @@ impl Place {
 
     /// Whether a text was being read that was not met.
     fn misses(&self, around: &Surroundings<'_>) -> bool {
-        let is_near = |past: &Past| past.path.parent() == Some(&self.folder) && past.text.offset > 0;
-        let is_after_start = self.scans <= AFTER_START;
-        self.has_lost() || is_after_start && (self.past.iter().any(|past| self.is_missed(past)) || around.strays.iter().any(is_near))
+        let is_near = |past: &Past| past.path.parent() == Some(&self.folder);
+        self.has_lost()
+            || self.scans <= self.search_until && (self.past.iter().any(|past| self.is_missed(past)) || around.strays.iter().any(is_near))
     }
 
     /// Whether the path led to this text when the state was kept, and no file that was met holds it.
     fn is_missed(&self, past: &Past) -> bool {
-        past.path == self.path && past.id != (0, 0) && past.text.offset > 0 && past.met < self.scans
+        past.path == self.path && past.id != (0, 0) && past.met < self.scans
     }
 
     /// The files that may hold it.
@@ -86,59 +89,33 @@ impl Place {
         paths
     }
 
-    /// Goes on with a text that is missed in this file, if it holds one. A log is given where one was reopened.
-    fn read_away(&mut self, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Option<Log>> {
+    /// Sees whether a file holds a text that is missed.
+    fn read_away(&mut self, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
         let (file, stamp) = open(&sibling.path)?;
         if stamp.id != sibling.stamp.id {
             return Err(io::ErrorKind::NotFound.into());
         }
         let mut probe = Probe::new(&file)?;
-        if probe.head().is_empty() {
-            return Ok(None);
+        if probe.trouble().is_some() && !probe.has_settled() {
+            return Ok(Verdict::Later);
         }
-        let is_held = around.held_elsewhere(stamp.id);
-        let lost = |log: &Log| matches!(log.role, Role::Lost { .. });
-        for index in 0..self.logs.len() {
-            let log = &self.logs[index];
-            let Some(text) = log.text.as_ref().filter(|_| lost(log)) else { continue };
-            if is_same(text, &mut probe)? {
-                self.is_whole(&probe)?;
-                let log = &mut self.logs[index];
+        if probe.head().is_empty() {
+            return Ok(Verdict::Settled);
+        }
+        for log in self.logs.iter_mut().filter(|log| matches!(log.role, Role::Lost { .. })) {
+            let Some(text) = &log.text else { continue };
+            if text.likeness(&mut probe)? == Likeness::Same {
+                if !probe.is_whole() {
+                    return Ok(Verdict::Later);
+                }
                 log.role = Role::Draining;
                 log.go_on_in(Reader::new(&mut probe, log.offset()), sibling.stamp, around.now);
                 log.path.clone_from(&sibling.path);
                 self.moved = true;
-                return Ok(None);
+                return Ok(Verdict::Settled);
             }
         }
-        if is_held {
-            return Ok(None);
-        }
-        if !around.strays.is_empty() {
-            self.claim(&mut probe, stamp.id, around)?;
-        }
-        for index in 0..self.past.len() {
-            let past = &self.past[index];
-            if past.met < self.scans && is_same(&past.text, &mut probe)? {
-                self.is_whole(&probe)?;
-                let past = self.past.remove(index);
-                return Ok(Some(reopened(past.text, &mut probe, sibling, around)));
-            }
-        }
-        Ok(None)
+        let verdict = if around.held_elsewhere(stamp.id) { None } else { self.known_past(&mut probe, sibling, around)? };
+        Ok(verdict.unwrap_or(Verdict::Settled))
     }
-
-    /// One that is being packed is looked at again.
-    fn is_whole(&mut self, probe: &Probe) -> io::Result<()> {
-        if probe.is_whole() {
-            return Ok(());
-        }
-        self.scan_at = None;
-        Err(io::ErrorKind::WouldBlock.into())
-    }
-}
-
-/// Whether a file holds all that was read of a text.
-fn is_same(text: &Text, probe: &mut Probe) -> io::Result<bool> {
-    Ok(text.offset > 0 && text.likeness(probe)? == Likeness::Same)
 }

@@ -7,13 +7,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::family::{base_of, is_variant};
-use super::log::{Log, Role};
 use super::place::Place;
-use super::probe::{Probe, open};
+use super::probe::{Probe, head_of, open};
 use super::stamp::Id;
 use super::text::{Likeness, Text};
 use crate::source::{Fingerprint, HEAD, TAIL};
@@ -52,13 +52,28 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// What these places know now.
-    pub(super) fn of(places: &[Place]) -> Self {
+    /// What these places know now; those that `are_to_ask` do not know of their new files yet.
+    pub(super) fn of(places: &[Place], are_to_ask: &BTreeSet<usize>) -> Self {
         let mut others = Self::default();
         for (index, place) in places.iter().enumerate() {
             others.add(index, place);
+            if !are_to_ask.contains(&index) {
+                others.add_begun(index, place);
+            }
         }
         others
+    }
+
+    /// Learns the files of a place that were empty, and hold text now which it is about to see.
+    fn add_begun(&mut self, index: usize, place: &Place) {
+        for log in place.logs.iter().filter(|log| log.text.is_none()) {
+            let head = log.file().and_then(|file| head_of(file).ok()).filter(|head| !head.is_empty());
+            let text = head.map(|head| Text::new(0, &head, 0, 0, &[]));
+            if let (Some(text), Some(file)) = (text, log.file().map(Arc::clone)) {
+                let (id, path) = (log.stamp.id, log.path.clone());
+                self.learn(Entry { place: index, text, id, path, file: Some(file), is_taken: false });
+            }
+        }
     }
 
     /// Learns what a place knows, which may know more by now.
@@ -68,7 +83,7 @@ impl Others {
         }
         for log in &place.logs {
             let Some(text) = log.text.clone() else { continue };
-            let file = log.file().filter(|_| !is_without_file(log)).map(Arc::clone);
+            let file = log.file().filter(|_| !log.suspect).map(Arc::clone);
             self.learn(Entry { place: index, text, id: log.stamp.id, path: log.path.clone(), file, is_taken: false });
         }
     }
@@ -92,14 +107,16 @@ impl Others {
         let mut copied = 0;
         for index in self.alike(probe.head()) {
             let known = &mut self.known[index];
-            if known.place == asks || known.is_taken || known.text.offset == 0 {
+            if known.place == asks || known.is_taken {
                 continue;
             }
-            let file = known.file.clone().or_else(|| still_there(known));
+            let file = known.file.clone().filter(|file| is_held(&known.text, file)).or_else(|| still_there(known));
             if let Some(file) = file {
-                // Two logs that are written at once may hold the same lines.
-                if known.id == id || is_variant(&base_of(&known.path), &base_of(path)) {
-                    copied = copied.max(common(&file, probe)?);
+                let common = common(&file, probe)?;
+                // Two logs that are written at once may begin with the same lines.
+                let is_proof = known.id == id || file.metadata()?.nlink() == 0;
+                if is_proof || is_variant(&base_of(&known.path), &base_of(path)) {
+                    copied = copied.max(common);
                 }
             } else if known.text.likeness(probe)? == Likeness::Same {
                 known.is_taken = true;
@@ -113,26 +130,31 @@ impl Others {
     /// The texts that begin as `head` does.
     fn alike(&self, head: &[u8]) -> Vec<usize> {
         let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::of);
-        prints.filter_map(|print| self.by_head.get(&print)).flatten().copied().collect()
+        let alike = prints.filter_map(|print| self.by_head.get(&print)).flatten();
+        // And those of which more is known than the file has.
+        let is_longer =
+            |&index: &usize| self.known[index].text.head().bytes as usize > head.len() && self.known[index].text.is_begun_with(head);
+        let longer = (0..self.known.len()).filter(|_| head.len() < HEAD).filter(is_longer);
+        alike.copied().chain(longer).collect()
     }
-}
-
-/// Whether a log's file does not hold its text any more, or has no name.
-fn is_without_file(log: &Log) -> bool {
-    matches!(log.role, Role::Lost { .. }) || log.suspect || log.role == Role::Draining && log.stamp.links == 0
 }
 
 /// The file that a text was last met in, if it lies there still.
 fn still_there(known: &Entry) -> Option<Arc<fs::File>> {
     let (file, stamp) = open(&known.path).ok().filter(|(_, stamp)| stamp.id == known.id)?;
-    let mut probe = Probe::new(&file).ok()?;
-    (known.text.likeness(&mut probe).ok()? == Likeness::Same && stamp.links > 0).then_some(file)
+    (is_held(&known.text, &file) && stamp.links > 0).then_some(file)
+}
+
+/// Whether a file holds a text, as far as that was read.
+fn is_held(text: &Text, file: &Arc<fs::File>) -> bool {
+    let likeness = Probe::new(file).and_then(|mut probe| text.likeness(&mut probe));
+    matches!(likeness, Ok(Likeness::Same))
 }
 
 /// The bytes that both files begin with, where one of them ends there; 0 where they differ before that.
 fn common(file: &Arc<fs::File>, probe: &mut Probe) -> io::Result<u64> {
     let mut other = Probe::new(file)?;
-    let (Some(here), Some(there)) = (probe.full_len()?, other.full_len()?) else { return Ok(0) };
+    let (Some(here), Some(there)) = (probe.full_len(), other.full_len()) else { return Ok(0) };
     let common = here.min(there);
     let count = TAIL.min(usize::try_from(common).unwrap_or(TAIL));
     let head = HEAD.min(usize::try_from(common).unwrap_or(HEAD));

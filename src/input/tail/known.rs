@@ -56,7 +56,9 @@ impl Place {
     /// Another place goes on with this text.
     pub(super) fn forget_text(&mut self, generation: u64) {
         self.past.retain(|past| past.text.generation != generation);
-        self.logs.retain(|log| log.text.as_ref().is_none_or(|text| text.generation != generation));
+        let is_it = |log: &Log| log.text.as_ref().is_some_and(|text| text.generation == generation);
+        self.logs.retain(|log| !is_it(log) || log.file().is_some());
+        self.logs.iter_mut().filter(|log| is_it(log)).for_each(Log::forget);
         self.moved = true;
     }
 

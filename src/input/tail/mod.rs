@@ -240,7 +240,7 @@ impl Tail {
         }
         // The longest first, so that a copy is met behind what it was copied from.
         undecided.sort_by_key(|(size, index)| (Reverse(*size), self.places[*index].path.as_os_str().len(), *index));
-        let mut others = Others::of(&self.places);
+        let mut others = Others::of(&self.places, &undecided.iter().map(|(_, index)| *index).collect());
         for (_, index) in undecided {
             self.look_at(index, now, listings, look, Some(&mut others));
             for (place, generation) in others.taken.drain(..) {

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Given;
 use super::begin::Begin;
 use super::elsewhere::{Elsewhere, Others};
 use super::family::{Rank, base_of, folder_of, rank};
@@ -25,6 +24,7 @@ use super::probe::{Probe, open};
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
+use super::{Given, away};
 use crate::source::Checkpoint;
 
 /// A log that was quiet for so long rests.
@@ -130,6 +130,8 @@ pub(super) struct Place {
     /// The number of the next scan for siblings, and when it is due.
     pub(super) scans: u64,
     pub(super) scan_at: Option<Instant>,
+    /// The last of them that looks for what was read under any name.
+    pub(super) search_until: u64,
     /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
     pub(super) rescans: u32,
     /// It met a text that another place may know: the size of its file.
@@ -171,6 +173,7 @@ impl Place {
             old_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
+            search_until: away::SCANS,
             rescans: 0,
             undecided: None,
             moved: false,

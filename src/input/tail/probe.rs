@@ -135,16 +135,12 @@ impl Probe {
     }
 
     /// The length of its text, unpacked for that where nothing else says it; `None` of a packed file that is not whole.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read.
-    pub(super) fn full_len(&mut self) -> io::Result<Option<u64>> {
-        let Some(packing) = self.packing.filter(|_| self.len.is_none()) else { return Ok(self.len) };
+    pub(super) fn full_len(&mut self) -> Option<u64> {
+        let Some(packing) = self.packing.filter(|_| self.len.is_none()) else { return self.len };
         let mut text = unpack(&self.file, packing);
         let (len, _) = pass(&mut text, u64::MAX);
         self.len = text.damage().is_none().then_some(len);
-        Ok(self.len)
+        self.len
     }
 
     /// Whether it is packed and says that its text has just this length.

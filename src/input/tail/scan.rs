@@ -36,7 +36,7 @@ const TRIES: u32 = 3;
 const GONE: usize = 64;
 
 /// What is to be done with a sibling.
-enum Verdict {
+pub(super) enum Verdict {
     /// Nothing, as long as it stays as it is.
     Settled,
     /// It is still being written; to be looked at again.
@@ -199,7 +199,8 @@ impl Place {
         for (_, log) in found {
             // A file that is being packed lies there twice.
             if is_copy(log, &mut probe)? {
-                return Ok(Verdict::Settled);
+                let is_final = probe.packed() && probe.is_whole();
+                return self.note_copy(is_final, &probe, &file, sibling, around);
             }
         }
         if around.once && self.is_put_there(sibling, around) {
@@ -266,7 +267,12 @@ impl Place {
         if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
     }
 
-    fn known_past(&mut self, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Option<Verdict>> {
+    pub(super) fn known_past(
+        &mut self,
+        probe: &mut Probe,
+        sibling: &Sibling,
+        around: &mut Surroundings<'_>,
+    ) -> io::Result<Option<Verdict>> {
         self.claim(probe, sibling.stamp.id, around)?;
         let mut shorter = false;
         let mut same = None;
@@ -318,7 +324,7 @@ impl Place {
             Some(Elsewhere::Copy(len)) => Some(len),
             Some(Elsewhere::Nobody) => None,
         };
-        if copied.is_some() && copied == probe.full_len()? {
+        if copied.is_some() && copied == probe.full_len() {
             return self.note_old(probe, file, sibling, around);
         }
         let text = if let Some(len) = copied.filter(|_| !probe.packed()) {
@@ -367,7 +373,7 @@ impl Place {
 }
 
 /// A log that is read to the end of a sibling.
-pub(super) fn reopened(text: Text, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
+fn reopened(text: Text, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> Log {
     let reader = Reader::new(probe, text.offset);
     let mut log = Log::new(sibling.path.clone(), reader, sibling.stamp, Some(text), around.now);
     log.number = around.numbers.next();

@@ -97,6 +97,11 @@ impl Text {
         self.head.print == Fingerprint::of(head)
     }
 
+    /// Whether its first bytes are these, as far as they are known and not only their print.
+    pub(super) fn is_begun_with(&self, bytes: &[u8]) -> bool {
+        !bytes.is_empty() && self.head.bytes.starts_with(bytes)
+    }
+
     fn begins(&self, head: &[u8]) -> bool {
         head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
     }
