@@ -47,6 +47,8 @@ pub(super) struct Others {
     known: Vec<Entry>,
     by_head: HashMap<Fingerprint, Vec<usize>>,
     lengths: BTreeSet<u32>,
+    /// The paths that lead to files which places of other paths hold.
+    names: HashMap<Id, PathBuf>,
     /// Texts that go on elsewhere: the place that had one, and its name.
     pub(super) taken: Vec<(usize, u64)>,
 }
@@ -57,6 +59,7 @@ impl Others {
         let mut others = Self::default();
         for (index, place) in places.iter().enumerate() {
             others.add(index, place);
+            others.names.extend(place.alias.map(|id| (id, place.path.clone())));
             if !are_to_ask.contains(&index) {
                 others.add_begun(index, place);
             }
@@ -98,12 +101,13 @@ impl Others {
         }
     }
 
-    /// What is known elsewhere of the text of a file at `path` that place `asks` looks into.
+    /// What is known elsewhere of the text of a file at `path` that place `asks` looks into. `ids`: that file, and the one
+    /// that the place's own path leads to.
     ///
     /// # Errors
     ///
     /// A file cannot be read.
-    pub(super) fn ask(&mut self, asks: usize, path: &Path, id: Id, probe: &mut Probe) -> io::Result<Elsewhere> {
+    pub(super) fn ask(&mut self, asks: usize, path: &Path, ids: [Option<Id>; 2], probe: &mut Probe) -> io::Result<Elsewhere> {
         let mut copied = 0;
         for index in self.alike(probe.head()) {
             let known = &mut self.known[index];
@@ -114,8 +118,9 @@ impl Others {
             if let Some(file) = file {
                 let common = common(&file, probe)?;
                 // Two logs that are written at once may begin with the same lines.
-                let is_proof = known.id == id || file.metadata()?.nlink() == 0;
-                if is_proof || is_variant(&base_of(&known.path), &base_of(path)) {
+                let is_proof = ids.contains(&Some(known.id)) || file.metadata()?.nlink() == 0;
+                let mut names = [Some(&known.path), self.names.get(&known.id)].into_iter().flatten();
+                if is_proof || names.any(|name| is_variant(&base_of(name), &base_of(path))) {
                     copied = copied.max(common);
                 }
             } else if known.text.likeness(probe)? == Likeness::Same {

@@ -95,7 +95,7 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
 }
 
 /// A name without the ending that packing gave it.
-pub(super) fn unpacked_name(name: &[u8]) -> &[u8] {
+pub(in crate::input) fn unpacked_name(name: &[u8]) -> &[u8] {
     PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
 }
 

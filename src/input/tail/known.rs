@@ -37,7 +37,7 @@ impl Place {
         }
         // Where nothing of it is told, it does not matter whose it is.
         if self.begin == Begin::Start {
-            match around.elsewhere(&self.path, stamp.id, &mut probe)? {
+            match around.elsewhere(&self.path, [Some(stamp.id), None], &mut probe)? {
                 None => {
                     self.undecided = Some(stamp.size);
                     return Ok(None);

@@ -231,23 +231,35 @@ impl Tail {
 
     /// Has those places look again that met a text which another one may know, now that all others looked.
     fn decide(&mut self, places: &[usize], now: Instant, listings: &mut Listings, look: Look) {
-        let mut undecided = Vec::new();
-        for &index in places {
-            undecided.extend(self.places[index].undecided.take().map(|size| (size, index)));
-        }
+        let mut undecided = self.undecided(places, look);
         if undecided.is_empty() {
             return;
         }
+        let looked: HashSet<usize> = places.iter().copied().collect();
+        let others: Vec<usize> = (0..self.places.len()).filter(|index| !looked.contains(index)).collect();
+        for index in &others {
+            self.look_at(*index, now, listings, Place::look, None);
+        }
+        undecided.extend(self.undecided(&others, Place::look));
         // The longest first, so that a copy is met behind what it was copied from.
-        undecided.sort_by_key(|(size, index)| (Reverse(*size), self.places[*index].path.as_os_str().len(), *index));
-        let mut others = Others::of(&self.places, &undecided.iter().map(|(_, index)| *index).collect());
-        for (_, index) in undecided {
+        undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.places[*index].path.as_os_str().len(), *index));
+        let mut others = Others::of(&self.places, &undecided.iter().map(|(_, index, _)| *index).collect());
+        for (_, index, look) in undecided {
             self.look_at(index, now, listings, look, Some(&mut others));
             for (place, generation) in others.taken.drain(..) {
                 self.places[place].forget_text(generation);
             }
             others.add(index, &self.places[index]);
         }
+    }
+
+    /// The places that are to look again, how, and the sizes of the files that they met.
+    fn undecided(&mut self, places: &[usize], look: Look) -> Vec<(u64, usize, Look)> {
+        let mut undecided = Vec::new();
+        for &index in places {
+            undecided.extend(self.places[index].undecided.take().map(|size| (size, index, look)));
+        }
+        undecided
     }
 
     fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: Look, others: Option<&mut Others>) {

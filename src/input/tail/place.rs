@@ -56,10 +56,10 @@ pub(super) struct Surroundings<'a> {
 
 impl Surroundings<'_> {
     /// Asks the other places about the text of a file; `None` where they are to be asked when all of them looked.
-    pub(super) fn elsewhere(&mut self, path: &Path, id: Id, probe: &mut Probe) -> io::Result<Option<Elsewhere>> {
+    pub(super) fn elsewhere(&mut self, path: &Path, ids: [Option<Id>; 2], probe: &mut Probe) -> io::Result<Option<Elsewhere>> {
         match &mut self.others {
             _ if self.is_alone => Ok(Some(Elsewhere::Nobody)),
-            Some(others) => others.ask(self.place, path, id, probe).map(Some),
+            Some(others) => others.ask(self.place, path, ids, probe).map(Some),
             None => Ok(None),
         }
     }

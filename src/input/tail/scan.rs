@@ -315,7 +315,7 @@ impl Place {
         if !probe.is_whole() {
             return Ok(Verdict::Later);
         }
-        let copied = match around.elsewhere(&sibling.path, sibling.stamp.id, probe)? {
+        let copied = match around.elsewhere(&sibling.path, [Some(sibling.stamp.id), self.alias], probe)? {
             None => {
                 self.undecided = Some(sibling.stamp.size);
                 return Ok(Verdict::Later);
