@@ -22,6 +22,7 @@ use crate::format::formats::UnknownFormat;
 use crate::input::find::{Found, Source, find};
 use crate::input::newer::leave_out_older;
 use crate::input::order::by_age;
+use crate::input::twins::leave_out_twins;
 use crate::merge::MergeError;
 use crate::pipeline::{self, Job, Scan};
 use crate::report::Format;
@@ -149,6 +150,7 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     if let Some(newer) = &settings.newer_than {
         leave_out_older(&mut found, newer);
     }
+    leave_out_twins(&mut found);
     by_age(&mut found.sources);
     Ok(found)
 }

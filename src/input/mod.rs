@@ -31,6 +31,7 @@ mod stream;
 pub mod tail;
 #[cfg(test)]
 mod tests;
+pub mod twins;
 mod wildcard;
 
 /// When to map files.

@@ -50,6 +50,24 @@ fn a_packed_log_that_ends_early_yields_its_whole_lines() {
     }
 }
 
+/// What a start meets while `gzip` is at its work: the plain file stays until the packed one is whole.
+#[test]
+fn a_log_that_is_being_packed_counts_once() {
+    let text = log(LINES as usize);
+    for packing in PACKINGS {
+        let packed = packing.pack(text.as_bytes());
+        for part in [0, packed.len() / 2, packed.len()] {
+            let rig = Rig::new();
+            std::fs::create_dir(rig.path("log")).unwrap();
+            rig.file("log/access.log.1", &text);
+            rig.file(format!("log/access.log.1.{}", packing.ending()), &packed[..part]);
+            let (run, report) = rig.json(["log"]);
+            assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{packing:?} {part}: {}", run.stderr);
+            assert!(run.stderr.contains("left out"), "{}", run.stderr);
+        }
+    }
+}
+
 /// C2.
 #[test]
 fn a_packed_log_with_a_damaged_middle_is_read_up_to_there() {

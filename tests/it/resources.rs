@@ -164,7 +164,7 @@ fn no_memory_is_a_message() {
     let rig = Rig::new();
     rig.file("access.log", log(10));
     for limit in ["--as=60000000", "--as=100000000"] {
-        let run = finish(&mut rig.under(&["prlimit", limit], &["scan", "-j2", "access.log"]));
+        let run = finish(&mut rig.under(&["prlimit", limit], ["scan", "-j2", "access.log"]));
         assert_eq!((run.code, run.text().as_str()), (4, ""), "{limit}: {}", run.stderr);
         assert!(run.stderr.starts_with("error: ") && run.stderr.contains("ulimit -v"), "{limit}: {}", run.stderr);
     }
@@ -175,7 +175,7 @@ fn no_memory_is_a_message() {
 fn lines_without_a_byte_are_counted() {
     let rig = Rig::new();
     rig.file("access.log", [b"\n".repeat(1_000_000).as_slice(), line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes()].concat());
-    let (run, report) = rig.json(&["access.log"]);
+    let (run, report) = rig.json(["access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(
         (&report["totals"]["lines"], &report["totals"]["unparsed"], &report["totals"]["hits"]),

@@ -52,6 +52,17 @@ pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io
     Ok(Some(Text::new(numbers.generation(&head), &head, offset, lines, &before)))
 }
 
+/// A new generation of which the first `len` bytes are not to be told.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub(super) fn begin_behind(file: &Arc<File>, len: u64, numbers: &mut Numbers) -> io::Result<Text> {
+    let head = head_of(file)?;
+    let (offset, lines) = last_line(file, 0, len)?;
+    Ok(Text::new(numbers.generation(&head), &head, offset, lines, &before(file, offset)?))
+}
+
 /// Whether a text that begins like this has not even one line: there is nothing to tell yet, and too little to know it by.
 pub(super) fn is_too_little(head: &[u8]) -> bool {
     head.len() < HEAD && !head.contains(&b'\n')

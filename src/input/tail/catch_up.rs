@@ -3,7 +3,6 @@
 //! Waits for nothing. What is not finished, a packed file that is being written or a line without its end, is left for
 //! the next time; only where nothing more can come is an unfinished line told.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
@@ -11,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::begin::{Begin, begin};
-use super::family::Rank;
+use super::family::{Rank, unpacked_path};
 use super::log::{Log, Role};
 use super::place::{Known, Leads, Past, Place, Surroundings};
 use super::probe::{Probe, head_of};
 use super::sibling::Sibling;
 use super::stamp::Stamp;
 use super::text::Text;
-use super::{Notice, Piece, Tail};
+use super::{Given, Notice, Piece, Tail};
 use crate::input::magic;
 
 /// To a rotated file that nobody wrote to for so long nothing more comes.
@@ -54,7 +53,7 @@ impl Tail {
 
     /// Makes places of all that the arguments lead to.
     pub(super) fn discover_all(&mut self) {
-        let mut given = HashSet::new();
+        let mut given = Given::default();
         let candidates = self.discovery.all(&mut given, &mut self.notices);
         self.given = given;
         for candidate in candidates {
@@ -67,9 +66,10 @@ impl Tail {
 }
 
 impl Surroundings<'_> {
-    /// Whether a sibling was given.
+    /// Whether a sibling was given, or is packed just now from one that was.
     fn is_given(&self, sibling: &Sibling) -> bool {
-        self.given.contains(&sibling.stamp.id)
+        let unpacked = unpacked_path(&sibling.path);
+        self.given.ids.contains(&sibling.stamp.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
     }
 }
 

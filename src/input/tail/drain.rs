@@ -11,7 +11,7 @@ use super::begin::{Begin, begin};
 use super::log::{Log, Role, Turn};
 use super::place::{Known, Past, Place, Surroundings};
 use super::stamp::Stamp;
-use super::{Options, Piece};
+use super::{Options, Piece, away};
 use crate::input::chunk::Chunk;
 
 /// A file without a name is closed when it was quiet for so long; a lost text is given up.
@@ -98,6 +98,7 @@ impl Place {
             around.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
+        self.search_until = self.scans + away::SCANS;
         if let Some(text) = log.text {
             self.past.push(Past { text, id, path: log.path, met: self.scans });
         }

@@ -4,6 +4,7 @@
 //! look; what a file is, its text decides.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,17 @@ pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Ran
     candidates.filter_map(move |base| rank(&base, name).map(|rank| (base, rank)))
 }
 
+/// Whether a name is made of another one by adding to it, behind it or before its ending, so that a short text in both is
+/// more likely one than two.
+pub(super) fn is_variant(one: &[u8], other: &[u8]) -> bool {
+    let (base, name) = if one.len() <= other.len() { (one, unpacked_name(other)) } else { (other, unpacked_name(one)) };
+    let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0).unwrap_or(base.len());
+    let (stem, ending) = base.split_at(dot);
+    let is_added = |rest: &[u8]| rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    name.strip_prefix(base).is_some_and(is_added)
+        || name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(ending)).is_some_and(is_added)
+}
+
 /// The rank that `.1`, `-20261101` or `.old` gives.
 fn of_suffix(suffix: &[u8]) -> Option<Rank> {
     let (separator, rest) = suffix.split_first()?;
@@ -83,8 +95,13 @@ fn of_suffix(suffix: &[u8]) -> Option<Rank> {
 }
 
 /// A name without the ending that packing gave it.
-pub(super) fn unpacked_name(name: &[u8]) -> &[u8] {
+pub(in crate::input) fn unpacked_name(name: &[u8]) -> &[u8] {
     PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
+}
+
+/// A path without the ending that packing gave it.
+pub(super) fn unpacked_path(path: &Path) -> PathBuf {
+    path.with_file_name(OsStr::from_bytes(unpacked_name(&base_of(path))))
 }
 
 /// Whether a file is packed, by its name.
@@ -138,6 +155,18 @@ mod tests {
             assert_eq!(rank(b"access.log", name.as_bytes()), None, "{name}");
         }
         assert_eq!(rank(b".log", b"access.log"), None);
+    }
+
+    #[test]
+    fn names_that_add_to_another_are_its_variants() {
+        for name in
+            ["access.log.away", "access.log~", "access.log-backup.gz", "access-1.log", "access.log.1-2026112223.backup", "access.log"]
+        {
+            assert!(is_variant(b"access.log", name.as_bytes()) && is_variant(name.as_bytes(), b"access.log"), "{name}");
+        }
+        for name in ["old.log", "access2.log", "accesses.log", "a.access.log", "error.log"] {
+            assert!(!is_variant(b"access.log", name.as_bytes()) && !is_variant(name.as_bytes(), b"access.log"), "{name}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::Given;
 use super::discover::{Candidate, Discovery, base_among};
 use super::family::{base_of, folder_of, rank};
 use super::notice::Notice;
@@ -38,9 +39,10 @@ struct Root {
 }
 
 impl Discovery {
-    /// All logs that the arguments lead to now; `ids` becomes the files that were given.
-    pub(super) fn all(&mut self, ids: &mut HashSet<Id>, notices: &mut Vec<Notice>) -> Vec<Candidate> {
-        let files = self.files(ids, notices);
+    /// All logs that the arguments lead to now; `given` becomes the files that were given.
+    pub(super) fn all(&mut self, given: &mut Given, notices: &mut Vec<Notice>) -> Vec<Candidate> {
+        let files = self.files(&mut given.ids, notices);
+        given.paths = files.iter().map(|file| file.path.clone()).collect();
         let keys: HashSet<&Path> = files.iter().map(|file| file.key.as_path()).collect();
         let mut candidates: Vec<(PathBuf, Candidate)> = Vec::new();
         for file in &files {

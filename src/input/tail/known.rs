@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::begin::{begin, is_too_little};
+use super::begin::{Begin, begin, begin_behind, is_too_little};
+use super::elsewhere::Elsewhere;
 use super::log::{Log, Role};
 use super::place::{Leads, Place, Surroundings};
 use super::probe::Probe;
@@ -34,10 +35,31 @@ impl Place {
         if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
             return Ok(Some(known));
         }
+        // Where nothing of it is told, it does not matter whose it is.
+        if self.begin == Begin::Start {
+            match around.elsewhere(&self.path, [Some(stamp.id), None], &mut probe)? {
+                None => {
+                    self.undecided = Some(stamp.size);
+                    return Ok(None);
+                }
+                Some(Elsewhere::Moved(text)) => return Ok(Some(text)),
+                Some(Elsewhere::Copy(len)) => return begin_behind(file, len, around.numbers).map(Some),
+                Some(Elsewhere::Nobody) => {}
+            }
+        }
         if around.once && self.is_older_copy(&mut probe)? {
             around.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
         }
         begin(file, self.begin, around.numbers)
+    }
+
+    /// Another place goes on with this text.
+    pub(super) fn forget_text(&mut self, generation: u64) {
+        self.past.retain(|past| past.text.generation != generation);
+        let is_it = |log: &Log| log.text.as_ref().is_some_and(|text| text.generation == generation);
+        self.logs.retain(|log| !is_it(log) || log.file().is_some());
+        self.logs.iter_mut().filter(|log| is_it(log)).for_each(Log::forget);
+        self.moved = true;
     }
 
     /// Whether a file begins like what was read before, and ends sooner.

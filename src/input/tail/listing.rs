@@ -39,6 +39,11 @@ impl Listing {
         self.names.binary_search_by(|other| other.as_slice().cmp(name)).is_ok()
     }
 
+    /// The names of all files.
+    pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.names.iter().map(Vec::as_slice)
+    }
+
     /// The names that a log called `base` may have been rotated to.
     pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (Rank, &[u8])> {
         // Both `access.log.1` and `access-20261101.log` begin with what is before the last dot.

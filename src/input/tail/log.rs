@@ -116,6 +116,14 @@ impl Log {
         self.number = number;
     }
 
+    /// The text goes on elsewhere; its file is as one that holds nothing yet.
+    pub(super) fn forget(&mut self) {
+        self.text = None;
+        self.number = 0;
+        (self.checked, self.skimmed, self.want) = (0, 0, 0);
+        (self.padded, self.suspect) = (false, false);
+    }
+
     /// Takes the text away from its file, which holds another one now.
     pub(super) fn lose(&mut self, now: Instant) {
         self.reader = None;

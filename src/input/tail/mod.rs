@@ -4,11 +4,13 @@
 //! `place`. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
 //! [`Tail::read`] gives the new lines. What the lines say is none of its business.
 
+mod away;
 mod begin;
 mod catch_up;
 mod claim;
 mod discover;
 mod drain;
+mod elsewhere;
 pub(super) mod family;
 mod given;
 mod known;
@@ -28,6 +30,7 @@ mod tests;
 mod text;
 pub mod wake;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -37,6 +40,7 @@ pub use self::notice::Notice;
 
 use self::begin::Begin;
 use self::discover::{Candidate, Discovery};
+use self::elsewhere::Others;
 use self::listing::Listings;
 use self::log::{Log, Role};
 use self::numbers::Numbers;
@@ -115,6 +119,9 @@ pub struct LogView<'a> {
     pub live: bool,
 }
 
+/// What a place does when it looks.
+type Look = fn(&mut Place, &mut Surroundings<'_>);
+
 /// Everything that is followed.
 #[derive(Debug)]
 pub struct Tail {
@@ -141,7 +148,14 @@ pub struct Tail {
     /// All is read once, and no more.
     once: bool,
     /// The files that were given for that.
-    given: HashSet<Id>,
+    given: Given,
+}
+
+/// The files that were given to a reading.
+#[derive(Debug, Default)]
+struct Given {
+    ids: HashSet<Id>,
+    paths: HashSet<PathBuf>,
 }
 
 impl Tail {
@@ -171,7 +185,7 @@ impl Tail {
             looks: 0,
             woken: true,
             once: false,
-            given: HashSet::new(),
+            given: Given::default(),
         }
     }
 
@@ -187,10 +201,11 @@ impl Tail {
         let touched = only.map(|paths| self.touched(paths));
         let places: Vec<usize> = touched.map_or_else(|| self.in_turn(now), |touched| touched.into_iter().collect());
         let mut listings = Listings::default();
-        for look in [Place::look, Place::settle] {
+        for look in [Place::look as Look, Place::settle] {
             for place in &places {
-                self.look_at(*place, now, &mut listings, look);
+                self.look_at(*place, now, &mut listings, look, None);
             }
+            self.decide(&places, now, &mut listings, look);
         }
         for place in 0..self.places.len() {
             self.hand_over(place);
@@ -216,10 +231,45 @@ impl Tail {
         self.places.iter().enumerate().filter_map(is_due).collect()
     }
 
-    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: fn(&mut Place, &mut Surroundings<'_>)) {
+    /// Has those places look again that met a text which another one may know, now that all others looked.
+    fn decide(&mut self, places: &[usize], now: Instant, listings: &mut Listings, look: Look) {
+        let mut undecided = self.undecided(places, look);
+        if undecided.is_empty() {
+            return;
+        }
+        let looked: HashSet<usize> = places.iter().copied().collect();
+        let others: Vec<usize> = (0..self.places.len()).filter(|index| !looked.contains(index)).collect();
+        for index in &others {
+            self.look_at(*index, now, listings, Place::look, None);
+        }
+        undecided.extend(self.undecided(&others, Place::look));
+        // The longest first, so that a copy is met behind what it was copied from.
+        undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.places[*index].path.as_os_str().len(), *index));
+        let mut others = Others::of(&self.places, &undecided.iter().map(|(_, index, _)| *index).collect());
+        for (_, index, look) in undecided {
+            self.look_at(index, now, listings, look, Some(&mut others));
+            for (place, generation) in others.taken.drain(..) {
+                self.places[place].forget_text(generation);
+            }
+            others.add(index, &self.places[index]);
+        }
+    }
+
+    /// The places that are to look again, how, and the sizes of the files that they met.
+    fn undecided(&mut self, places: &[usize], look: Look) -> Vec<(u64, usize, Look)> {
+        let mut undecided = Vec::new();
+        for &index in places {
+            undecided.extend(self.places[index].undecided.take().map(|size| (size, index, look)));
+        }
+        undecided
+    }
+
+    fn look_at(&mut self, index: usize, now: Instant, listings: &mut Listings, look: Look, others: Option<&mut Others>) {
+        let is_alone = self.places.len() == 1;
         let Some(place) = self.places.get_mut(index) else { return };
         let Self { numbers, notices, held, strays, once, given, .. } = self;
-        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index, once: *once, given });
+        let once = *once;
+        look(place, &mut Surroundings { now, numbers, notices, held, listings, strays, place: index, once, given, others, is_alone });
         if place.moved {
             held.extend(place.ids().map(|id| (id, index)));
         }

@@ -3,7 +3,7 @@
 //! Looks and never reads lines. The path may lead anywhere at any time; what counts is the file that was opened, and its
 //! text.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::begin::Begin;
+use super::elsewhere::{Elsewhere, Others};
 use super::family::{Rank, base_of, folder_of, rank};
 use super::known::is_cut;
 use super::listing::Listings;
@@ -19,10 +20,11 @@ use super::log::{Log, Role};
 use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
-use super::probe::open;
+use super::probe::{Probe, open};
 use super::reader::Reader;
 use super::stamp::{Id, Stamp};
 use super::text::Text;
+use super::{Given, away};
 use crate::input::permission::denied;
 use crate::source::Checkpoint;
 
@@ -46,10 +48,23 @@ pub(super) struct Surroundings<'a> {
     /// All is read once, and no more.
     pub(super) once: bool,
     /// The files that were given.
-    pub(super) given: &'a HashSet<Id>,
+    pub(super) given: &'a Given,
+    /// What other places know, once all of them looked.
+    pub(super) others: Option<&'a mut Others>,
+    /// There are no others.
+    pub(super) is_alone: bool,
 }
 
 impl Surroundings<'_> {
+    /// Asks the other places about the text of a file; `None` where they are to be asked when all of them looked.
+    pub(super) fn elsewhere(&mut self, path: &Path, ids: [Option<Id>; 2], probe: &mut Probe) -> io::Result<Option<Elsewhere>> {
+        match &mut self.others {
+            _ if self.is_alone => Ok(Some(Elsewhere::Nobody)),
+            Some(others) => others.ask(self.place, path, ids, probe).map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Whether another place holds this file.
     pub(super) fn held_elsewhere(&self, id: Id) -> bool {
         self.held.get(&id).is_some_and(|place| *place != self.place)
@@ -119,8 +134,12 @@ pub(super) struct Place {
     /// The number of the next scan for siblings, and when it is due.
     pub(super) scans: u64,
     pub(super) scan_at: Option<Instant>,
+    /// The last of them that looks for what was read under any name.
+    pub(super) search_until: u64,
     /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
     pub(super) rescans: u32,
+    /// It met a text that another place may know: the size of its file.
+    pub(super) undecided: Option<u64>,
     /// Files that are held changed.
     pub(super) moved: bool,
     /// Another place holds the file that the path leads to.
@@ -159,7 +178,9 @@ impl Place {
             old_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
+            search_until: away::SCANS,
             rescans: 0,
+            undecided: None,
             moved: false,
             alias: None,
             wanted: Vec::new(),
@@ -253,7 +274,7 @@ impl Place {
     /// The path leads where it led before.
     fn same_file(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stamp == stamp && !live.suspect && !stamp.is_young() {
+        if live.stamp == stamp && !live.suspect && !stamp.is_young() && around.others.is_none() {
             return;
         }
         if live.stamp.size != stamp.size {

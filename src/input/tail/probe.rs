@@ -134,6 +134,15 @@ impl Probe {
         self.len.or(self.claim.map(Claim::least)).unwrap_or(0)
     }
 
+    /// The length of its text, unpacked for that where nothing else says it; `None` of a packed file that is not whole.
+    pub(super) fn full_len(&mut self) -> Option<u64> {
+        let Some(packing) = self.packing.filter(|_| self.len.is_none()) else { return self.len };
+        let mut text = unpack(&self.file, packing);
+        let (len, _) = pass(&mut text, u64::MAX);
+        self.len = text.damage().is_none().then_some(len);
+        self.len
+    }
+
     /// Whether it is packed and says that its text has just this length.
     pub(super) fn claims(&mut self, len: u64) -> bool {
         if self.trouble.is_some() || !self.claim.is_some_and(|claim| claim.allows(len)) {

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::before;
+use super::begin::{before, begin_behind};
+use super::elsewhere::Elsewhere;
 use super::family::Rank;
 use super::log::{Log, Role};
 use super::place::{Past, Place, Surroundings};
@@ -35,12 +36,12 @@ const TRIES: u32 = 3;
 const GONE: usize = 64;
 
 /// What is to be done with a sibling.
-enum Verdict {
+pub(super) enum Verdict {
     /// Nothing, as long as it stays as it is.
     Settled,
     /// It is still being written; to be looked at again.
     Later,
-    /// Nobody knows it; to be looked at again when all that are known are.
+    /// Nobody knows it; to be looked at again when all that are known are. It may be packed from one that is read just now.
     New,
     /// It is to be read.
     Read(Box<Log>),
@@ -57,7 +58,9 @@ impl Place {
     /// Looks through the siblings.
     pub(super) fn scan(&mut self, around: &mut Surroundings<'_>) {
         self.scans += 1;
-        self.known_siblings.clear();
+        if around.others.is_none() {
+            self.known_siblings.clear();
+        }
         self.scan_at = Some(around.now + if self.rescans > 0 { SOON } else { EVERY });
         self.rescans = self.rescans.saturating_sub(1);
         let mut found = Vec::new();
@@ -67,6 +70,7 @@ impl Place {
             }
             around.listings.clear();
         }
+        self.scan_away(&mut found, around);
         found.sort_by(|(one, _), (other, _)| one.cmp(other));
         if !found.is_empty() {
             self.moved = true;
@@ -182,7 +186,7 @@ impl Place {
             self.known_siblings.push((sibling.rank.clone(), sibling.stamp));
             return Ok(verdict);
         }
-        if around.once { Ok(Verdict::New) } else { self.unknown(&mut probe, &file, sibling, around) }
+        Ok(Verdict::New)
     }
 
     /// Sees what to do with a sibling whose text nobody knows, when it is clear which are known.
@@ -195,10 +199,11 @@ impl Place {
         for (_, log) in found {
             // A file that is being packed lies there twice.
             if is_copy(log, &mut probe)? {
-                return Ok(Verdict::Settled);
+                let is_final = probe.packed() && probe.is_whole();
+                return self.note_copy(is_final, &probe, &file, sibling, around);
             }
         }
-        if self.is_put_there(sibling, around) {
+        if around.once && self.is_put_there(sibling, around) {
             around.notice(&sibling.path, "is older than what was read before; not read");
             return self.note_old(&probe, &file, sibling, around);
         }
@@ -262,7 +267,12 @@ impl Place {
         if is_final && short { self.note_old(probe, file, sibling, around) } else { Ok(Verdict::Settled) }
     }
 
-    fn known_past(&mut self, probe: &mut Probe, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Option<Verdict>> {
+    pub(super) fn known_past(
+        &mut self,
+        probe: &mut Probe,
+        sibling: &Sibling,
+        around: &mut Surroundings<'_>,
+    ) -> io::Result<Option<Verdict>> {
         self.claim(probe, sibling.stamp.id, around)?;
         let mut shorter = false;
         let mut same = None;
@@ -305,7 +315,21 @@ impl Place {
         if !probe.is_whole() {
             return Ok(Verdict::Later);
         }
-        let text = if probe.packed() {
+        let copied = match around.elsewhere(&sibling.path, [Some(sibling.stamp.id), self.alias], probe)? {
+            None => {
+                self.undecided = Some(sibling.stamp.size);
+                return Ok(Verdict::Later);
+            }
+            Some(Elsewhere::Moved(text)) => return Ok(Verdict::Read(Box::new(reopened(text, probe, sibling, around)))),
+            Some(Elsewhere::Copy(len)) => Some(len),
+            Some(Elsewhere::Nobody) => None,
+        };
+        if copied.is_some() && copied == probe.full_len() {
+            return self.note_old(probe, file, sibling, around);
+        }
+        let text = if let Some(len) = copied.filter(|_| !probe.packed()) {
+            Some(begin_behind(file, len, around.numbers)?)
+        } else if probe.packed() {
             Some(Text::new(around.numbers.generation(probe.head()), probe.head(), 0, 0, &[]))
         } else {
             Self::begin_rested(sibling, file, around)?

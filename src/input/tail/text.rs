@@ -77,6 +77,11 @@ impl Text {
         Checkpoint { generation, path, device, inode, offset, lines, head: self.head.print, tail: self.tail.print }
     }
 
+    /// The print of its first bytes, as far as they are known.
+    pub(super) fn head(&self) -> Fingerprint {
+        self.head.print
+    }
+
     /// Bytes to read before the offset for [`holds`](Self::holds).
     pub(super) fn tail_len(&self) -> usize {
         self.tail.len()
@@ -90,6 +95,11 @@ impl Text {
     /// Whether it is known by these first bytes and no others.
     pub(super) fn is_begun_by(&self, head: &[u8]) -> bool {
         self.head.print == Fingerprint::of(head)
+    }
+
+    /// Whether its first bytes are these, as far as they are known and not only their print.
+    pub(super) fn is_begun_with(&self, bytes: &[u8]) -> bool {
+        !bytes.is_empty() && self.head.bytes.starts_with(bytes)
     }
 
     fn begins(&self, head: &[u8]) -> bool {

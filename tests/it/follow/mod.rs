@@ -9,6 +9,7 @@ pub(crate) mod follower;
 mod identity;
 mod lines;
 pub(crate) mod logrotate;
+mod names;
 mod oracle;
 mod outlets;
 mod privilege;

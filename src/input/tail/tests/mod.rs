@@ -1,10 +1,12 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
 mod model;
+mod names;
 mod odd;
 mod once;
 mod once_model;
 mod packed;
+mod packing;
 mod race;
 mod rotation;
 

@@ -31,16 +31,24 @@ enum Step {
     /// So many bytes of a line.
     Partial(usize),
     /// Renames; the writer keeps its file.
-    Rotate { create: bool },
+    Rotate {
+        create: bool,
+    },
     /// The writer opens the path anew.
     Reopen,
     /// Copies and truncates; lines written between are lost. Perhaps somebody looks while the copy is half done, and
     /// between.
-    CopyTruncate { looks: bool, between: usize },
+    CopyTruncate {
+        looks: bool,
+        between: usize,
+    },
     /// Truncates without a copy.
     Truncate,
     /// Packs the newest rotated file that is not; perhaps somebody looks while it is half done.
-    Compress { looks: bool },
+    Compress {
+        looks: bool,
+        starts: bool,
+    },
     /// Deletes the oldest rotated file.
     Delete,
     /// Looks and reads, and keeps the checkpoints.
@@ -53,7 +61,26 @@ enum Step {
     Kill,
     /// Moves the log away, looks, moves it back, and looks.
     AwayAndBack,
+    /// Moves it to a name that no rotation gives, or copies it there and truncates it, or packs it.
+    Away {
+        name: usize,
+        how: How,
+    },
+    /// Kills; nothing looks until it is started again.
+    Down,
+    Up,
 }
+
+/// How a log comes by another name.
+#[derive(Debug, Clone, Copy)]
+enum How {
+    Rename { create: bool },
+    CopyTruncate { looks: bool },
+    Gzip,
+}
+
+/// Names that no rotation gives.
+const AWAY: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -63,13 +90,24 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::Reopen),
         3 => (any::<bool>(), 0usize..3).prop_map(|(looks, between)| Step::CopyTruncate { looks, between }),
         1 => Just(Step::Truncate),
-        2 => any::<bool>().prop_map(|looks| Step::Compress { looks }),
+        2 => any::<(bool, bool)>().prop_map(|(looks, starts)| Step::Compress { looks, starts }),
         1 => Just(Step::Delete),
         5 => Just(Step::Look),
         2 => Just(Step::LookOnly),
         1 => Just(Step::Wait),
         2 => Just(Step::Kill),
         1 => Just(Step::AwayAndBack),
+        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| Step::Away { name, how }),
+        1 => Just(Step::Down),
+        1 => Just(Step::Up),
+    ]
+}
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![
+        2 => any::<bool>().prop_map(|create| How::Rename { create }),
+        2 => any::<bool>().prop_map(|looks| How::CopyTruncate { looks }),
+        1 => Just(How::Gzip),
     ]
 }
 
@@ -79,6 +117,7 @@ struct World {
     paths: Vec<PathBuf>,
     options: Options,
     tail: Tail,
+    is_down: bool,
     now: Instant,
     state: Vec<Checkpoint>,
     writer: File,
@@ -118,6 +157,7 @@ impl World {
             paths,
             options,
             tail,
+            is_down: false,
             now: Instant::now(),
             state: Vec::new(),
             next: 0,
@@ -153,7 +193,7 @@ impl World {
             Step::Reopen => self.reopen(),
             Step::CopyTruncate { looks, between } => self.copy_truncate(looks, between),
             Step::Truncate => self.truncate(),
-            Step::Compress { looks } => self.compress(looks),
+            Step::Compress { looks, starts } => self.compress(looks, starts),
             Step::Delete => {
                 if let Some(oldest) = self.rotated().pop() {
                     fs::remove_file(oldest).unwrap();
@@ -162,7 +202,9 @@ impl World {
             Step::Look => self.look(true),
             Step::LookOnly => self.look(false),
             Step::Wait => self.wait(),
-            Step::Kill => self.kill(),
+            Step::Kill | Step::Up => self.kill(),
+            Step::Down => self.is_down = true,
+            Step::Away { name, how } => self.away(AWAY[name], how),
             Step::AwayAndBack => {
                 if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
                     self.look(true);
@@ -256,18 +298,59 @@ impl World {
         }
     }
 
-    fn compress(&mut self, looks: bool) {
+    fn away(&mut self, name: &str, how: How) {
+        let (log, away) = (self.path("access.log"), self.path(name));
+        if !log.exists() {
+            return;
+        }
+        let _ = fs::remove_file(self.path(&format!("{name}.gz")));
+        match how {
+            How::Rename { create } => {
+                fs::rename(&log, away).unwrap();
+                if create {
+                    File::create_new(log).unwrap();
+                }
+            }
+            How::CopyTruncate { looks } => {
+                // Into the file that was copied to before, it would be a log that was truncated and is written anew.
+                let _ = fs::remove_file(&away);
+                fs::copy(&log, away).unwrap();
+                self.torn.insert(line(self.next)[..self.begun].to_owned());
+                // Two logs that are written may begin alike; that one is a copy of the other is known by its name only.
+                if looks && name.starts_with("access") {
+                    self.look(false);
+                }
+                self.truncate();
+            }
+            How::Gzip => {
+                fs::rename(&log, &away).unwrap();
+                self.pack(&away, false, false);
+            }
+        }
+    }
+
+    fn compress(&mut self, looks: bool, starts: bool) {
         let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
+        self.pack(&plain, looks, starts);
+    }
+
+    fn pack(&mut self, plain: &Path, looks: bool, starts: bool) {
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        packed.write_all(&fs::read(plain).unwrap()).unwrap();
         self.torn.insert(line(self.next)[..self.begun].to_owned());
         let packed = packed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
         out.write_all(&packed[..packed.len() / 2]).unwrap();
+        if starts {
+            self.kill();
+        }
         if looks {
             self.look(true);
         }
         out.write_all(&packed[packed.len() / 2..]).unwrap();
+        if starts {
+            self.kill();
+        }
         if looks {
             self.look(false);
         }
@@ -275,6 +358,9 @@ impl World {
     }
 
     fn look(&mut self, keep: bool) {
+        if self.is_down {
+            return;
+        }
         self.note_owed();
         self.now += Duration::from_millis(250);
         // Woken, as by a system that tells of everything: a line that comes late to a closed log is seen at once.
@@ -360,6 +446,7 @@ impl World {
     }
 
     fn kill(&mut self) {
+        self.is_down = false;
         self.again.extend(self.unkept.drain(..));
         self.order.clear();
         self.tail = Tail::new(self.paths.clone(), self.options.clone(), Some(self.state.clone()));
@@ -368,16 +455,32 @@ impl World {
 
     /// All whole lines on disk are owed from now on.
     fn note_owed(&mut self) {
-        let mut files = self.rotated();
-        files.push(self.path("access.log"));
-        for file in files {
+        let files = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.collect::<Vec<_>>() {
             let text = text_of(&file);
             let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            if !self.is_known(&file, whole) {
+                continue;
+            }
             self.owed.extend(whole.lines().filter_map(number_of).filter(|number| *number < 800_000));
         }
     }
 
+    /// What lies under any name is one log's only if some of its text was read, and kept: where a file is followed, nothing
+    /// else says that it is its.
+    fn is_known(&self, file: &Path, text: &str) -> bool {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let is_given = self.paths[0] == self.folder.path() || name == "access.log" || self.rotated().iter().any(|rotated| rotated == file);
+        let is_kept = |number: usize| {
+            number >= 800_000 || self.told.contains_key(&number) && !self.unkept.contains(&number) && !self.again.contains(&number)
+        };
+        is_given || text.lines().find_map(number_of).is_some_and(is_kept)
+    }
+
     fn end(mut self) {
+        if self.is_down {
+            self.kill();
+        }
         self.wait();
         self.wait();
         let owed = self.owed.iter().filter(|number| !self.spoilt.contains(number));

@@ -41,7 +41,23 @@ enum Step {
     Run,
     /// A run that was killed before it could keep anything.
     Killed,
+    /// Renames the log to a name that no rotation gives, or copies it there and truncates it, or packs it.
+    Away {
+        name: usize,
+        how: How,
+    },
 }
+
+/// How a log comes by another name.
+#[derive(Debug, Clone, Copy)]
+enum How {
+    Rename,
+    CopyTruncate { runs: bool },
+    Gzip { runs: bool },
+}
+
+/// Names that no rotation gives, made longer by a number each time.
+const AWAY: [&str; 3] = ["access.log.bak", "access-1.log", "old.log"];
 
 /// How the log is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +79,15 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<bool>().prop_map(|runs| Step::Compress { runs }),
         5 => Just(Step::Run),
         1 => Just(Step::Killed),
+        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| Step::Away { name, how }),
+    ]
+}
+
+fn how() -> impl Strategy<Value = How> {
+    prop_oneof![
+        2 => Just(How::Rename),
+        2 => any::<bool>().prop_map(|runs| How::CopyTruncate { runs }),
+        1 => any::<bool>().prop_map(|runs| How::Gzip { runs }),
     ]
 }
 
@@ -72,6 +97,8 @@ struct World {
     writer: File,
     next: usize,
     begun: usize,
+    /// Times that the log was moved to another name.
+    moved: usize,
     torn: HashSet<String>,
     /// Lines that were cut in two: their first halves may be all but the newline.
     spoilt: HashSet<usize>,
@@ -91,6 +118,7 @@ impl World {
             named,
             next: 5,
             begun: 0,
+            moved: 0,
             torn: HashSet::new(),
             spoilt: HashSet::new(),
             told: HashMap::new(),
@@ -119,6 +147,7 @@ impl World {
             Step::Compress { runs } => self.compress(runs),
             Step::Run => self.run(true),
             Step::Killed => self.run(false),
+            Step::Away { name, how } => self.away(name, how),
         }
     }
 
@@ -170,7 +199,11 @@ impl World {
         if runs {
             self.run(true);
         }
-        let file = OpenOptions::new().write(true).open(self.runs.path("access.log")).unwrap();
+        self.cut(&self.runs.path("access.log"));
+    }
+
+    fn cut(&mut self, log: &Path) {
+        let file = OpenOptions::new().write(true).open(log).unwrap();
         file.set_len(0).unwrap();
         if self.begun > 0 {
             // Its halves are in two files, or the second is in one that has no name: neither is a line.
@@ -186,15 +219,49 @@ impl World {
         }
     }
 
+    fn away(&mut self, name: usize, how: How) {
+        let log = self.runs.path("access.log");
+        if !log.exists() || fs::metadata(&log).unwrap().len() == 0 {
+            return;
+        }
+        if self.named != Named::Folder {
+            // Where its file alone is named, a text is known by what was read of it.
+            self.write(1);
+            self.run(true);
+        }
+        self.moved += 1;
+        let stem = AWAY[name].trim_end_matches(".log");
+        let away = self.runs.path(&format!("{stem}-copy{}{}", self.moved, if stem == AWAY[name] { "" } else { ".log" }));
+        match how {
+            How::Rename => fs::rename(&log, away).unwrap(),
+            How::CopyTruncate { runs } => {
+                fs::copy(&log, &away).unwrap();
+                // Two logs that are written may begin alike; that one is a copy of the other is known by its name only.
+                if runs && AWAY[name].starts_with("access") {
+                    self.run(true);
+                }
+                self.cut(&log);
+            }
+            How::Gzip { runs } => {
+                fs::rename(&log, &away).unwrap();
+                self.pack(&away, runs);
+            }
+        }
+    }
+
     fn compress(&mut self, runs: bool) {
-        let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending != "gz" && ending != "log");
+        let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending.to_str().unwrap().parse::<u32>().is_ok());
         let Some(plain) = self.names().into_iter().find(plain) else { return };
-        if fs::metadata(&plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
+        self.pack(&plain, runs);
+    }
+
+    fn pack(&mut self, plain: &Path, runs: bool) {
+        if fs::metadata(plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
             // `delaycompress`, or a signal to the writer: nobody packs what is still being written.
             self.reopen();
         }
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&fs::read(&plain).unwrap()).unwrap();
+        packed.write_all(&fs::read(plain).unwrap()).unwrap();
         let packed = packed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
         out.write_all(&packed[..packed.len() / 2]).unwrap();
