@@ -69,13 +69,13 @@ mod tests {
     use crate::input::packed::fixture::{PACKINGS, pack};
     use std::fs;
 
-    /// The names that stay, where `access.log.1` holds `plain` and the packed file so much of the packed `text`.
-    fn stay(plain: &[u8], text: &[u8], part: f64) -> Vec<String> {
+    /// The names that stay, where `access.log.1` holds `plain` and the packed file so many halves of the packed `text`.
+    fn stay(plain: &[u8], text: &[u8], halves: usize) -> Vec<String> {
         let mut all = PACKINGS.map(|packing| {
             let folder = tempfile::tempdir().unwrap();
             let packed = pack(packing, [text]);
             fs::write(folder.path().join("access.log.1"), plain).unwrap();
-            fs::write(folder.path().join("access.log.1.gz"), &packed[..(packed.len() as f64 * part) as usize]).unwrap();
+            fs::write(folder.path().join("access.log.1.gz"), &packed[..packed.len() * halves / 2]).unwrap();
             let mut found = find(&[folder.path().to_owned()]);
             leave_out_twins(&mut found);
             assert_eq!(found.notices.len(), 2 - found.sources.len());
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn what_is_packed_from_its_neighbour_is_left_out_at_every_step() {
         let text = b"one line of many\n".repeat(20_000);
-        for part in [0.0, 0.5, 1.0] {
-            assert_eq!(stay(&text, &text, part), ["access.log.1"], "{part}");
+        for halves in 0..=2 {
+            assert_eq!(stay(&text, &text, halves), ["access.log.1"], "{halves}");
         }
         // Lines that came late, behind the packing.
-        assert_eq!(stay(&text, &text[..text.len() - 17], 1.0), ["access.log.1"]);
+        assert_eq!(stay(&text, &text[..text.len() - 17], 2), ["access.log.1"]);
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let more = [&text[..], b"one more\n"].concat();
         let other = [&text[..text.len() - 1], b"!"].concat();
         for packed in [&more[..], &other, b"x\n"] {
-            assert_eq!(stay(&text, packed, 1.0), ["access.log.1", "access.log.1.gz"]);
+            assert_eq!(stay(&text, packed, 2), ["access.log.1", "access.log.1.gz"]);
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::begin::{Begin, begin, begin_behind, is_too_little};
 use super::elsewhere::Elsewhere;
+use super::family::{base_of, is_variant};
 use super::log::{Log, Role};
 use super::place::{Leads, Place, Surroundings};
 use super::probe::Probe;
@@ -74,10 +75,12 @@ impl Place {
     }
 
     /// Claims the text of a file that was followed by a name of another family before a restart.
-    pub(super) fn claim(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<()> {
+    pub(super) fn claim(&mut self, probe: &mut Probe, (id, path): (Id, &Path), around: &mut Surroundings<'_>) -> io::Result<()> {
         for index in 0..around.strays.len() {
             let stray = &around.strays[index];
-            let likely = stray.text.offset > 0 || stray.id == id;
+            // Where nothing was read of it, its beginning alone proves little.
+            let likely =
+                stray.text.offset > 0 || stray.id == id || is_variant(&base_of(&stray.path), &base_of(path)) || !stray.path.exists();
             if likely && stray.text.likeness(probe)? == Likeness::Same {
                 self.past.push(around.strays.remove(index));
                 break;
@@ -88,7 +91,8 @@ impl Place {
 
     /// Takes the text of a file from those that are not read any more, or that lost their file.
     fn recognise(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
-        self.claim(probe, id, around)?;
+        let path = self.path.clone();
+        self.claim(probe, (id, &path), around)?;
         let mut found = None;
         for (index, past) in self.past.iter().enumerate() {
             let same_inode = past.id == id;

@@ -136,6 +136,8 @@ pub struct Tail {
     strays: Vec<Past>,
     /// The paths of that state.
     in_state: Vec<PathBuf>,
+    /// There is a state, and no log was met before it was kept: all that is there now is new.
+    is_begun: bool,
     numbers: Numbers,
     notices: Vec<Notice>,
     buffer: Vec<u8>,
@@ -164,6 +166,7 @@ impl Tail {
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, options: Options, known: Option<Vec<Checkpoint>>) -> Self {
         let mut numbers = Numbers::default();
+        let is_begun = options.begin == First::End && known.as_ref().is_some_and(Vec::is_empty);
         let known = known.unwrap_or_default();
         for checkpoint in &known {
             numbers.note(checkpoint.generation);
@@ -178,6 +181,7 @@ impl Tail {
             held: HashMap::new(),
             in_state,
             strays: known.iter().filter(|known| known.head.bytes > 0).map(past_of).collect(),
+            is_begun,
             numbers,
             notices: Vec::new(),
             buffer: Vec::new(),
@@ -393,7 +397,7 @@ impl Tail {
         if self.index.contains_key(&path) {
             return;
         }
-        let is_known = self.is_in_state(&path, !is_open, &argument) || self.discover_at.is_some();
+        let is_known = self.is_begun || self.is_in_state(&path, !is_open, &argument) || self.discover_at.is_some();
         let begin = if is_known || self.options.begin != First::End { Begin::Start } else { Begin::End };
         let mut place = Place::new(path.clone(), named, begin);
         place.is_open = is_open;

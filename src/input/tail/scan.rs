@@ -273,7 +273,7 @@ impl Place {
         sibling: &Sibling,
         around: &mut Surroundings<'_>,
     ) -> io::Result<Option<Verdict>> {
-        self.claim(probe, sibling.stamp.id, around)?;
+        self.claim(probe, (sibling.stamp.id, &sibling.path), around)?;
         let mut shorter = false;
         let mut same = None;
         for (index, past) in self.past.iter_mut().enumerate() {
