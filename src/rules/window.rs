@@ -43,8 +43,8 @@ pub enum By {
 impl Window {
     /// Fixed minutes in a row that it is judged over: one more than it takes, as it begins within one of them.
     #[must_use]
-    pub fn minutes(self) -> i64 {
-        i64::from(self.within.div_ceil(60)) + 1
+    pub fn minutes(self) -> u32 {
+        self.within.div_ceil(60) + 1
     }
 
     /// Whether a rule can have it.

@@ -42,7 +42,7 @@ impl Flood {
 #[must_use]
 pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
     let mut found: Vec<(usize, usize)> = Vec::new();
-    for (start, end, requests) in spans(minutes, window.minutes()) {
+    for (start, end, requests) in spans(minutes, i64::from(window.minutes())) {
         if requests < u64::from(window.count) {
             continue;
         }
@@ -84,7 +84,8 @@ pub(super) struct Minutes {
 /// One minute.
 #[derive(Debug)]
 struct Minute {
-    minute: i64,
+    /// Minutes since 1970.
+    number: i64,
     requests: u64,
     first: LogTime,
     last: LogTime,
@@ -113,8 +114,9 @@ impl Minutes {
     pub(super) fn take(&mut self, mark: Mark, window: Window) -> Option<Counted> {
         self.count(mark, window);
         let minute = mark.utc.div_euclid(MINUTE);
-        let counts: Vec<(i64, u64)> = self.minutes.iter().map(|one| (one.minute, one.requests)).collect();
-        let around = spans(&counts, window.minutes()).filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
+        let counts: Vec<(i64, u64)> = self.minutes.iter().map(|one| (one.number, one.requests)).collect();
+        let around =
+            spans(&counts, i64::from(window.minutes())).filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
         // Of equals the first.
         let (start, end, requests) = around.reduce(|most, one| if one.2 > most.2 { one } else { most })?;
         (requests >= u64::from(window.count)).then(|| self.counted(start, end, requests))
@@ -124,7 +126,7 @@ impl Minutes {
         let (minute, time) = (mark.utc.div_euclid(MINUTE), mark.time());
         self.turn += 1;
         let turn = self.turn;
-        match self.minutes.binary_search_by_key(&minute, |one| one.minute) {
+        match self.minutes.binary_search_by_key(&minute, |one| one.number) {
             Ok(at) => {
                 let one = &mut self.minutes[at];
                 (one.first, one.last) = (one.first.min(time), one.last.max(time));
@@ -133,12 +135,12 @@ impl Minutes {
             Err(at) => {
                 // Most keys are counted in one minute or two.
                 self.minutes.reserve_exact(1);
-                self.minutes.insert(at, Minute { minute, requests: 1, first: time, last: time, others: Vec::new(), turn });
+                self.minutes.insert(at, Minute { number: minute, requests: 1, first: time, last: time, others: Vec::new(), turn });
             }
         }
         let room = OTHERS.max(window.count as usize);
         let has_room = self.minutes.iter().map(|one| one.others.len()).sum::<usize>() < room;
-        if let Ok(at) = self.minutes.binary_search_by_key(&minute, |one| one.minute) {
+        if let Ok(at) = self.minutes.binary_search_by_key(&minute, |one| one.number) {
             let others = &mut self.minutes[at].others;
             if (has_room || others.len() < 2) && !others.contains(&mark.other) {
                 others.push(mark.other);

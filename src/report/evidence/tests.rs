@@ -28,6 +28,8 @@ fn lists() -> Vec<(&'static str, String)> {
         ("paths", r#"["/.env"]"#.into()),
         ("lists", "[[0,1]]".into()),
         ("cells", format!("[{CELL}]")),
+        ("minutes", "[[0,null,0,29892960,3],[null,0,0,29892960,2]]".into()),
+        ("uncounted", "0".into()),
         ("signs", "[]".into()),
         ("homes", "[[null,1,[512,7]]]".into()),
         ("sites", r#"[[0,null,"00000000000000ff",[5,1,0,1,4,false],[0,1],1,[[512,0]],[]]]"#.into()),
@@ -205,8 +207,10 @@ fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
     let mut out = Vec::new();
     render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
     assert!(matches!(read(&*out, rules), Err(EvidenceError::Cut)));
-    let empty =
-        lists().into_iter().map(|(name, _)| (name, if name == "without_time" { "0".into() } else { "[]".to_owned() })).collect::<Vec<_>>();
+    let empty = lists()
+        .into_iter()
+        .map(|(name, _)| (name, if ["without_time", "uncounted"].contains(&name) { "0".into() } else { "[]".to_owned() }))
+        .collect::<Vec<_>>();
     assert!(read(written(&empty).as_bytes(), rules).unwrap().tally.is_empty());
 }
 

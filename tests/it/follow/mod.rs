@@ -4,6 +4,7 @@
 //! program that is missing, says so and is left out by name. Lines that a rotation destroyed are nobody's fault.
 
 mod actions;
+mod floods;
 pub(crate) mod follower;
 mod identity;
 mod lines;
