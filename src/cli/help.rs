@@ -134,7 +134,7 @@ Examples:
     probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
-  summary.txt   for people: what answered, what is new, who asked most, whom one could block
+  summary.txt   for people: what answered, what is new, floods, who asked most, whom one could block
   answered.csv  what was answered, and the answer means something
   new.csv       answers, rules, paths, clients and campaigns that were never seen before
   pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv

@@ -670,3 +670,25 @@ fn one_who_floods_is_seen_among_many_others() {
     }
     assert_eq!(kinds(&asked), [(2_900, Kind::Threshold(BY_CLIENT))]);
 }
+
+#[test]
+fn a_key_remembers_eight_minutes_and_thirty_two_others() {
+    let window = Window { by: By::Client, count: 3, within: 60 };
+    let mark = |minute: i64, other| Mark { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
+    // Logs of so many times, read side by side.
+    let third = |times: i64| {
+        let mut minutes = Minutes::default();
+        for request in 0..2 {
+            (0..times).for_each(|minute| assert_eq!(minutes.take(mark(minute, request), window), None));
+        }
+        minutes.take(mark(0, 2), window).map(|counted| counted.requests)
+    };
+    assert_eq!((third(8), third(9)), (Some(3), None));
+    assert_eq!(Minutes::most(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    let others = |count| {
+        let mut minutes = Minutes::default();
+        let window = Window { count, ..window };
+        (0..50).filter_map(|other| minutes.take(mark(0, other), window)).last().map(|counted| (counted.requests, counted.others))
+    };
+    assert_eq!((others(3), others(40)), (Some((50, 32)), Some((50, 40))));
+}
