@@ -182,7 +182,20 @@ pub struct Hit {
     pub host: u32,
     /// The number of the list of rules that matched.
     pub rules: u32,
+    /// What it counts for besides.
+    pub windows: Windows,
     text: Range<usize>,
+}
+
+/// What a hit counts for where a rule has a `window`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Windows {
+    /// A rule counts the requests of its client.
+    pub by_client: bool,
+    /// A rule counts the requests for its path.
+    pub by_path: bool,
+    /// All its rules have a window: alone it is no finding, and no evidence of what its site answers to probes.
+    pub only: bool,
 }
 
 impl Findings {
@@ -252,6 +265,7 @@ impl Hit {
             path: 0,
             host: 0,
             rules: 0,
+            windows: Windows::default(),
             text: 0..0,
         }
     }

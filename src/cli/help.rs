@@ -90,7 +90,7 @@ Alerts:
   probing    a client asked for many different probe paths within minutes
   answered   a probe was answered, and the answer means something
   campaign   many clients asked for the same unusual paths within minutes
-  threshold  a rule's own 'window' was filled: a flood of log-ins, say
+  threshold  a rule's own 'window' was filled: a flood of log-ins, say; scan and report find the same
   They stand out among the lines, and go to --exec, --alert-file and --syslog. As JSON an alert has
   kind, severity, first_time, last_time, client, path (null where it is about many), hits, clients,
   paths, rules, classes, cve, sample {id, source, line, method, target, status, outcome}, rule (whose
@@ -134,7 +134,7 @@ Examples:
     probewatch diff /srv/reports/2026-11-20/report.json /srv/reports/2026-11-21/report.json
 
 Files of a folder:
-  summary.txt   for people: what answered, what is new, who asked most, whom one could block
+  summary.txt   for people: what answered, what is new, floods, who asked most, whom one could block
   answered.csv  what was answered, and the answer means something
   new.csv       answers, rules, paths, clients and campaigns that were never seen before
   pairs.csv, clients.csv, paths.csv, rules.csv   as 'scan -f csv --by' prints them; clients.csv

@@ -21,8 +21,8 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    /// Reads the files that the settings name. `windows`: requests count that are something only where they are many.
-    pub(super) fn read(settings: &Settings, windows: bool) -> Result<Self, Failure> {
+    /// Reads the files that the settings name.
+    pub(super) fn read(settings: &Settings) -> Result<Self, Failure> {
         // A pool that is gone when the rules are there: whoever reads what comes in takes one thread.
         let rules = match ThreadPoolBuilder::new().build() {
             Ok(pool) => pool.install(|| load(&settings.rules))?,
@@ -36,7 +36,7 @@ impl Brief {
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             unlisted: false,
-            windows,
+            windows: true,
         };
         Ok(Self { rules, scope, formats: servers::formats(settings)?, apps })
     }

@@ -44,7 +44,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         allow: AllowList::load(&settings.allow)?,
         max_line: settings.max_line,
         unlisted: false,
-        windows: false,
+        windows: true,
     };
     warn_of_small(settings, &scope.allow);
     let ready = started.elapsed();

@@ -38,7 +38,7 @@ pub struct Scope {
     pub max_line: usize,
     /// Whether requests that match nothing are noted as well, to learn from them.
     pub unlisted: bool,
-    /// Whether requests are kept for rules with a `window`: they are no findings, and only who counts them needs them.
+    /// Whether requests are kept for rules with a `window`: only who counts requests needs them, as alone they are no findings.
     pub windows: bool,
 }
 

@@ -7,7 +7,7 @@ use super::Shared;
 use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
-use crate::finding::{Findings, RuleId};
+use crate::finding::{Findings, RuleId, Windows};
 use crate::format::Sheet;
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
@@ -91,6 +91,8 @@ pub(super) struct Reading {
     pub(super) exposes: bool,
     /// Whether one of the rules needs nothing but the line.
     pub(super) is_certain: bool,
+    /// What the rules with a window count.
+    pub(super) windows: Windows,
 }
 
 impl Scratch {

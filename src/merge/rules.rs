@@ -56,5 +56,5 @@ impl Unknown {
 
 /// A total order of what reports can say of a rule, the worst last.
 fn weight(rule: &Rule) -> impl Ord + '_ {
-    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign)
+    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign, rule.window)
 }

@@ -1,6 +1,7 @@
 //! Any split comes to the same, whoever adds it up.
 
 mod bounded;
+mod floods;
 
 use std::sync::LazyLock;
 
@@ -52,7 +53,7 @@ struct Scanned {
 }
 
 fn scan(pieces: &[Piece]) -> Scanned {
-    let asked = Scope::default();
+    let asked = Scope { windows: true, ..Scope::default() };
     let judge = Judge::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
         (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());

@@ -363,7 +363,10 @@ impl<'a> Stream<'a> {
 
     fn make_room(&mut self) {
         let names = &self.scratch.names;
-        if [names.clients.len(), names.paths.keys().len(), self.tally.len()].into_iter().any(|count| count >= ROOM) {
+        if [names.clients.len(), names.paths.keys().len(), self.tally.len(), self.tally.minutes().len()]
+            .into_iter()
+            .any(|count| count >= ROOM)
+        {
             self.close();
             self.eras.begin();
         }

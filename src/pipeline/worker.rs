@@ -127,7 +127,8 @@ impl Worker {
         let mut scratch = own(&self.scratch);
         let mut tally = own(&self.tally);
         let names = &scratch.names;
-        let is_full = [tally.len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
+        let is_full =
+            [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
         // Findings are underway only from when the scratch was held.
         let is_idle = self.underway.load(Ordering::Acquire) == 0;
         (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.begin_anew()))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::campaigns;
 pub use super::context::{Context, Decision};
 use super::evidence::Basis;
+use super::floods;
 use super::model::{Approximate, Input, Report, Row, Totals};
 use super::ordinary;
 use super::rows::{self, Item};
@@ -116,6 +117,7 @@ pub fn build<'a>(
         uncertain,
         soft_404: soft_404::sites(material, context, &of_answers),
         campaigns,
+        floods: floods::of(material, context, &items),
         apps: ordinary::apps(material, context),
         allowed: ordinary::allowed(material),
         inputs,
@@ -150,9 +152,9 @@ fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -
 
 /// What the tally says of itself, and the reported hits that no pair holds.
 fn approximate(tally: &Tally, items: &[Item<'_>]) -> Option<Approximate> {
-    let Bound { pairs, clients, requests, paths, .. } = tally.bound()?;
+    let Bound { pairs, clients, requests, paths, uncounted, .. } = tally.bound()?;
     let rest_hits = items.iter().filter(|item| item.view.is_rest()).map(|item| item.view.cell.hits).sum();
-    Some(Approximate { pairs, clients, requests, paths, rest_hits })
+    Some(Approximate { pairs, clients, requests, paths, rest_hits, uncounted })
 }
 
 fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {

@@ -15,12 +15,13 @@ use self::decide::Standing;
 pub use self::live::{Late, LiveContext, LiveSeen, Met};
 pub use self::live_answers::Regraded;
 use super::build::Material;
+use super::floods;
 use crate::context::{Apps, Memory, Probers, RuleHashes, Site};
 use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::Outcome;
-use crate::rules::{Rule, RuleSet, WithClient};
+use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceText;
 use crate::tally::{CellView, Scope};
@@ -38,6 +39,7 @@ pub struct Context<'a> {
     families: Vec<u32>,
     /// The conditions on clients that rules have, and who meets them.
     probers: Vec<(&'a WithClient, Probers)>,
+    floods: floods::Found<'a>,
     answers: Answers<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
@@ -104,6 +106,7 @@ impl<'a> Context<'a> {
             may_be_silent: Vec::new(),
             families,
             probers: Vec::new(),
+            floods: floods::Found::of(material.rules, tally),
             answers: Answers::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
@@ -199,9 +202,14 @@ impl<'a> Context<'a> {
         decision.within(self.outcomes, outcome)
     }
 
-    /// Whether rules make a finding only because of who asks.
-    pub(super) fn is_of_client(&self, rules: &[RuleId]) -> bool {
-        decide::is_of_client(self.rules, rules)
+    /// What makes these rules a finding besides the line, where the line alone does not.
+    pub(super) fn word_of(&self, rules: &[RuleId]) -> Option<&'static str> {
+        decide::word_of(self.rules, rules)
+    }
+
+    /// The floods that there are.
+    pub(super) fn floods(&self) -> &floods::Found<'a> {
+        &self.floods
     }
 
     fn standing(&self, rule: RuleId, seen: &Seen<'_>) -> Standing {
@@ -209,7 +217,8 @@ impl<'a> Context<'a> {
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return Standing::Falls;
         }
-        if self.rules.rule(rule).window.is_some() {
+        let is_flood = |window: Window| self.floods.has(rule, window.by, seen.client, seen.path);
+        if self.rules.rule(rule).window.is_some_and(|window| !is_flood(window)) {
             return Standing::Falls;
         }
         self.silenced(rule, seen.site).map_or(Standing::Stands, Standing::Silenced)
@@ -265,7 +274,7 @@ impl<'a> Context<'a> {
 
     fn decide_all(&mut self, material: &Material<'a>) {
         // The same for every client and site, as most lists are: decided once for each answer.
-        let depends = |rule: RuleId| self.rules.rule(rule).with_client.is_some() || self.may_be_silent[usize::from(rule.0)];
+        let depends = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_silent[usize::from(rule.0)];
         let depends = by_list(material, depends);
         let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
         let mut kept = Vec::new();

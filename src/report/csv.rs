@@ -115,6 +115,9 @@ const BLOCK: &[BlockColumn] = &[
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
+/// The last column of a client: the rules by which it sent a flood.
+const FLOODS: &[Column] = &[("floods", |set, row| joined(&facts::flood_ids(set, &row.rules)))];
+
 /// Writes the table whose rows are what `by` says, the first `top` of them.
 pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
@@ -125,7 +128,8 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
         By::Answer => (ANSWER, &report.answered),
     };
     let blocks = report.blocks.as_deref().filter(|_| by == By::Client);
-    write_rows(report.rule_set, columns, first(rows, top), blocks, out)
+    let last = if by == By::Client { FLOODS } else { &[] };
+    write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
 /// Writes a row a distinct answer.
@@ -134,13 +138,20 @@ pub(super) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, o
 ///
 /// Those of `out`, as they came.
 pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
-    write_rows(report.rule_set, ANSWER, &report.answered, None, out)
+    write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 
-fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], blocks: Option<&[Block]>, out: W) -> io::Result<()> {
+/// Writes rows: their first columns, those of blocks where there are any, and the last ones.
+fn write_rows<W: Write>(
+    rules: &RuleSet,
+    (columns, last): (&[Column], &[Column]),
+    rows: &[Row<'_>],
+    blocks: Option<&[Block]>,
+    out: W,
+) -> io::Result<()> {
     let mut csv = writer(out);
     let further = if blocks.is_some() { BLOCK } else { &[] };
-    let names = columns.iter().map(|(name, _)| name).chain(further.iter().map(|(name, _)| name));
+    let names = columns.iter().map(|(name, _)| name).chain(further.iter().map(|(name, _)| name)).chain(last.iter().map(|(name, _)| name));
     csv.write_record(names).map_err(into_io)?;
     for (number, row) in rows.iter().enumerate() {
         for (_, cell) in columns {
@@ -149,6 +160,9 @@ fn write_rows<W: Write>(rules: &RuleSet, columns: &[Column], rows: &[Row<'_>], b
         let block = blocks.and_then(|blocks| blocks.get(number));
         for (_, cell) in further {
             csv.write_field(guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
+        }
+        for (_, cell) in last {
+            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }
@@ -225,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             header(By::Client),
-            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line\n"
+            "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
         );
         assert_eq!(header(By::Path), "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n");
         assert_eq!(header(By::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
@@ -272,7 +286,7 @@ mod tests {
             let text = csv(&report, By::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
-            prop_assert_eq!(record.len(), CLIENT.len());
+            prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());
             let expected = guard(shown(&target));
             prop_assert_eq!(&record[10], &*expected);
             let expected = guard(shown(agent.as_bytes()));

@@ -35,6 +35,11 @@ pub(super) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
     rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()
 }
 
+/// The ids of those rules that are something only where requests are many.
+pub(super) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> {
+    rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.window.is_some()).map(|rule| rule.id.as_str()).collect()
+}
+
 /// The id of the worst rule, and how many more: `dotfiles/env +1`.
 pub(super) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str> {
     // Of equals the first: rules come sorted.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
+use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Flood, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -270,6 +270,27 @@ fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
     }
 }
 
+/// The client that tried out passwords.
+fn flood(rows: &[Row<'static>]) -> Flood<'static> {
+    let client = Client::parse(b"192.0.2.44");
+    let row = rows.iter().find(|row| row.key == Key::Client(client)).unwrap();
+    Flood {
+        rule: RuleId(8),
+        severity: Severity::Medium,
+        client: Some(client),
+        method: MethodClass::Post,
+        path: b"/xmlrpc.php",
+        clients: 1,
+        paths: 1,
+        requests: 311,
+        minutes: 5,
+        first_minute: minute(2),
+        last_minute: minute(6),
+        floods: 1,
+        sample: row.sample,
+    }
+}
+
 /// The report of that night.
 pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
     let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
@@ -290,6 +311,7 @@ pub(super) fn report(rule_set: &RuleSet) -> Report<'_> {
         answered: answers(&pairs),
         uncertain: vec![],
         campaigns: vec![campaign(&paths)],
+        floods: vec![flood(&clients)],
         pairs,
         clients,
         blocks: None,
@@ -339,6 +361,7 @@ pub(super) fn empty(rule_set: &RuleSet) -> Report<'_> {
         answered: vec![],
         uncertain: vec![],
         campaigns: vec![],
+        floods: vec![],
         pairs: vec![],
         clients: vec![],
         blocks: None,

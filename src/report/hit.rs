@@ -62,12 +62,8 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
         return None;
     }
     let text = &material.texts[line.place.input as usize];
-    let verdict = Verdict {
-        severity: decision.severity,
-        rules,
-        answer: decision.grade.map(|grade| grade.answer),
-        context: context.is_of_client(rules).then_some("client"),
-    };
+    let verdict =
+        Verdict { severity: decision.severity, rules, answer: decision.grade.map(|grade| grade.answer), context: context.word_of(rules) };
     let spot = Spot {
         generation: text.generation,
         offset: line.place.chunk + line.place.offset,

@@ -19,7 +19,7 @@ use super::evidence::Told;
 use super::facts::{self, first};
 use super::grades;
 use super::mask::shown;
-use super::model::{Allowed, AppSeen, Approximate, Campaign, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
+use super::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
 use super::sanitize::text;
 use crate::client::Prefix;
 use crate::finding::Severity;
@@ -50,6 +50,7 @@ pub(super) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         rules: list(&report.rules),
         pairs: list(&report.pairs),
         campaigns: first(&report.campaigns, top).iter().map(campaign).collect(),
+        floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
         machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
@@ -77,6 +78,7 @@ struct Document<'a> {
     rules: Rows<'a>,
     pairs: Rows<'a>,
     campaigns: Vec<CampaignObject<'a>>,
+    floods: Vec<FloodObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
     machine: Option<Cow<'a, str>>,
@@ -212,11 +214,12 @@ struct ApproximateObject {
     requests: u64,
     paths: u64,
     rest_hits: u64,
+    uncounted: u64,
 }
 
 fn approximate(bound: Approximate) -> ApproximateObject {
-    let Approximate { pairs, clients, requests, paths, rest_hits } = bound;
-    ApproximateObject { pairs, clients, requests, paths, rest_hits }
+    let Approximate { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
+    ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
 /// Rows that become objects one by one, while they are written.
@@ -423,6 +426,42 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         severity,
         sample_paths: campaign.sample_paths.iter().map(|path| shown(path)).collect(),
         sample: sample(&campaign.sample),
+    }
+}
+
+#[derive(Serialize)]
+struct FloodObject<'a> {
+    rule: &'a str,
+    severity: Severity,
+    client: Option<Cow<'a, str>>,
+    method: &'static str,
+    path: Cow<'a, str>,
+    clients: u64,
+    paths: u64,
+    requests: u64,
+    minutes: u64,
+    first_minute: String,
+    last_minute: String,
+    floods: u64,
+    sample: SampleObject<'a>,
+}
+
+fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
+    let Flood { severity, clients, paths, requests, minutes, floods, .. } = *flood;
+    FloodObject {
+        rule: &rules.rule(flood.rule).id,
+        severity,
+        client: flood.client.map(facts::client),
+        method: flood.method.as_str(),
+        path: shown(flood.path),
+        clients,
+        paths,
+        requests,
+        minutes,
+        first_minute: flood.first_minute.rfc3339(),
+        last_minute: flood.last_minute.rfc3339(),
+        floods,
+        sample: sample(&flood.sample),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod explain;
 mod facts;
 #[cfg(test)]
 mod fixture;
+mod floods;
 pub mod formats;
 mod grades;
 pub mod hit;

@@ -55,6 +55,8 @@ pub struct Report<'a> {
     pub soft_404: Vec<Soft404<'a>>,
     /// Lists of paths that several networks worked through.
     pub campaigns: Vec<Campaign<'a>>,
+    /// Clients that sent, or paths that got, more requests than a rule with a `window` allows.
+    pub floods: Vec<Flood<'a>>,
     /// The apps that sites run, what was silenced most first.
     pub apps: Vec<AppSeen<'a>>,
     /// What allow lists took out, an item an entry.
@@ -158,6 +160,8 @@ pub struct Approximate {
     pub paths: u64,
     /// Hits that no pair row counts.
     pub rest_hits: u64,
+    /// Requests of rules with a `window` that no minute counts: a flood among them is missed.
+    pub uncounted: u64,
 }
 
 /// What a row is about.
@@ -308,6 +312,37 @@ pub struct Campaign<'a> {
     /// Up to three of the paths: those of the worst hits, and of these the longest.
     pub sample_paths: Vec<&'a [u8]>,
     /// Of the most severe hits the earliest.
+    pub sample: Sample<'a>,
+}
+
+/// What one client sent, or one path got, of a rule with a `window`: more within the window than the rule takes for ordinary.
+#[derive(Debug, Clone)]
+pub struct Flood<'a> {
+    /// The rule.
+    pub rule: RuleId,
+    /// Its severity.
+    pub severity: Severity,
+    /// The client; `None` where the requests for one path are counted.
+    pub client: Option<Client<'a>>,
+    /// The class of the method of most requests.
+    pub method: MethodClass,
+    /// The path of most requests; empty where it is not known any more.
+    pub path: &'a [u8],
+    /// Distinct clients.
+    pub clients: u64,
+    /// Distinct paths.
+    pub paths: u64,
+    /// Requests of the largest flood.
+    pub requests: u64,
+    /// Fixed minutes from the first to the last of it.
+    pub minutes: u64,
+    /// When the first of these minutes begins.
+    pub first_minute: LogTime,
+    /// When the last one does.
+    pub last_minute: LogTime,
+    /// Floods with a rest between them, the largest among them.
+    pub floods: u64,
+    /// Of the most severe requests the earliest.
     pub sample: Sample<'a>,
 }
 

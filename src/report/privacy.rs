@@ -14,7 +14,7 @@ pub use self::live::HitRoom;
 use self::room::Room;
 use super::blocks::Block;
 use super::mask::as_logged;
-use super::model::{Key, Report, Row, Sample};
+use super::model::{Flood, Key, Report, Row, Sample};
 use super::news::{News, key_of};
 use crate::client::Veil;
 use crate::news::Kind;
@@ -92,6 +92,8 @@ impl Privacy {
             for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
                 in_order(rows);
             }
+            let order = |flood: &Flood<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
+            told.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
         }
         told
     }

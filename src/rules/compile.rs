@@ -10,6 +10,7 @@ use super::literals::{Collector, Kind, bit};
 use super::load::Located;
 use super::pattern::Pattern;
 use super::set::{Rule, RuleSet, sign_of};
+use crate::soft_404::Subject;
 
 /// Rules a set holds: ids are 16 bits, and one bit pattern stays free.
 pub const MOST_RULES: usize = u16::MAX as usize;
@@ -165,7 +166,8 @@ impl From<Definition> for Rule {
             window: d.window,
             unless_app: d.unless_app.0,
             is_sign: d.is_sign,
-            subject: d.subject,
+            // So many requests say nothing of what a path holds.
+            subject: if d.window.is_some() { Subject::Client } else { d.subject },
             cve: d.cve,
             attack: d.attack,
             cwe: d.cwe,
@@ -216,7 +218,7 @@ fn check_window(d: &Definition) -> Result<(), String> {
     let Some(window) = d.window else { return Ok(()) };
     window.check()?;
     if d.with_client.is_some() {
-        return Err("window and with_client: the one is counted as lines come, the other decided from a whole log; keep one of them".into());
+        return Err("window and with_client: the one asks how often, the other for what else; keep one of them".into());
     }
     if !d.unless_app.0.is_empty() {
         return Err(

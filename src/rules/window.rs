@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The longest span: what a day does not show is a matter for a report.
 const LONGEST: u32 = 86_400;
@@ -18,20 +18,20 @@ const MOST: u32 = 1_000;
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// A rule's requests are no findings one by one; so many within a span are told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
     /// Whose requests are counted together.
     pub by: By,
     /// Requests it takes, from 2.
     pub count: u32,
-    /// The span in seconds of the log's time, from 1 to a day.
+    /// The span in seconds of the log's time, from 1 to a day; counted in minutes, so that less is one.
     #[serde(deserialize_with = "span")]
     pub within: u32,
 }
 
 /// Whose requests are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// Those of one client.
@@ -41,6 +41,18 @@ pub enum By {
 }
 
 impl Window {
+    /// Fixed minutes in a row that it is judged over: one more than it takes, as it begins within one of them.
+    #[must_use]
+    pub fn minutes(self) -> u32 {
+        self.within.div_ceil(60) + 1
+    }
+
+    /// Whether a rule can have it.
+    #[must_use]
+    pub fn is_valid(self) -> bool {
+        self.check().is_ok() && (1..=LONGEST).contains(&self.within)
+    }
+
     /// What is wrong with its numbers.
     pub(super) fn check(self) -> Result<(), String> {
         match self.count {

@@ -70,6 +70,16 @@ impl Budget {
         self.cells * 3 / 2
     }
 
+    /// Counts of requests in minutes, for rules with a `window`: 8 MB, and 5 MB of JSON.
+    pub(super) fn minutes(self) -> usize {
+        self.cells * 2
+    }
+
+    /// The same behind a prune: each may keep the name of a client or a path, and these must fit beside all others.
+    pub(super) fn minutes_behind_prune(self) -> usize {
+        self.cells.min(self.clients) / 4
+    }
+
     /// Cells that a tally may hold; less once it is not exact any more, as a prune needs room for itself.
     pub(super) fn most_cells(self, tally: &Tally) -> usize {
         if tally.floor.is_zero() { self.cells } else { self.cells * 3 / 5 }
@@ -125,6 +135,8 @@ pub struct Bound {
     pub paths: u64,
     /// Hits that no pair holds any more.
     pub rest_hits: u64,
+    /// Requests that rules with a `window` do not count any more.
+    pub uncounted: u64,
 }
 
 impl Tally {
@@ -139,7 +151,8 @@ impl Tally {
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         let rest_hits = self.cells().filter(CellView::is_rest).map(|view| view.cell.hits).sum();
-        if rest_hits == 0 && self.floor.is_zero() {
+        let uncounted = self.minutes.dropped();
+        if rest_hits == 0 && self.floor.is_zero() && uncounted == 0 {
             return None;
         }
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
@@ -149,6 +162,7 @@ impl Tally {
             requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.floor.paths, &mut self.path_errors.iter().copied()),
             rest_hits,
+            uncounted,
         })
     }
 

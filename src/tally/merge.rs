@@ -30,6 +30,9 @@ impl Tally {
 
     /// Lets go of what is above the budget.
     fn keep_to_budget(&mut self) {
+        if let Some(budget) = self.budget.filter(|budget| self.minutes.len() > budget.minutes()) {
+            self.minutes.trim(budget.minutes(), &self.names);
+        }
         // To learn from a log, all is needed that it does not name.
         if let Some(budget) = self.budget.filter(|budget| budget.is_exceeded(self) && self.unlisted.is_empty()) {
             prune::prune(self, budget);
@@ -37,7 +40,7 @@ impl Tally {
     }
 
     fn is_untouched(&self) -> bool {
-        let Self { names, clients, asked, cells, allowed, signs, evidence, unlisted, floor, by_path, .. } = self;
+        let Self { names, clients, asked, cells, allowed, signs, evidence, minutes, unlisted, floor, by_path, .. } = self;
         names.is_empty()
             && clients.is_empty()
             && asked.is_empty()
@@ -45,6 +48,7 @@ impl Tally {
             && allowed.is_empty()
             && signs.is_empty()
             && evidence.is_empty()
+            && minutes.is_untouched()
             && unlisted.is_empty()
             && floor.is_zero()
             && by_path.is_empty()
@@ -77,6 +81,7 @@ impl Tally {
         self.evidence.merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
         self.cells.merge(other.cells, |key| renumbered(key, &new));
         self.by_path.merge(other.by_path, |key| renumbered(key, &new));
+        self.minutes.merge(other.minutes, &new);
         self.unlisted.merge(other.unlisted, &new);
         if let Some(errors) = errors {
             errors.merge_pairs(self);

@@ -11,6 +11,7 @@ mod cell;
 mod counts;
 mod evidence;
 mod merge;
+mod minutes;
 mod prune;
 mod rest;
 mod table;
@@ -24,6 +25,7 @@ pub use budget::{Bound, Budget, Floor};
 pub use cell::{Cell, Place, Proof, ProofView, Sample, SampleView, Scope, Told, span};
 pub use counts::Counts;
 pub use evidence::TallyEvidence;
+pub use minutes::{MinuteKey, Minutes};
 pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
@@ -50,6 +52,8 @@ pub struct Tally {
     signs: Signs<(u32, u32)>,
     /// Home pages, and what cells that were dropped showed of their sites.
     evidence: TallyEvidence,
+    /// Requests that rules with a `window` count.
+    minutes: Minutes,
     unlisted: Unlisted,
     /// What it may hold; all where `None`.
     budget: Option<Budget>,
@@ -153,6 +157,7 @@ impl Tally {
         for hits in findings.hits.chunks(BATCH) {
             self.add(findings, hits, place);
         }
+        findings.hits.iter().for_each(|hit| self.minutes.count(hit));
         self.unlisted.absorb(findings, place);
     }
 
@@ -256,6 +261,12 @@ impl Tally {
         self.names.clients.find(client)
     }
 
+    /// The requests that rules with a `window` count.
+    #[must_use]
+    pub fn minutes(&self) -> &Minutes {
+        &self.minutes
+    }
+
     /// All lists of rules, by number.
     #[must_use]
     pub fn lists(&self) -> &[Box<[RuleId]>] {
@@ -297,7 +308,8 @@ impl Tally {
 fn key_of(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
     let is_answered = Outcome::of(status) == Outcome::Answered;
-    let is_probe = hit.exposes || !hit.has_query;
+    // An ordinary request that only counts among many is no probe.
+    let is_probe = (hit.exposes || !hit.has_query) && !hit.windows.only;
     let answered = hit.exposes && is_answered;
     // Of others the size is kept where it shows what the site answers to anything.
     let bytes = hit.bytes.filter(|&bytes| answered || (is_answered && is_probe && bytes > 0));

@@ -48,6 +48,7 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.clients.resize(tally.names.clients.len(), ClientCount::default());
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
     let ordinariness = tally.fold_evidence();
+    tally.minutes.trim(budget.minutes_behind_prune(), &tally.names);
     let scales = Scales::of(tally);
     let (pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness);
     let by_path = choose_paths(tally, budget, &scales, &loose);
@@ -223,7 +224,7 @@ impl Scales {
     }
 }
 
-fn tie_of(client: Client<'_>) -> u64 {
+pub(super) fn tie_of(client: Client<'_>) -> u64 {
     match client {
         Client::V4(bits) => xxh3_64(&bits.to_be_bytes()),
         Client::V6(bits) => xxh3_64(&bits.to_be_bytes()),
@@ -246,6 +247,13 @@ impl Present {
         let mut hosts = HashSet::default();
         for (key, _) in cells.into_iter().flatten().chain(by_path) {
             hosts.insert(key.host);
+            for (present, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
+                if let Some(present) = present.get_mut(number as usize) {
+                    *present = true;
+                }
+            }
+        }
+        for (key, _) in tally.minutes.iter() {
             for (present, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some(present) = present.get_mut(number as usize) {
                     *present = true;
@@ -300,7 +308,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 
 /// Gives those that stay new numbers, and puts all together again.
 fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cells) {
-    let Tally { names: old, clients, allowed, signs, evidence, budget, floor, path_errors, .. } = std::mem::take(tally);
+    let Tally { names: old, clients, allowed, signs, evidence, minutes, budget, floor, path_errors, .. } = std::mem::take(tally);
     let mut names = Names::default();
     let number = |names: &mut Names, number: u32| {
         if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
@@ -332,6 +340,7 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
         by_path: by_path.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect(),
         ..Tally::default()
     };
+    tally.minutes.merge(minutes, &new);
     tally.evidence.merge(&evidence, |(input, host)| (input, new.hosts[host as usize]));
     tally.signs.merge(&signs, |(input, host)| (input, new.hosts[host as usize]), |client| new.client(client));
     for (key, cell) in cells.into_iter().flatten() {

@@ -275,3 +275,8 @@ fn answers_are_kept_first() {
     let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_rest() == is_rest).count();
     assert_eq!((answered(false), answered(true)), (4, 0));
 }
+
+#[test]
+fn as_many_minutes_are_counted_as_the_readme_says() {
+    assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_behind_prune()), (170_000, 21_250));
+}

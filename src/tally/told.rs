@@ -4,7 +4,7 @@
 //! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, Floor, Tally};
+use super::{Cell, ClientCount, Floor, MinuteKey, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::names::Names;
@@ -113,6 +113,16 @@ impl Tally {
         self.evidence.merge_home((input, host), sizes);
     }
 
+    /// Requests that rules with a `window` count in a minute; those of a list without rules count for nothing.
+    pub fn insert_minute(&mut self, key: MinuteKey, requests: u64) {
+        self.minutes.insert(key, requests);
+    }
+
+    /// Requests that rules with a `window` do not count any more.
+    pub fn insert_uncounted(&mut self, requests: u64) {
+        self.minutes.drop_requests(requests);
+    }
+
     /// Requests that an entry of an allow list took out.
     pub fn insert_allowed(&mut self, entry: u16, requests: u64) {
         self.count_allowed(entry, requests);
@@ -129,6 +139,7 @@ impl Tally {
             cell.sample.place.input = input(cell.sample.place.input);
             self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..key }, cell);
         }
+        self.minutes = std::mem::take(&mut self.minutes).of_lists(&lists);
         self.evidence = std::mem::take(&mut self.evidence).renumbered(|(its_input, host)| (input(its_input), host), new.rules);
         let signs = std::mem::take(&mut self.signs);
         for (app, (its_input, host), few) in signs.iter() {

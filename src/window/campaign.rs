@@ -24,8 +24,8 @@ const WITHIN: u32 = 600;
 /// where it comes less often it does not come from five networks at once.
 const REST: i64 = 3_600;
 
-const ASKED_BY: Limit = Limit { count: PARTIES, within: WITHIN, distinct: true };
-const SOUGHT: Limit = Limit { count: PATHS, within: WITHIN, distinct: true };
+const ASKED_BY: Limit = Limit { count: PARTIES, within: WITHIN };
+const SOUGHT: Limit = Limit { count: PATHS, within: WITHIN };
 
 /// Who asks for what.
 #[derive(Debug)]

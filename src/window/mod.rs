@@ -2,22 +2,25 @@
 //!
 //! | alert | raised by |
 //! | --- | --- |
-//! | threshold | so many requests of a rule with a `window`, by one client or for one path, within its span |
+//! | threshold | so many requests of a rule with a `window`, by one client or for one path, within its minutes |
 //! | probing | one client that asked for many different probe paths within minutes |
 //! | answered | a probe that was answered where the answer means something, and bad enough |
 //! | campaign | unusual paths that many networks ask for within minutes; see `campaign.rs` |
 //!
+//! Floods are counted by fixed minutes, as reports count them: `minutes.rs` says how, and which of them are a flood.
+//!
 //! Pure: it asks no clock and reads no log; time is the log's. Lines may come out of order: a span ends with the latest
 //! request of its key, and a request counts if it lies within the span then (`span.rs` says it to the second). A request
 //! without a time can be placed in no span and raises nothing but `answered`; one without a client counts for no client.
-//! A line from the future (a clock that was set back) keeps its keys quiet until the log has caught up.
+//! A line from the future (a clock that was set back) keeps probing and campaigns quiet until the log has caught up.
 //!
 //! The same alert is raised again only after a rest, by the log's time, counted for each kind and client or path; there is
 //! one campaign at a time. All that is remembered is bounded, whoever asks for how much: of clients and paths there are
-//! hashes, and what was seen long ago gives way to what is seen now. Of 4,096 keys it is 6 MB.
+//! hashes, and what was seen long ago gives way to what is seen now. Of 4,096 keys it is 8 MB.
 
 mod campaign;
 mod cooldown;
+mod minutes;
 mod span;
 #[cfg(test)]
 mod tests;
@@ -34,16 +37,18 @@ use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 use campaign::Campaigns;
 use cooldown::Cooldown;
+use minutes::{Counted, Minutes};
+pub use minutes::{Flood, floods};
 use span::{Limit, Mark, Span, Sum};
 
 /// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
 /// old pages, comes to a handful; the shortest lists of probing tools hold more than twenty.
-const PROBING: Limit = Limit { count: 20, within: 300, distinct: true };
+const PROBING: Limit = Limit { count: 20, within: 300 };
 
 /// Alerts about many requests are no less than this, even where each of them is noise.
 const MANY: Severity = Severity::Medium;
 
-/// Requests that the thresholds of rules remember, for each key of [`Options::keys`]; all rules share them.
+/// Requests or minutes that the thresholds of rules remember, for each key of [`Options::keys`]; all rules share them.
 const MARKS: usize = 16;
 
 /// How much is remembered, and how often the same is told.
@@ -132,7 +137,7 @@ struct Threshold {
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<u64, Span>,
+    keys: Recent<u64, Minutes>,
 }
 
 /// What an alert is about.
@@ -184,7 +189,7 @@ impl Alarms {
         let all = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let most = (self.options.keys * MARKS / all / window.count as usize).clamp(2, self.options.keys);
+            let most = (self.options.keys * MARKS / all / Minutes::most(window).max(window.count as usize)).clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
             let keys = same.map_or_else(|| Recent::new(most), |at| known.swap_remove(at).keys.of_at_most(most));
             self.thresholds.push(Threshold { rule: number, id, window, severity: rule.severity, keys });
@@ -219,17 +224,16 @@ impl Alarms {
         };
         let Threshold { severity, ref mut keys, id, .. } = self.thresholds[at];
         let mark = mark(event, other)?;
-        let span = keys.value(key, Span::default);
-        let limit = Limit { count: window.count as usize, within: window.within, distinct: false };
-        if !span.take(mark, limit) || !self.cooldown.is_over(self.state.hash_one((id, key)), span.latest()) {
+        let minutes = keys.value(key, Minutes::default);
+        let Counted { requests, times, others } = minutes.take(mark, window)?;
+        if !self.cooldown.is_over(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
         }
-        let sum = Sum::of([&*span]);
         let (clients, paths) = match window.by {
-            By::Client => (1, sum.others),
-            By::Path => (sum.others, 1),
+            By::Client => (1, others),
+            By::Path => (others, 1),
         };
-        Some(Found { kind: Kind::Threshold(rule), severity, times: sum.times, hits: sum.hits, clients, paths })
+        Some(Found { kind: Kind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
     }
 
     fn answered(&mut self, event: &Event<'_>) -> Option<Found> {

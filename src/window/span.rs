@@ -9,15 +9,13 @@ use std::collections::VecDeque;
 use crate::finding::Severity;
 use crate::time::LogTime;
 
-/// A threshold.
+/// A threshold. Requests that are alike in [`Mark::other`] count once, as the latest of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
     /// Requests it takes.
     pub(super) count: usize,
     /// The span in seconds.
     pub(super) within: u32,
-    /// Whether requests that are alike in [`Mark::other`] count once, as the latest of them.
-    pub(super) distinct: bool,
 }
 
 /// One request, as far as it is remembered.
@@ -54,7 +52,7 @@ impl Span {
         while self.marks.front().is_some_and(|first| first.utc <= end) {
             self.marks.pop_front();
         }
-        if !limit.distinct || self.is_latest_of_its_kind(mark) {
+        if self.is_latest_of_its_kind(mark) {
             self.insert(mark, limit.count);
         }
         self.marks.len() >= limit.count

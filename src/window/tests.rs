@@ -10,19 +10,19 @@ use crate::client::Client;
 const RULES: &str = r#"
 [[rule]]
 id = "t/by-client"
-title = "Three within ten seconds"
+title = "Three within a minute"
 class = "panel"
 severity = "low"
 paths = ["/a"]
-window = { by = "client", count = 3, within = "10s" }
+window = { by = "client", count = 3, within = "60s" }
 
 [[rule]]
 id = "t/by-path"
-title = "Four within twenty seconds"
+title = "Four within two minutes"
 class = "panel"
 severity = "critical"
 paths = ["/b"]
-window = { by = "path", count = 4, within = "20s" }
+window = { by = "path", count = 4, within = "2m" }
 
 [[rule]]
 id = "t/plain"
@@ -131,7 +131,7 @@ impl From<Alert> for Told {
     }
 }
 
-/// The twin: it keeps every request, and looks through all of them at each.
+/// The twin: it keeps every request, and looks through all of them at each. Of floods it forgets what is to be forgotten.
 #[derive(Default)]
 struct Twin {
     seen: Vec<Asked>,
@@ -150,14 +150,12 @@ fn last_within(all: &[Simple], limit: Limit) -> Vec<Simple> {
     let mut within: Vec<Simple> = all.iter().copied().filter(|one| one.0 > latest - i64::from(limit.within)).collect();
     // Stable, as all sorts here: of equals the one that came later is the later one.
     within.sort_by_key(|one| one.0);
-    if limit.distinct {
-        let all = within.clone();
-        let mut at = 0;
-        within.retain(|one| {
-            at += 1;
-            all[at..].iter().all(|later| later.1 != one.1)
-        });
-    }
+    let all = within.clone();
+    let mut at = 0;
+    within.retain(|one| {
+        at += 1;
+        all[at..].iter().all(|later| later.1 != one.1)
+    });
     within.split_off(within.len().saturating_sub(limit.count))
 }
 
@@ -168,6 +166,34 @@ fn reached(all: &[Simple], limit: Limit) -> Option<Vec<Simple>> {
     Some(last_within(all, limit)).filter(|within| counts && within.len() == limit.count)
 }
 
+fn minute(one: &Simple) -> i64 {
+    one.0.div_euclid(60)
+}
+
+/// The requests of the eight minutes that were counted in last.
+fn remembered(all: &[Simple]) -> Vec<Simple> {
+    let (mut minutes, mut kept) = (Vec::new(), Vec::new());
+    for one in all {
+        minutes.retain(|known| *known != minute(one));
+        minutes.push(minute(one));
+        kept.push(*one);
+        if minutes.len() > 8 {
+            let oldest = minutes.remove(0);
+            kept.retain(|one| minute(one) != oldest);
+        }
+    }
+    kept
+}
+
+/// The most requests that so many fixed minutes in a row hold, of those that hold the last request, if they are enough.
+fn flooded(all: &[Simple], span: i64, count: usize) -> Option<Vec<Simple>> {
+    let now = minute(all.last()?);
+    let row = |end: i64| all.iter().copied().filter(|one| (end - span + 1..=end).contains(&minute(one))).collect::<Vec<_>>();
+    // Of equals the first.
+    let most = (now..now + span).map(row).reduce(|most, one| if one.len() > most.len() { one } else { most })?;
+    (most.len() >= count).then_some(most)
+}
+
 fn distinct(of: impl Iterator<Item = u32>) -> u64 {
     of.collect::<std::collections::BTreeSet<_>>().len() as u64
 }
@@ -175,16 +201,17 @@ fn distinct(of: impl Iterator<Item = u32>) -> u64 {
 impl Twin {
     fn see(&mut self, asked: &Asked, cooldown: i64) {
         self.seen.push(asked.clone());
-        for (rule, count, within, severity) in [(BY_CLIENT, 3, 10, Severity::Low), (BY_PATH, 4, 20, Severity::Critical)] {
+        for (rule, count, span, severity) in [(BY_CLIENT, 3, 2, Severity::Low), (BY_PATH, 4, 3, Severity::Critical)] {
             if asked.matched.contains(&rule) && asked.time.is_some() {
                 let same = |other: &&Asked| if rule == BY_CLIENT { other.client == asked.client } else { other.path == asked.path };
                 let other = |one: &Asked| if rule == BY_CLIENT { one.path } else { one.client };
-                let all = self.those(|one| one.matched.contains(&rule) && same(&one), other);
-                if let Some(within) = reached(&all, Limit { count, within, distinct: false }) {
+                let all = remembered(&self.those(|one| one.matched.contains(&rule) && same(&one), other));
+                if let Some(within) = flooded(&all, span, count) {
                     let others = distinct(within.iter().map(|one| one.1));
                     let (client, path) = if rule == BY_CLIENT { (asked.client, 0) } else { (0, asked.path) };
                     let (clients, paths) = if rule == BY_CLIENT { (1, others) } else { (others, 1) };
-                    self.tell(Kind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
+                    let latest = all.iter().map(|one| one.0).max().unwrap();
+                    self.tell_at(latest, Kind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
                 }
             }
         }
@@ -200,7 +227,7 @@ impl Twin {
             return;
         }
         let all = self.those(|one| !one.reported.is_empty() && one.client == asked.client, |one| one.path);
-        if let Some(within) = reached(&all, Limit { count: 20, within: 300, distinct: true }) {
+        if let Some(within) = reached(&all, Limit { count: 20, within: 300 }) {
             let worst = within.iter().map(|one| one.2).max().unwrap();
             self.tell(Kind::Probing, (asked.client, 0), worst.max(Severity::Medium), &within, 1, 20, cooldown);
         }
@@ -218,7 +245,7 @@ impl Twin {
     }
 
     fn campaign(&mut self, asked: &Asked, cooldown: i64) {
-        let five = Limit { count: 5, within: 600, distinct: true };
+        let five = Limit { count: 5, within: 600 };
         let all = self.parties(asked.path);
         let mut begun = i64::MAX;
         let (mut since, mut last) = (i64::MIN, i64::MIN);
@@ -254,7 +281,22 @@ impl Twin {
 
     #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
     fn tell(&mut self, kind: Kind, key: (u32, u32), worst: Severity, within: &[Simple], clients: u64, paths: u64, cooldown: i64) {
-        if self.is_due(kind, key, within.last().unwrap().0, cooldown) {
+        self.tell_at(within.last().unwrap().0, kind, key, worst, within, clients, paths, cooldown);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
+    fn tell_at(
+        &mut self,
+        now: i64,
+        kind: Kind,
+        key: (u32, u32),
+        worst: Severity,
+        within: &[Simple],
+        clients: u64,
+        paths: u64,
+        cooldown: i64,
+    ) {
+        if self.is_due(kind, key, now, cooldown) {
             self.raise(kind, worst, within, clients, paths);
         }
     }
@@ -367,19 +409,78 @@ fn kinds(asked: &[Asked]) -> Vec<(usize, Kind)> {
 }
 
 #[test]
-fn a_flood_is_counted_to_the_second() {
+fn a_flood_is_counted_by_minutes() {
+    // The first minute of the log has forty seconds.
     let times = |times: [i64; 3]| times.map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
-    assert_eq!(kinds(&times([0, 5, 9])), [(2, Kind::Threshold(BY_CLIENT))]);
-    assert_eq!(kinds(&times([0, 5, 10])), [], "ten seconds are over");
-    assert_eq!(kinds(&times([9, 0, 5])), [(2, Kind::Threshold(BY_CLIENT))], "in any order");
-    assert_eq!(kinds(&times([10, 0, 5])), [], "one came too late");
-    assert_eq!(kinds(&times([10, 5, 0])), [], "and raises nothing");
+    assert_eq!(kinds(&times([0, 39, 99])), [(2, Kind::Threshold(BY_CLIENT))], "two minutes");
+    assert_eq!(kinds(&times([39, 40, 100])), [], "three minutes");
+    assert_eq!(kinds(&times([99, 0, 39])), [(2, Kind::Threshold(BY_CLIENT))], "in any order");
+    assert_eq!(kinds(&times([40, 100, 39])), [], "a late one is one of its own minute");
+    let late = [3_600, 3_601, 0, 1, 2].map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
+    assert_eq!(kinds(&late), [(4, Kind::Threshold(BY_CLIENT))], "a flood that comes late is one");
     let mut two = times([0, 1, 2]);
     two[1].client = 2;
     assert_eq!(kinds(&two), [], "two clients");
     let mut timeless = times([0, 1, 2]);
     timeless[1].time = None;
     assert_eq!(kinds(&timeless), [], "nobody knows when");
+}
+
+fn minutes_of(asked: &[Asked], key: impl Fn(&Asked) -> u32) -> std::collections::BTreeMap<u32, std::collections::BTreeMap<i64, u64>> {
+    let mut minutes = std::collections::BTreeMap::<_, std::collections::BTreeMap<i64, u64>>::new();
+    for one in asked {
+        if let Some(utc) = one.utc() {
+            *minutes.entry(key(one)).or_default().entry(utc.div_euclid(60)).or_default() += 1;
+        }
+    }
+    minutes
+}
+
+proptest! {
+    /// A report knows all minutes at once, `follow` one request after the other.
+    #[test]
+    fn a_report_and_follow_find_the_same_floods(asked in log_of(FLOODS), shuffled in any::<prop::sample::Index>()) {
+        let mut asked = asked;
+        let middle = shuffled.index(asked.len());
+        asked.rotate_left(middle);
+        let raised = alerts(&asked, Options::default());
+        for (rule, by) in [(BY_CLIENT, true), (BY_PATH, false)] {
+            let window = rules(RULES).rule(rule).window.unwrap();
+            let key = |one: &Asked| if by { one.client } else { one.path };
+            let counted: Vec<Asked> = asked.iter().filter(|one| one.matched.contains(&rule)).cloned().collect();
+            let is_flood = |minutes: &std::collections::BTreeMap<i64, u64>| !floods(window, &minutes.clone().into_iter().collect::<Vec<_>>()).is_empty();
+            let expected: Vec<u32> = minutes_of(&counted, key).into_iter().filter(|(_, minutes)| is_flood(minutes)).map(|(key, _)| key).collect();
+            let mut found: Vec<u32> =
+                raised.iter().filter(|alert| alert.kind == Kind::Threshold(rule)).map(|alert| key(&asked[alert.sample.offset as usize])).collect();
+            found.sort_unstable();
+            found.dedup();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn floods_are_the_minutes_of_all_windows_that_are_full(
+        counts in prop::collection::btree_map(0_i64..40, 1_u64..6, 0..25), count in 2_u32..12, within in 1_u32..400
+    ) {
+        let window = Window { by: By::Client, count, within };
+        let minutes: Vec<(i64, u64)> = counts.iter().map(|(minute, count)| (*minute, *count)).collect();
+        let span = i64::from(within.div_ceil(60)) + 1;
+        let mut full: Vec<i64> = Vec::new();
+        for end in -2..50_i64 {
+            let within: Vec<_> = minutes.iter().filter(|(minute, _)| (end - span + 1..=end).contains(minute)).collect();
+            if within.iter().map(|(_, count)| count).sum::<u64>() >= u64::from(count) {
+                full.extend(within.iter().map(|(minute, _)| *minute));
+            }
+        }
+        full.sort_unstable();
+        full.dedup();
+        let found = floods(window, &minutes);
+        let of_floods = |minute: &i64| found.iter().any(|flood| (flood.first_minute..=flood.last_minute).contains(minute));
+        let told: Vec<i64> = counts.keys().copied().filter(of_floods).collect();
+        prop_assert_eq!(told, full);
+        prop_assert_eq!(found.iter().map(|flood| flood.requests).sum::<u64>(), counts.iter().filter(|(minute, _)| of_floods(minute)).map(|(_, n)| n).sum::<u64>());
+        prop_assert!(found.windows(2).all(|pair| pair[0].last_minute < pair[1].first_minute));
+    }
 }
 
 #[test]
@@ -537,8 +638,9 @@ fn held(alarms: &Alarms) -> (usize, usize) {
     let spans = |spans: &Recent<u64, Span>| (spans.values().map(Span::room).sum::<usize>(), spans.values().count());
     let (paths, path_keys) = alarms.campaigns.room();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
-    for (room, keys) in alarms.thresholds.iter().map(|threshold| spans(&threshold.keys)).chain([spans(&alarms.probers)]) {
-        bytes += room + table(keys, size_of::<Span>());
+    let counts = |keys: &Recent<u64, Minutes>| (keys.values().map(Minutes::room).sum::<usize>(), keys.values().count());
+    for (room, keys) in alarms.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&alarms.probers)]) {
+        bytes += room + table(keys, size_of::<Span>().max(size_of::<Minutes>()));
         most = most.max(keys);
     }
     (bytes + table(alarms.cooldown.len(), size_of::<Option<i64>>()), most.max(alarms.cooldown.len()))
@@ -558,7 +660,7 @@ fn an_attack_by_very_many_takes_no_more_room() {
         if number % 10_000 == 9_999 {
             let (bytes, keys) = held(&alarms);
             assert!(keys <= options.keys, "{keys} keys");
-            assert!(bytes <= 6_000_000, "{bytes} bytes");
+            assert!(bytes <= 8_000_000, "{bytes} bytes");
         }
     }
     assert!(raised > 150_000, "{raised}");
@@ -573,7 +675,7 @@ fn a_high_count_takes_no_more_room() {
         Asked::counted(0, number / 1_000, number, BY_CLIENT).see(0, &mut alarms, &mut |_| raised += 1);
     }
     let (bytes, _) = held(&alarms);
-    assert!(bytes <= 6_000_000, "{bytes} bytes");
+    assert!(bytes <= 8_000_000, "{bytes} bytes");
     assert_eq!(raised, 300);
 }
 
@@ -585,4 +687,26 @@ fn one_who_floods_is_seen_among_many_others() {
         asked.insert(at, Asked::counted(asked[at].time.unwrap(), 1, 7, BY_CLIENT));
     }
     assert_eq!(kinds(&asked), [(2_900, Kind::Threshold(BY_CLIENT))]);
+}
+
+#[test]
+fn a_key_remembers_eight_minutes_and_thirty_two_others() {
+    let window = Window { by: By::Client, count: 3, within: 60 };
+    let mark = |minute: i64, other| Mark { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
+    // Logs of so many times, read side by side.
+    let third = |times: i64| {
+        let mut minutes = Minutes::default();
+        for request in 0..2 {
+            (0..times).for_each(|minute| assert_eq!(minutes.take(mark(minute, request), window), None));
+        }
+        minutes.take(mark(0, 2), window).map(|counted| counted.requests)
+    };
+    assert_eq!((third(8), third(9)), (Some(3), None));
+    assert_eq!(Minutes::most(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    let others = |count| {
+        let mut minutes = Minutes::default();
+        let window = Window { count, ..window };
+        (0..50).filter_map(|other| minutes.take(mark(0, other), window)).last().map(|counted| (counted.requests, counted.others))
+    };
+    assert_eq!((others(3), others(40)), (Some((50, 32)), Some((50, 40))));
 }

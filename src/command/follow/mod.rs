@@ -37,7 +37,7 @@ pub fn run(settings: &FollowSettings) -> Exit {
 
 fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let signals = Signals::listen(settings.tui);
-    let mut brief = Brief::read(&settings.scan, true)?;
+    let mut brief = Brief::read(&settings.scan)?;
     let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
     warn_of_small(&settings.scan, &brief.scope.allow);
     if !settings.scan.quiet {

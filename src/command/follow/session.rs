@@ -262,7 +262,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     /// Reads the rules again; `None` where the old ones stay.
     fn reload(&mut self) -> Result<Option<Box<Brief>>, Failure> {
         self.crew.service.reloading();
-        let read = Brief::read(&self.crew.settings.scan, true);
+        let read = Brief::read(&self.crew.settings.scan);
         self.crew.service.ready();
         match read {
             Ok(brief) => {

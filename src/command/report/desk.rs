@@ -60,7 +60,7 @@ pub(super) struct Read {
 impl<'a> Desk<'a> {
     /// Reads the rules and whatever else the settings name.
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a Stop) -> Result<Self, Failure> {
-        let brief = Brief::read(&settings.scan, false)?;
+        let brief = Brief::read(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
         warn_of_small(&settings.scan, &brief.scope.allow);
         if !settings.scan.quiet {

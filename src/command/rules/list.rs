@@ -18,7 +18,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
         let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
         let mut out = String::new();
         for rule in rules.rules().iter().filter(asked) {
-            let window = rule.window.map(|window| format!(" (follow only, at {window})")).unwrap_or_default();
+            let window = rule.window.map(|window| format!(" (at {window})")).unwrap_or_default();
             let title = text(rule.title.as_bytes());
             let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
         }

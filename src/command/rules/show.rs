@@ -28,7 +28,7 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
         ("class", rule.class.clone()),
         ("severity", rule.severity.to_string()),
         ("answer", answer.to_owned()),
-        ("window", rule.window.map(|window| format!("no finding by itself; follow raises an alert at {window}")).unwrap_or_default()),
+        ("window", rule.window.map(|window| format!("no finding by itself, only at {window}")).unwrap_or_default()),
         ("cve", rule.cve.join(", ")),
         ("cwe", cwe.join(", ")),
         ("att&ck", rule.attack.join(", ")),

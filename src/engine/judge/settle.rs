@@ -1,16 +1,18 @@
 //! Judges requests by the batch, and keeps those that match.
 
 use super::{BATCH, Judge, Request};
+use crate::client::Client;
 use crate::engine::key::Key;
 use crate::engine::memory::Recalled;
 use crate::engine::picked::Picked;
 use crate::engine::scratch::Reading;
 use crate::engine::{Scratch, Verdict, unlisted};
-use crate::finding::{Findings, Hit, RuleId, Unlisted};
+use crate::finding::{Findings, Hit, RuleId, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
 use crate::format::canonical;
 use crate::names::Names;
 use crate::record::{Outcome, RequestLine};
+use crate::rules::By;
 use crate::soft_404::MethodClass;
 
 impl Judge<'_> {
@@ -101,7 +103,9 @@ impl Judge<'_> {
             findings.allowed.push((entry, hit.client));
             return;
         }
-        (hit.rules, hit.path, hit.exposes) = (reading.rules, path, reading.exposes);
+        (hit.rules, hit.path, hit.exposes, hit.windows) = (reading.rules, path, reading.exposes, reading.windows);
+        // A line that names no client says nothing of anybody.
+        hit.windows.by_client &= !matches!(names.clients.client(hit.client), Client::Text(b"" | b"-"));
         hit.host = names.host(host);
         findings.push(hit, text);
     }
@@ -118,8 +122,14 @@ impl Judge<'_> {
         let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
+        let counts_by = |by| rules.iter().any(|&rule| self.rules.rule(rule).window.is_some_and(|window| window.by == by));
+        let windows = Windows {
+            by_client: counts_by(By::Client),
+            by_path: counts_by(By::Path),
+            only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
+        };
         let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
-        let new = Reading { signs, rules, exposes, is_certain };
+        let new = Reading { signs, rules, exposes, is_certain, windows };
         readings.resize(readings.len().max(at + 1), None);
         readings[at] = Some(new);
         new

@@ -240,9 +240,9 @@ fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
         };
         let clients = text(Format::Csv, By::Client);
         let mut rows = clients.lines();
-        assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers"));
-        assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1"), "{clients}");
-        assert!(rows.next().unwrap().ends_with(",false,not an address,,1"), "{clients}");
+        assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods"));
+        assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,"), "{clients}");
+        assert!(rows.next().unwrap().ends_with(",false,not an address,,1,"), "{clients}");
         assert!(text(Format::Csv, By::Path).lines().next().unwrap().ends_with(",source,line"));
         let document: serde_json::Value = serde_json::from_str(&text(Format::Json, By::Client)).unwrap();
         let [first, second] = [0, 1].map(|n| &document["clients"][n]);

@@ -14,7 +14,7 @@ pub(super) enum Standing {
     Stands,
     /// On a site that runs this app it is `info`, whatever was answered.
     Silenced(RuleId),
-    /// The client is nobody to whom it applies, or only many requests of it are something.
+    /// The client is nobody to whom it applies, or it asked too rarely.
     Falls,
 }
 
@@ -67,7 +67,12 @@ impl Decision {
     }
 }
 
-/// Whether rules make a finding only because of who asks.
-pub(super) fn is_of_client(rules: &RuleSet, list: &[RuleId]) -> bool {
-    list.iter().all(|&rule| rules.rule(rule).with_client.is_some())
+/// What makes these rules a finding besides the line: who asks, `client`, or how often, `flood`. `None` where a line alone does.
+pub(super) fn word_of(rules: &RuleSet, list: &[RuleId]) -> Option<&'static str> {
+    let is_of_client = |rule: &RuleId| rules.rule(*rule).with_client.is_some();
+    match list.iter().any(|rule| rules.rule(*rule).is_certain()) {
+        true => None,
+        false if list.iter().any(is_of_client) => Some("client"),
+        false => Some("flood"),
+    }
 }

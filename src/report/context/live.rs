@@ -280,10 +280,10 @@ impl<'r> LiveContext<'r> {
         lines.push(late);
     }
 
-    /// Whether rules make a finding only because of who asks.
+    /// What makes these rules a finding besides the line, where the line alone does not.
     #[must_use]
-    pub fn is_of_client(&self, rules: &[RuleId]) -> bool {
-        decide::is_of_client(self.rules, rules)
+    pub fn word_of(&self, rules: &[RuleId]) -> Option<&'static str> {
+        decide::word_of(self.rules, rules)
     }
 
     fn standing(&self, rule: RuleId, met: &Met) -> Standing {

@@ -1,4 +1,4 @@
-//! What becomes of requests that only a window asks for, where they are kept.
+//! What becomes of requests that are a finding only where they are many.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ title = "Floods"
 class = "panel"
 severity = "critical"
 paths = ["/a", "/b", "/c"]
-window = { by = "client", count = 2, within = "1d" }
+window = { by = "client", count = 3, within = "60s" }
 
 [[rule]]
 id = "t/guess"
@@ -34,8 +34,15 @@ paths = ["/c"]
 "#;
 
 #[test]
-fn many_requests_for_a_window_are_no_findings() {
-    let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
+fn requests_of_a_window_are_findings_where_they_are_enough() {
+    // Three requests of the rule, and one besides.
+    assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
+    assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
+}
+
+/// The paths of hits that are reported, and the rules of each.
+fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
+    let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
     let asked = Asked { windows: true, ..Asked::default() };
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
     let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
@@ -45,14 +52,17 @@ fn many_requests_for_a_window_are_no_findings() {
     let material =
         Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let context = Context::of(&material);
-    let told: Vec<_> = tally.cells().zip(context.decisions()).map(|(view, decision)| (tally.path(view.path), decision)).collect();
-    assert_eq!(told.len(), 4, "all are kept");
-    for (path, decision) in told {
-        let stands = path == b"/c";
-        assert_eq!((decision.matched, decision.reported), (stands, stands), "{}", path.escape_ascii());
-        assert_eq!(
-            context.list(decision).iter().map(|&rule| rules.rule(rule).id.as_str()).collect::<Vec<_>>(),
-            ["t/key"][..usize::from(stands)]
-        );
+    assert_eq!(tally.cells().count(), 4, "all are kept");
+    let mut told = Vec::new();
+    for (view, decision) in tally.cells().zip(context.decisions()) {
+        assert_eq!(decision.matched, decision.reported);
+        let known =
+            |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
+        let list = context.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+        if decision.reported {
+            told.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
+        }
     }
+    told.sort();
+    told
 }

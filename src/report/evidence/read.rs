@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::error::READS;
 use super::guarded::Guarded;
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, InputRow, PathErrorRow, RuleRow, SignRow, SiteRow};
+use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SignRow, SiteRow};
 use super::sums::{self, Totals};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
@@ -197,6 +197,8 @@ impl<'de> Visitor<'de> for Lists<'_> {
                 "paths" => map.next_value_seed(Each::of(|row: String| rebuild.path(&row)))?,
                 "lists" => map.next_value_seed(Each::of(|row: Vec<u32>| rebuild.list(&row)))?,
                 "cells" => map.next_value_seed(Each::of(|row: CellRow<'static>| rebuild.cell(row)))?,
+                "minutes" => map.next_value_seed(Each::of(|row: MinuteRow| rebuild.minute(row)))?,
+                "uncounted" => rebuild.uncounted(map.next_value()?).map_err(A::Error::custom)?,
                 "signs" => map.next_value_seed(Each::of(|row: SignRow| rebuild.sign(&row)))?,
                 "homes" => map.next_value_seed(Each::of(|row: HomeRow| rebuild.home(&row)))?,
                 "sites" => map.next_value_seed(Each::of(|row: SiteRow| rebuild.site_path(row)))?,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::rows::{
-    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, PathErrorRow, RuleRow, SampleRow, SignRow,
-    SiteRow, span,
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, MinuteRow, PathErrorRow, RuleRow, SampleRow,
+    SignRow, SiteRow, span,
 };
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};
@@ -20,7 +20,7 @@ use crate::report::sanitize::text;
 use crate::rules::{MOST_RULES, RuleSet};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceText, unescaped};
-use crate::tally::{Cell, ClientCount, Floor, Place, Proof, Sample, Told, ToldKey};
+use crate::tally::{Cell, ClientCount, Floor, MinuteKey, Place, Proof, Sample, Told, ToldKey};
 
 /// The most that one report may count of anything: thousands of such reports can be added up.
 const MOST: u64 = 1 << 50;
@@ -77,8 +77,8 @@ impl<'r> Rebuild<'r> {
         check_id(&row.id)?;
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
-            // What a window asks for is no finding by itself.
-            None if row.window => None,
+            // Nobody knows how many of its requests are a flood.
+            None if row.window && row.counts.is_none() => None,
             None => {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
@@ -243,6 +243,26 @@ impl<'r> Rebuild<'r> {
                 Ok(agent)
             }
         }
+    }
+
+    pub(super) fn minute(&mut self, row: MinuteRow) -> Result<(), String> {
+        let minute = row.minute()?;
+        let MinuteRow(client, path, list, _, requests) = row;
+        self.add(requests)?;
+        let rules = *at(&self.lists, list, "list of rules")?;
+        let key = match (client, path) {
+            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: Names::REST, rules, minute },
+            (None, Some(path)) => MinuteKey { client: Names::REST, path: at(&self.paths, path, "path")?.number, rules, minute },
+            _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
+        };
+        self.evidence.tally.insert_minute(key, requests);
+        Ok(())
+    }
+
+    pub(super) fn uncounted(&mut self, requests: u64) -> Result<(), String> {
+        self.add(requests)?;
+        self.evidence.tally.insert_uncounted(requests);
+        Ok(())
     }
 
     pub(super) fn sign(&mut self, row: &SignRow) -> Result<(), String> {

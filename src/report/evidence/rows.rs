@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::finding::Severity;
 use crate::report::model::Skipped;
+use crate::rules::By;
 use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
 use crate::time::LogTime;
 
@@ -32,6 +33,9 @@ pub(super) struct RuleRow<'a> {
     /// Distinct paths of classes.
     pub(super) with_client: Option<(u32, Vec<Cow<'a, str>>)>,
     pub(super) window: bool,
+    /// What that counts: by whom, how many, within so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) counts: Option<(By, u32, u32)>,
     pub(super) unless_app: Vec<Cow<'a, str>>,
     pub(super) is_sign: bool,
     pub(super) subject: Subject,
@@ -144,6 +148,11 @@ pub(super) struct SiteRow(
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct AllowedRow<'a>(pub(super) Cow<'a, str>, pub(super) usize, pub(super) Cow<'a, str>, pub(super) u64);
 
+/// Requests that rules with a window count: the place of a client or of a path, that of a list of rules, the minute since 1970,
+/// and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct MinuteRow(pub(super) Option<u32>, pub(super) Option<u32>, pub(super) u32, pub(super) i64, pub(super) u64);
+
 /// The most that a key may have had that is not told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FloorRow {
@@ -161,6 +170,17 @@ pub(super) struct ClientErrorRow(pub(super) u32, pub(super) u64, pub(super) u64)
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PathErrorRow(pub(super) u32, pub(super) u64);
 
+/// Seconds of the years 0 to 9999.
+const YEARS: std::ops::Range<i64> = -62_167_305_600..253_402_387_200;
+
+impl MinuteRow {
+    /// The minute, where a log can have written it.
+    pub(super) fn minute(self) -> Result<i64, String> {
+        let is_known = self.3.checked_mul(60).is_some_and(|seconds| YEARS.contains(&seconds));
+        if is_known { Ok(self.3) } else { Err(format!("minute {} is no time of a log", self.3)) }
+    }
+}
+
 impl From<LogTime> for TimeRow {
     fn from(time: LogTime) -> Self {
         Self(time.utc, time.offset)
@@ -170,8 +190,7 @@ impl From<LogTime> for TimeRow {
 impl TimeRow {
     /// The time, where a log can have written it.
     pub(super) fn time(self) -> Result<LogTime, String> {
-        // The years 0 to 9999, and a day for the offset.
-        const YEARS: std::ops::Range<i64> = -62_167_305_600..253_402_387_200;
+        // A day.
         const DAY: i16 = 24 * 60;
         if !YEARS.contains(&self.0) || self.1.abs() >= DAY {
             return Err(format!("{} seconds at {} minutes is no time of a log", self.0, self.1));

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::Basis;
 use super::ranks::{ClientName, PathName, Ranks};
 use super::rebuild::Rebuild;
-use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, PathErrorRow, RuleRow, SignRow, SiteRow};
+use super::rows::{
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SignRow, SiteRow,
+};
 use super::samples::Samples;
 use super::sources::Sources;
 use crate::finding::{Few, RuleId, Signs};
@@ -18,7 +20,7 @@ use crate::report::model::{Allowed, Report};
 use crate::report::sanitize::{exact, text};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
-use crate::tally::{CellView, ClientCount, Floor, Scope, Tally};
+use crate::tally::{CellView, ClientCount, Floor, MinuteKey, Scope, Tally};
 
 /// A report's evidence, ready to be told.
 pub(super) struct Teller<'a> {
@@ -69,8 +71,11 @@ impl<'a> Teller<'a> {
         let clients = clients
             .chain(cells_of(tally).map(|view| view.client))
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
-        let lists = Ranks::of(cells_of(tally).map(|view| view.rules), |list| tally.rules(list));
-        let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors()));
+        let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
+        let counted = tally.minutes().iter().map(|(key, _)| key);
+        let lists = Ranks::of(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rules(list));
+        let counted = tally.minutes().iter().map(|(key, _)| key.path);
+        let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors())).chain(counted);
         let mut rules: Vec<RuleId> = lists
             .names
             .iter()
@@ -178,6 +183,22 @@ impl<'a> Teller<'a> {
                 sample: samples.row(text, view.sample(), shown, view.site),
             }
         })
+    }
+
+    pub(super) fn minutes(&self) -> Vec<MinuteRow> {
+        let known = |place: u32| (place != Names::REST).then_some(place);
+        let row = |(key, requests): (MinuteKey, u64)| {
+            let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
+            MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
+        };
+        let mut rows: Vec<MinuteRow> = self.basis.tally.minutes().iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// Requests that no minute counts any more.
+    pub(super) fn uncounted(&self) -> u64 {
+        self.basis.tally.minutes().dropped()
     }
 
     pub(super) fn signs(&self) -> Vec<SignRow> {
@@ -304,6 +325,8 @@ pub(super) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(
     teller.paths().try_for_each(|row| rebuild.path(&row))?;
     teller.lists().try_for_each(|row| rebuild.list(&row))?;
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
+    teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
+    rebuild.uncounted(teller.uncounted())?;
     teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
     teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
     teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
@@ -347,6 +370,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         exposes: rule.exposes(),
         with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
         window: rule.window.is_some(),
+        counts: rule.window.map(|window| (window.by, window.count, window.within)),
         unless_app: all(&rule.unless_app),
         is_sign: rule.is_sign,
         subject: rule.subject,

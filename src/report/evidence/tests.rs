@@ -28,6 +28,8 @@ fn lists() -> Vec<(&'static str, String)> {
         ("paths", r#"["/.env"]"#.into()),
         ("lists", "[[0,1]]".into()),
         ("cells", format!("[{CELL}]")),
+        ("minutes", "[[0,null,0,29892960,3],[null,0,0,29892960,2]]".into()),
+        ("uncounted", "0".into()),
         ("signs", "[]".into()),
         ("homes", "[[null,1,[512,7]]]".into()),
         ("sites", r#"[[0,null,"00000000000000ff",[5,1,0,1,4,false],[0,1],1,[[512,0]],[]]]"#.into()),
@@ -188,6 +190,14 @@ fn what_makes_no_sense_is_refused() {
         (with("homes", "[[null,0,[-5]]]"), "is damaged"),
         (with("sites", r#"[[0,null,"xyz",[5,1,0,1,4,false],[0],1,[],[]]]"#), "no hash of a path"),
         (with("sites", r#"[[0,null,"ff",[5,1,0,1,4,false],[9],1,[],[]]]"#), "rule 9"),
+        (with("minutes", "[[9,null,0,29892960,3]]"), "client 9"),
+        (with("minutes", "[[null,9,0,29892960,3]]"), "path 9"),
+        (with("minutes", "[[0,null,9,29892960,3]]"), "list of rules 9"),
+        (with("minutes", "[[0,0,0,29892960,3]]"), "neither those of one client"),
+        (with("minutes", "[[0,null,0,9223372036854775807,3]]"), "no time of a log"),
+        (with("minutes", "[[0,null,0,29892960,18446744073709551615]]"), "more than any log"),
+        (with("uncounted", "18446744073709551615"), "more than any log"),
+        (with("rules", &RULES.replace("\"window\":false", "\"window\":true,\"counts\":[\"client\",1,60]")), "no window of a rule"),
         (with("inputs", "[]"), "input 0"),
         (with("without_time", "99999999999999999999"), "is damaged"),
         (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
@@ -205,8 +215,10 @@ fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
     let mut out = Vec::new();
     render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
     assert!(matches!(read(&*out, rules), Err(EvidenceError::Cut)));
-    let empty =
-        lists().into_iter().map(|(name, _)| (name, if name == "without_time" { "0".into() } else { "[]".to_owned() })).collect::<Vec<_>>();
+    let empty = lists()
+        .into_iter()
+        .map(|(name, _)| (name, if ["without_time", "uncounted"].contains(&name) { "0".into() } else { "[]".to_owned() }))
+        .collect::<Vec<_>>();
     assert!(read(written(&empty).as_bytes(), rules).unwrap().tally.is_empty());
 }
 

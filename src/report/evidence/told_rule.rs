@@ -3,7 +3,7 @@
 
 use super::rows::RuleRow;
 use crate::report::sanitize::text;
-use crate::rules::{Answer, Rule, WithClient};
+use crate::rules::{Answer, By, Rule, Window, WithClient};
 
 /// Bytes of a word: an id, a class, a CVE id, the name of an app.
 const WORD: usize = 120;
@@ -17,7 +17,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
 
 /// The rule; it matches nothing.
 pub(super) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
-    let RuleRow { id, title, class, severity, exposes, with_client, window: _, unless_app, is_sign, subject, cve } = row;
+    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_sign, subject, cve } = row;
     check(is_word(&class), "class", &class)?;
     let words = |words: Vec<_>| -> Result<Vec<String>, String> {
         check(words.len() <= WORDS, "list", "of too many words")?;
@@ -34,7 +34,7 @@ pub(super) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         severity,
         answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
         with_client,
-        window: None,
+        window: counts.map(window).transpose()?,
         unless_app: words(unless_app)?,
         is_sign,
         subject,
@@ -46,6 +46,11 @@ pub(super) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         hits: Vec::new(),
         misses: Vec::new(),
     })
+}
+
+fn window((by, count, within): (By, u32, u32)) -> Result<Window, String> {
+    let window = Window { by, count, within };
+    if window.is_valid() { Ok(window) } else { Err(format!("{count} requests within {within} seconds is no window of a rule")) }
 }
 
 fn is_word(word: &str) -> bool {

@@ -7,8 +7,22 @@ use super::tell::Teller;
 use crate::report::model::Report;
 
 /// The names of the lists, in the order they are told and expected.
-pub(super) const LISTS: [&str; 12] =
-    ["rules", "inputs", "hosts", "clients", "paths", "lists", "cells", "signs", "homes", "sites", "allowed", "without_time"];
+pub(super) const LISTS: [&str; 14] = [
+    "rules",
+    "inputs",
+    "hosts",
+    "clients",
+    "paths",
+    "lists",
+    "cells",
+    "minutes",
+    "uncounted",
+    "signs",
+    "homes",
+    "sites",
+    "allowed",
+    "without_time",
+];
 
 /// What follows where something was let go: by how much what is told may be too low.
 pub(super) const BOUNDS: [&str; 3] = ["floor", "client_errors", "path_errors"];
@@ -37,6 +51,8 @@ impl Serialize for Told<'_> {
                 "paths" => lists.serialize_entry(name, &Rows(|| teller.paths()))?,
                 "lists" => lists.serialize_entry(name, &Rows(|| teller.lists()))?,
                 "cells" => lists.serialize_entry(name, &Rows(|| teller.cells()))?,
+                "minutes" => lists.serialize_entry(name, &teller.minutes())?,
+                "uncounted" => lists.serialize_entry(name, &teller.uncounted())?,
                 "signs" => lists.serialize_entry(name, &teller.signs())?,
                 "homes" => lists.serialize_entry(name, &teller.homes())?,
                 "sites" => lists.serialize_entry(name, &teller.site_paths())?,

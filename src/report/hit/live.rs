@@ -99,8 +99,7 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Oc
     if !decision.reported {
         rules.clear();
     }
-    let is_of_client = !rules.is_empty() && context.is_of_client(rules);
-    let verdict = Verdict { severity: decision.severity, rules, answer, context: is_of_client.then_some("client") };
+    let verdict = Verdict { severity: decision.severity, rules, answer, context: context.word_of(rules).filter(|_| !rules.is_empty()) };
     let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
         hit: told(&record, client, &probe, views, &spot, &verdict),

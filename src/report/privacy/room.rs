@@ -49,13 +49,18 @@ impl Room {
 
 /// Goes over all texts of a log and all clients in a report.
 pub(super) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], Place), client: &mut impl FnMut(&mut Client<'r>)) {
-    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, .. } = report;
+    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
         each_of_row(row, text, client);
     }
     for campaign in campaigns {
         campaign.sample_paths.iter_mut().for_each(|path| text(path, Place::Text));
         each_of_sample(&mut campaign.sample, text);
+    }
+    for flood in floods {
+        flood.client.iter_mut().for_each(&mut *client);
+        text(&mut flood.path, Place::Text);
+        each_of_sample(&mut flood.sample, text);
     }
 }
 

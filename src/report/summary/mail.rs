@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use super::words::{self, Answered};
 use super::{Page, candidates};
 use crate::news::Kind;
+use crate::report::floods::sentence;
 use crate::report::model::{Campaign, Input};
 use crate::report::sanitize::text;
 use crate::report::table::layout::{cut, cut_start, width};
@@ -25,11 +26,14 @@ const INDENT: &str = "  ";
 /// Writes the mail.
 pub(super) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let answers = words::answers(page);
+    let flood = floods(page);
+    let mut behind = block(page);
+    behind.extend(note(page));
+    behind.push(files(page));
     let mut rest = news(page);
-    rest.extend(asked_most(page));
-    rest.extend(block(page));
-    rest.extend(note(page));
-    rest.push(files(page));
+    // Beside a flood who asked most is told only where that leaves room for what answered.
+    let most = asked_most(page).filter(|_| flood.is_none() || 3 + rest.len() + behind.len() + answers.len().min(ANSWERS) <= LINES);
+    rest.extend(flood.into_iter().chain(most).chain(behind));
     let shown = answers.len().min(ANSWERS).min(LINES.saturating_sub(1 + rest.len()));
     let mut lines = vec![opening(page, answers.len(), shown)];
     lines.extend(answers.iter().take(shown).map(|told| answered(page, told)));
@@ -88,6 +92,17 @@ fn listed(before: &str, words: &[String]) -> Option<String> {
     };
     let fitting = (1..=words.len()).rev().map(told).find(|line| width(line) <= WIDTH);
     fitting.or_else(|| (!words.is_empty()).then(|| told(1)))
+}
+
+/// The worst flood, and how many more there are.
+fn floods(page: &Page<'_>) -> Option<String> {
+    let flood = page.report.floods.first()?;
+    let more = match page.report.floods.len() {
+        1 => String::new(),
+        many => format!(" and {} more", grouped(many as u64 - 1)),
+    };
+    let line = sentence(page.report.rule_set, flood);
+    Some(format!("{}{more}", cut(&line, WIDTH - more.len())))
 }
 
 fn asked_most(page: &Page<'_>) -> Option<String> {

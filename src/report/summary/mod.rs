@@ -43,12 +43,14 @@ pub struct Page<'a> {
     pub level: Severity,
 }
 
-/// Whether there is something to tell: an answer, or a rule or campaign never seen before, at or above the level. New
+/// Whether there is something to tell: an answer, a flood, or a rule or campaign never seen before, at or above the level. New
 /// paths and clients there are every day, and in the first run all is new.
 #[must_use]
 pub fn is_due(page: &Page<'_>) -> bool {
     let telling = |news: &News<'_>| matches!(news.kind, Kind::Answer | Kind::Rule | Kind::Campaign) && news.severity >= page.level;
-    page.report.answered.iter().any(|row| row.severity >= page.level) || (!page.is_first && page.news.iter().any(telling))
+    page.report.answered.iter().any(|row| row.severity >= page.level)
+        || page.report.floods.iter().any(|flood| flood.severity >= page.level)
+        || (!page.is_first && page.news.iter().any(telling))
 }
 
 /// Writes the page, `summary.txt`.

@@ -9,8 +9,9 @@ use super::{Page, candidates, words};
 use crate::news::Kind;
 use crate::report::blocks::Block;
 use crate::report::facts::{self, first};
+use crate::report::floods::sentence;
 use crate::report::grades;
-use crate::report::model::Campaign;
+use crate::report::model::{Campaign, Report};
 use crate::report::news::News;
 use crate::report::sanitize::text;
 use crate::report::style::{PLAIN, Pen};
@@ -33,6 +34,7 @@ pub(super) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     opening(page, out)?;
     answered(page, out)?;
     news(page, out)?;
+    floods(page, out)?;
     campaigns(page, out)?;
     asked_most(page, out)?;
     block(page, out)?;
@@ -115,6 +117,17 @@ fn news<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("what it finds").rank(1).flexible(16), |news| Cell::new(words::title_of(page.report, &news.key)))
         .write(WIDTH, PEN, out)?;
     more(rules.len(), "new.csv", out)
+}
+
+/// A line for each client that sent, or path that got, too many requests.
+fn floods<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
+    let Report { floods, rule_set, .. } = page.report;
+    if floods.is_empty() {
+        return Ok(());
+    }
+    heading("MANY REQUESTS AT ONCE", out)?;
+    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&sentence(rule_set, flood), 2, out))?;
+    more(floods.len(), "report.json", out)
 }
 
 fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {

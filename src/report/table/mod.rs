@@ -44,6 +44,7 @@ pub(super) fn write<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> 
         None if view.full => {
             sections::write_answered(report, page, out)?;
             sections::write_grades(report, page, out)?;
+            sections::write_floods(report, page, out)?;
             sections::write_clients(report, page, out)?;
             sections::write_paths(report, page, out)?;
             sections::write_rules(report, page, out)?;
@@ -80,10 +81,11 @@ fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: 
     let opening = 2;
     let notes = Page { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| sections::write_grades(report, notes, text))?;
+    let floods = rendered(&|text| sections::write_floods(report, Page { top: page.top.min(FLOODS), ..page }, text))?;
     let ordinary = rendered(&|text| ordinary::write(report, Page { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
     // A section has a blank line, a heading, the names of its columns, and a line that says how many more there are.
-    let fixed = opening + lines(&grades) + lines(&ordinary) + lines(&accounting);
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&ordinary) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
     let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
@@ -91,7 +93,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: 
     let answered = rendered(&|text| sections::write_answered(report, Page { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
     let clients = rendered(&|text| sections::write_clients(report, Page { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
-    for part in [answered, grades, clients, ordinary, accounting] {
+    for part in [answered, grades, floods, clients, ordinary, accounting] {
         out.write_all(&part)?;
     }
     Ok(())
@@ -99,6 +101,8 @@ fn write_short<W: Write>(report: &Report<'_>, page: Page, is_chosen: bool, out: 
 
 /// Sites of the short table that answer anything.
 const SITES: usize = 2;
+/// Its floods.
+const FLOODS: usize = 3;
 
 /// The headline, and the time it speaks of.
 fn write_opening<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {

@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::Page;
-use super::layout::{Cell, Column, Grid};
+use super::layout::{Cell, Column, Grid, write_wrapped};
 use super::number::{counted, grouped};
 use crate::finding::{RuleId, Severity};
 use crate::report::facts::{self, first};
+use crate::report::floods;
 use crate::report::grades;
 use crate::report::mask::shown;
 use crate::report::model::{AnswerDetail, Campaign, Key, Report, Row};
@@ -149,6 +150,18 @@ pub(super) fn write_grades<W: Write>(report: &Report<'_>, page: Page, out: &mut 
         Some(sentence) => page.note(&sentence, out),
         None => Ok(()),
     }
+}
+
+/// A line for each flood.
+pub(super) fn write_floods<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+    let shown = first(&report.floods, Some(page.top));
+    if !shown.is_empty() {
+        writeln!(out)?;
+    }
+    for flood in shown {
+        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
+    }
+    page.more(report.floods.len(), " that sent so many requests", ", or -f json", out)
 }
 
 /// How many answers are uncertain, and the first three.

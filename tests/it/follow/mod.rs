@@ -5,6 +5,7 @@
 
 mod actions;
 mod answers;
+mod floods;
 pub(crate) mod follower;
 mod identity;
 mod lines;

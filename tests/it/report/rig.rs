@@ -28,7 +28,7 @@ const COLUMNS: [(&str, &str); 6] = [
     (
         "clients.csv",
         "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,\
-         block_candidate,block_reason,network,network_probers",
+         block_candidate,block_reason,network,network_probers,floods",
     ),
     ("new.csv", "kind,key,severity,hits,first_time,sample_target,source,line"),
     ("pairs.csv", PAIR),
