@@ -233,6 +233,7 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
         RulesCommand::List { class, choice: rules, other } => choice(rules, other).map(|c| command::rules::list(&c, class.as_deref())),
         RulesCommand::Show { id, choice: rules, other } => choice(rules, other).map(|c| command::rules::show(&c, &id)),
         RulesCommand::Test { paths, only } => Ok(command::rules::test(&RuleChoice { only, ..these(paths) })),
+        RulesCommand::Cover { file, choice: rules, other } => choice(rules, other).map(|c| command::rules::cover(&c, &file)),
         RulesCommand::Lint { paths } => Ok(command::rules::lint(&these(paths))),
         RulesCommand::Add(args) => Ok(command::rules::add(&Added {
             paths: args.paths,

@@ -60,6 +60,21 @@ pub enum RulesCommand {
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     },
+    /// Say which paths of a list no rule finds, and why
+    ///
+    /// Reads one path a line, up to a tab, and judges each alone. Prints the paths that are not found whatever the
+    /// answer was, with the reason and the rules, separated by tabs.
+    Cover {
+        /// List of paths
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Which rules.
+        #[command(flatten)]
+        choice: RuleArgs,
+        /// The configuration file.
+        #[command(flatten)]
+        other: OtherArgs,
+    },
     /// Write a rule for paths of your own
     ///
     /// Writes a rule for one or more paths, with its cases, at the end of a rule file. A path that a rule finds already

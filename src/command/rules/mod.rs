@@ -1,6 +1,7 @@
 //! `probewatch rules`: shows the rules a scan would use, tries them, and makes rules of one's own.
 
 mod add;
+mod cover;
 mod file;
 mod import;
 mod lint;
@@ -9,6 +10,7 @@ mod show;
 mod test;
 
 pub use add::{Added, FILE, add};
+pub use cover::cover;
 pub use import::{Imported, import};
 pub use lint::lint;
 pub use list::list;

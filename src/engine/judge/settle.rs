@@ -7,7 +7,7 @@ use crate::engine::memory::Recalled;
 use crate::engine::picked::Picked;
 use crate::engine::scratch::Reading;
 use crate::engine::{Scratch, Verdict, unlisted};
-use crate::finding::{Findings, Hit, RuleId, Unlisted, Windows};
+use crate::finding::{Findings, Hit, RuleId, Severity, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
 use crate::format::canonical;
 use crate::names::Names;
@@ -119,8 +119,12 @@ impl Judge<'_> {
         }
         let counts = |&&rule: &&RuleId| self.scope.windows || self.rules.rule(rule).window.is_none();
         let all = names.rules.key(list).iter().filter(counts);
-        let (signs, rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
+        let (signs, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
+        if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
+            // The line alone makes it a hit, whatever else its client requested.
+            rules.retain(|&rule| self.rules.rule(rule).with_client.is_none());
+        }
         let exposes = rules.iter().any(|&rule| self.rules.rule(rule).exposes());
         let counts_by = |by| rules.iter().any(|&rule| self.rules.rule(rule).window.is_some_and(|window| window.by == by));
         let windows = Windows {

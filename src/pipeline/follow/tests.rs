@@ -174,7 +174,7 @@ fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
     let told = pieces(&mut stream, &hunter().concat(), 1);
     let late: Vec<_> = told.iter().filter(|told| told.4 == Some("client")).collect();
     assert_eq!(late.len(), 1, "{told:?}");
-    assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["client/script-name".to_owned()][..]));
+    assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/php-script".to_owned()][..]));
     let after = pieces(&mut stream, &odd, 1);
     assert_eq!(after[0].4, Some("client"), "from then on at once");
     assert_eq!(pieces(&mut stream, &line(2, "GET /abcd.php HTTP/1.1", 404), 1), [], "another client");

@@ -20,7 +20,7 @@ const PROBES: [&str; 10] = [
     "/.git/config",
     "/.env",
     "/phpinfo.php",
-    "/backup.zip",
+    "/dump.sql",
     "/actuator/env",
     "/server-status",
     "/.aws/credentials",
