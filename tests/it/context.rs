@@ -260,3 +260,32 @@ fn lines_without_a_client_are_not_those_of_one_client() {
         assert_eq!(run.json()["totals"]["hits"], hits, "{client}: {}", run.stderr);
     }
 }
+
+#[test]
+fn three_probed_paths_make_a_prober() {
+    let rig = Rig::new();
+    let probes =
+        |count: usize| ["/.git/config", "/.svn/entries", "/.aws/credentials"][..count].iter().map(|path| get("192.0.2.7", path, 404));
+    let found = |count: usize| {
+        let unlike = ["/menu.php", "/qwerty.rar", "/app/env-old.yml", "/modules/mod_x/", "/debug.jsp"];
+        let log: String = probes(count).chain(unlike.iter().map(|path| get("192.0.2.7", path, 404))).collect();
+        rig.file("access.log", log);
+        let hits = rig.run(["scan", "-f", "ndjson", "access.log"]).objects();
+        let by_client = hits.iter().filter(|hit| hit["context"] == "client").map(|hit| hit["path"].as_str().unwrap().to_owned());
+        by_client.collect::<Vec<_>>()
+    };
+    assert_eq!(found(2), Vec::<String>::new());
+    assert_eq!(found(3), ["/menu.php", "/qwerty.rar", "/app/env-old.yml", "/modules/mod_x/", "/debug.jsp"]);
+}
+
+#[test]
+fn what_a_line_shows_alone_does_not_depend_on_its_client() {
+    let rig = Rig::new();
+    let log: String =
+        ["/.git/config", "/.svn/entries", "/.aws/credentials", "/.env"].iter().map(|path| get("192.0.2.7", path, 404)).collect();
+    rig.file("access.log", log);
+    for hit in rig.run(["scan", "-f", "ndjson", "access.log"]).objects() {
+        let rules = hit["rules"].as_array().unwrap();
+        assert!(rules.iter().all(|rule| !rule.as_str().unwrap().starts_with("prober/")), "{hit}");
+    }
+}
