@@ -17,7 +17,7 @@ use crate::record::MethodClass;
 use crate::time::LogTime;
 pub use home::Homes;
 pub use others::Others;
-pub use signs::{Few, Signs};
+pub use signs::{Few, Sign, Signs};
 pub use unlisted::Unlisted;
 
 /// How bad a hit would be if the server gave what was asked for.

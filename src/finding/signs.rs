@@ -21,24 +21,55 @@ impl<K> Default for Signs<K> {
     }
 }
 
-/// Up to a few distinct clients and sizes.
+/// Up to a few distinct clients and sizes, and the magnitudes of the sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Few {
     clients: [u32; Few::ENOUGH],
     sizes: [u64; Few::ENOUGH],
     client_count: u8,
     size_count: u8,
+    magnitudes: u64,
+}
+
+/// What a client was answered with that shows an app.
+#[derive(Debug, Clone, Copy)]
+pub struct Sign {
+    /// The client's number.
+    pub client: u32,
+    /// Bytes sent.
+    pub size: u64,
+    /// The length of the request line, in bytes.
+    pub asked: usize,
+}
+
+impl Sign {
+    /// A bit for the power of two that the size lies above. None for an answer less than four times as long as its request: a page
+    /// that repeats what was asked can be made as large as a client likes.
+    fn magnitude(self) -> u64 {
+        let repeats = self.size < 4 * self.asked.max(1) as u64;
+        if repeats { 0 } else { 1 << self.size.ilog2() }
+    }
 }
 
 impl Few {
     /// So many distinct ones are enough.
     pub const ENOUGH: usize = 3;
 
-    /// Whether so many clients were given answers of so many sizes that a site runs the app. A site that says the same
-    /// to everything has one size for all.
+    /// Sizes of so many magnitudes are enough, whoever asked: the files of an app differ as no page for everything does.
+    pub const ENOUGH_MAGNITUDES: u32 = 5;
+
+    /// Whether the answers show that a site runs the app: so many clients were given so many sizes, or the sizes are of so many
+    /// magnitudes. A site that says the same to everything has one size for all.
     #[must_use]
     pub fn is_enough(&self) -> bool {
-        usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH
+        let has_clients = usize::from(self.client_count) == Self::ENOUGH && usize::from(self.size_count) == Self::ENOUGH;
+        has_clients || self.magnitudes.count_ones() >= Self::ENOUGH_MAGNITUDES
+    }
+
+    /// A bit for each power of two that a size lies above.
+    #[must_use]
+    pub fn magnitudes(&self) -> u64 {
+        self.magnitudes
     }
 
     /// The clients that are kept.
@@ -50,8 +81,8 @@ impl Few {
     /// A few that were told: those that are listed, enough where `None`. Which clients they were does not matter any more once they
     /// are enough; `any` are clients that there are.
     #[must_use]
-    pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, any: [u32; Self::ENOUGH]) -> Self {
-        let mut few = Self::default();
+    pub fn told(clients: Option<&[u32]>, sizes: Option<&[u64]>, magnitudes: u64, any: [u32; Self::ENOUGH]) -> Self {
+        let mut few = Self { magnitudes, ..Self::default() };
         for &client in clients.unwrap_or(&any) {
             put(&mut few.clients, &mut few.client_count, client);
         }
@@ -76,9 +107,10 @@ impl Few {
     }
 
     #[inline]
-    fn add(&mut self, client: u32, size: u64) {
-        put(&mut self.clients, &mut self.client_count, client);
-        put(&mut self.sizes, &mut self.size_count, size);
+    fn add(&mut self, sign: Sign) {
+        put(&mut self.clients, &mut self.client_count, sign.client);
+        put(&mut self.sizes, &mut self.size_count, sign.size);
+        self.magnitudes |= sign.magnitude();
     }
 
     fn merge(&mut self, other: &Self, renumbered: impl Fn(u32) -> u32) {
@@ -88,6 +120,7 @@ impl Few {
         for &size in &other.sizes[..usize::from(other.size_count)] {
             put(&mut self.sizes, &mut self.size_count, size);
         }
+        self.magnitudes |= other.magnitudes;
     }
 }
 
@@ -102,10 +135,10 @@ fn put<T: Copy + PartialEq>(few: &mut [T; Few::ENOUGH], count: &mut u8, value: T
 }
 
 impl<K: Copy + Eq + std::hash::Hash> Signs<K> {
-    /// A client got an answer of so many bytes that shows an app.
+    /// A client got an answer that shows an app.
     #[inline]
-    pub fn see(&mut self, app: RuleId, key: K, client: u32, size: u64) {
-        self.seen.entry((app, key)).or_default().add(client, size);
+    pub fn see(&mut self, app: RuleId, key: K, sign: Sign) {
+        self.seen.entry((app, key)).or_default().add(sign);
     }
 
     /// Takes in others, whose clients and keys have other numbers.
@@ -154,26 +187,55 @@ mod tests {
         signs.iter().any(|(_, _, few)| few.is_enough())
     }
 
+    const fn sign(client: u32, size: u64) -> Sign {
+        Sign { client, size, asked: 50 }
+    }
+
+    /// Whether answers of these sizes, to requests of these lengths by one client, are enough.
+    fn shows_to_one(answers: &[(u64, usize)]) -> bool {
+        let mut signs = Signs::default();
+        for &(size, asked) in answers {
+            signs.see(RuleId(0), 0, Sign { client: 1, size, asked });
+        }
+        enough(&signs)
+    }
+
+    #[test]
+    fn one_client_and_five_magnitudes() {
+        assert!(shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]));
+        assert!(!shows_to_one(&[(300, 60), (700, 60), (3_000, 60), (3_900, 60), (290_000, 60)]), "four magnitudes");
+        assert!(!shows_to_one(&[(120, 60), (700, 60), (3_000, 60), (40_000, 60), (290_000, 60)]), "too short for its request");
+        assert!(!shows_to_one(&[(0, 60), (u64::MAX, 60)]));
+    }
+
+    #[test]
+    fn a_page_that_repeats_the_address_shows_no_app() {
+        for (page, times) in [(40, 1), (500, 2), (5_000, 3)] {
+            let answers: Vec<_> = (3..14).map(|bits| 1_usize << bits).map(|asked| (page + times * asked as u64, asked)).collect();
+            assert!(!shows_to_one(&answers), "{page} bytes and the address {times} times");
+        }
+    }
+
     #[test]
     fn three_clients_and_three_sizes() {
         let mut signs = Signs::default();
         for (client, size) in [(1, 10), (2, 10), (3, 10), (3, 11)] {
-            signs.see(RuleId(0), 0_u8, client, size);
+            signs.see(RuleId(0), 0_u8, sign(client, size));
             assert!(!enough(&signs));
         }
-        signs.see(RuleId(0), 1, 1, 12);
+        signs.see(RuleId(0), 1, sign(1, 12));
         assert!(!enough(&signs), "another site");
-        signs.see(RuleId(0), 0, 1, 12);
+        signs.see(RuleId(0), 0, sign(1, 12));
         assert!(enough(&signs));
     }
 
     proptest! {
         #[test]
-        fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u64..5), 0..20), cut in any::<prop::sample::Index>()) {
-            let of = |part: &[(u8, u32, u64)]| {
+        fn a_split_changes_nothing(seen in prop::collection::vec((0_u8..2, 0_u32..5, 0_u32..16), 0..20), cut in any::<prop::sample::Index>()) {
+            let of = |part: &[(u8, u32, u32)]| {
                 let mut signs = Signs::default();
-                for &(key, client, size) in part {
-                    signs.see(RuleId(0), key, client, size);
+                for &(key, client, bits) in part {
+                    signs.see(RuleId(0), key, sign(client, 1 << bits));
                 }
                 signs
             };

@@ -104,6 +104,21 @@ fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
 }
 
 #[test]
+fn an_app_that_one_person_uses_is_seen_by_the_magnitudes_of_its_answers() {
+    let files: String = [301, 900, 4_100, 33_000, 290_000].map(|bytes| asset(1, bytes)).concat();
+    let seen = report(&(login() + &files), &[]);
+    assert_eq!((hits(&seen), &seen["apps"][0]["app"]), (0, &"shop".into()));
+    let refused = files.replace("\" 200 ", "\" 404 ");
+    assert_eq!(hits(&report(&(login() + &refused), &[])), 1, "nothing was answered");
+    let page = |length: usize| {
+        let path = format!("/shop-assets/{}.css", "a".repeat(length));
+        sized(&get("198.51.100.1", &path, 200), 200 + 2 * path.len() as u64)
+    };
+    let pages: String = [10, 400, 1_000, 2_000, 4_000, 7_900].map(page).concat();
+    assert_eq!(hits(&report(&(login() + &pages), &[])), 1, "a page for everything that repeats the address");
+}
+
+#[test]
 fn an_app_is_a_matter_of_the_host() {
     let at = |host: &str, line: String| format!("{host}:443 {line}");
     let shop: String = [1, 2, 3].map(|n| at("Shop.example", asset(n, u32::from(n)))).concat();

@@ -95,8 +95,7 @@ fn sums(report: &Value) -> BTreeMap<String, u64> {
 }
 
 /// The rules with `with_client`.
-const CONTEXTUAL: &str =
-    "client/script-name,prober/php-script,prober/archive,prober/app-folder,prober/settings,prober/page-name,prober/other-script";
+const CONTEXTUAL: &str = "client/script-name,prober/php-script,prober/php-redirected,prober/archive,prober/app-folder,prober/settings,prober/page-name,prober/other-script";
 
 /// Checks that a log cut in two between lines tells the same sums, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {

@@ -25,6 +25,7 @@ mod learn;
 mod live_view;
 mod memory;
 mod merge;
+mod ordinary;
 mod outputs;
 mod packed;
 mod packing;

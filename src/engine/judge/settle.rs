@@ -7,9 +7,9 @@ use crate::engine::memory::Recalled;
 use crate::engine::picked::Picked;
 use crate::engine::scratch::Reading;
 use crate::engine::{Scratch, Verdict, unlisted};
-use crate::finding::{Findings, Hit, RuleId, Severity, Unlisted, Windows};
+use crate::finding::{Findings, Hit, RuleId, Severity, Sign, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
-use crate::format::canonical;
+use crate::format::{Frame, canonical};
 use crate::names::Names;
 use crate::record::{Outcome, RequestLine};
 use crate::rules::By;
@@ -65,7 +65,7 @@ impl Judge<'_> {
         set_request(&mut hit, frame.request);
         let reading = self.reading(verdict.rules, scratch);
         if reading.signs != Names::NO_RULES {
-            see_signs(&hit, reading.signs, frame.host, scratch, findings);
+            see_signs(&hit, reading.signs, frame, scratch, findings);
         }
         if self.scope.unlisted && !reading.is_certain {
             note(request, client, scratch, findings);
@@ -156,13 +156,14 @@ fn record_home_page(request: &Request<'_>, scratch: &mut Scratch, findings: &mut
 }
 
 /// Notes the signs of apps that a client was answered with.
-fn see_signs(hit: &Hit, signs: u32, host: Option<&[u8]>, scratch: &mut Scratch, findings: &mut Findings) {
+fn see_signs(hit: &Hit, signs: u32, frame: &Frame<'_>, scratch: &mut Scratch, findings: &mut Findings) {
     if !matches!(hit.status, Some(200..=299)) {
         return;
     }
-    let host = scratch.names.host(host);
+    let host = scratch.names.host(frame.host);
+    let sign = Sign { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
     for &app in scratch.names.rules.key(signs) {
-        findings.signs.see(app, host, hit.client, hit.bytes.unwrap_or(0));
+        findings.signs.see(app, host, sign);
     }
 }
 

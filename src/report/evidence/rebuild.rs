@@ -266,7 +266,7 @@ impl<'r> Rebuild<'r> {
     }
 
     pub(super) fn sign(&mut self, row: &SignRow) -> Result<(), String> {
-        let SignRow(rule, input, host, clients, sizes) = row;
+        let SignRow(rule, input, host, clients, sizes, magnitudes) = row;
         let rule = *at(&self.rules, *rule, "rule")?;
         let input = input.unwrap_or(0);
         at(&self.evidence.inputs, input, "input")?;
@@ -279,7 +279,7 @@ impl<'r> Rebuild<'r> {
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), any));
+            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
         }
         Ok(())
     }

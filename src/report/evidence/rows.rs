@@ -116,7 +116,8 @@ pub(super) enum Mention<'a> {
     Again(u32),
 }
 
-/// An app that was seen: the rule, the input or the host, and the clients and sizes while they are not enough.
+/// An app that was seen: the rule, the input or the host, the clients and sizes while they are not enough, and the magnitudes of the
+/// sizes, which earlier versions did not count.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SignRow(
     pub(super) u32,
@@ -124,6 +125,7 @@ pub(super) struct SignRow(
     pub(super) Option<u32>,
     pub(super) Option<Vec<u32>>,
     pub(super) Option<Vec<u64>>,
+    #[serde(default)] pub(super) u64,
 );
 
 /// Sizes of the home page of an input or a host, sorted.

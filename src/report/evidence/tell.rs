@@ -212,7 +212,7 @@ impl<'a> Teller<'a> {
             if let Some(sizes) = &mut sizes {
                 sizes.sort_unstable();
             }
-            SignRow(self.rule_place(*app), input, host, clients, sizes)
+            SignRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
         };
         let mut rows: Vec<_> = self.signs.iter().map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
