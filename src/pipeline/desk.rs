@@ -89,7 +89,8 @@ mod tests {
         let askers: Vec<_> = std::mem::take(&mut findings.askers).into_iter().map(client).collect();
         let mentioned: Vec<_> = std::mem::take(&mut findings.mentioned).into_iter().map(client).collect();
         let signs = std::mem::take(&mut findings.signs);
-        let mut signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes())).collect();
+        let mut signs: Vec<_> =
+            signs.iter().map(|(app, site, few)| (app, host(site), few.kept_clients().len(), few.sizes(), few.magnitudes())).collect();
         signs.sort();
         let homes = std::mem::take(&mut findings.home);
         let mut homes: Vec<_> = homes.iter().map(|(number, bytes)| (host(number), bytes)).collect();
