@@ -105,7 +105,9 @@ fn check_counts(text: &[u8], course: &Course<'_>) {
 
 fn check_findings(text: &[u8], findings: &Findings) {
     let LineCounts { lines: all, unparsed, oversized, skipped, .. } = findings.lines;
-    assert_eq!(all, lines(text).count() as u64, "lines were counted twice or not at all");
+    // NULs behind the last newline are room that was allocated ahead, and no line.
+    let padded = text.ends_with(b"\0") && lines(text).last().is_some_and(|last| last.iter().all(|byte| *byte == 0));
+    assert_eq!(all, (lines(text).count() - usize::from(padded)) as u64, "lines were counted twice or not at all");
     assert_eq!(all, findings.lines.parsed() + unparsed + oversized + skipped, "{:?}", findings.lines);
     for hit in &findings.hits {
         let start = usize::try_from(hit.offset).expect("64 bits");

@@ -1,5 +1,7 @@
 //! A folder is one state's: no run of another state comes near what it committed.
 
+use std::os::unix::fs::{MetadataExt, symlink};
+
 use super::*;
 
 /// The folder, opened for the runs of a state with this file.
@@ -34,8 +36,24 @@ fn the_folder_of_a_state_that_is_gone_can_be_had() {
     fs::remove_file(&mine).unwrap();
     let archive = open_for(&out, &other).unwrap();
     archive.publish(&stage(&archive, 2, &[RUN_2], "two").unwrap()).unwrap();
-    assert_eq!(fs::read(out.join(".state")).unwrap(), other.as_os_str().as_encoded_bytes());
+    let text = fs::read_to_string(out.join(".state")).unwrap();
+    assert_eq!(text, format!("{}\n{}", fs::metadata(&out).unwrap().ino(), other.display()));
     assert_eq!(mode(out.join(".state")), 0o600);
+}
+
+#[test]
+fn a_copy_of_the_folder_is_no_states() {
+    let (room, out) = room();
+    let (mine, other) = (room.path().join("mine.json"), room.path().join("other.json"));
+    fs::write(&mine, "{}").unwrap();
+    let archive = open_for(&out, &mine).unwrap();
+    archive.publish(&stage(&archive, 1, &[RUN_1], "one").unwrap()).unwrap();
+    let copy = room.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(out.join(".state"), copy.join(".state")).unwrap();
+    open_for(&copy, &other).unwrap();
+    drop(archive);
+    assert!(open_for(&out, &other).is_err());
 }
 
 #[test]
@@ -58,7 +76,7 @@ fn an_empty_or_half_written_name_is_none() {
     archive.settle(None).unwrap();
     assert_eq!(names(&out), [".state"]);
     fs::remove_file(out.join(".state")).unwrap();
-    std::os::unix::fs::symlink("elsewhere", out.join(".state")).unwrap();
+    symlink("elsewhere", out.join(".state")).unwrap();
     drop(archive);
     let refusal = open_for(&out, &room.path().join("mine.json")).unwrap_err();
     assert!(refusal.to_string().contains("/.state: it is a symbolic link"), "{refusal}");

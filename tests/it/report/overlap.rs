@@ -244,7 +244,11 @@ fn two_states_cannot_share_an_out() {
     for more in [&[][..], &["--always"], &["--reset"], &["--wait"]] {
         let run = other("other", more);
         assert_eq!((run.code, run.stdout.len()), (2, 0), "{more:?}: {}", run.stderr);
-        assert!(run.stderr.contains("out/.state: the state ") && run.stderr.contains("/state/report.json reports to this folder"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("out/.state: the state ") && run.stderr.contains("/state/report.json reports to this folder"),
+            "{}",
+            run.stderr
+        );
         assert!(run.stderr.contains("give every --state an --out of its own"), "{}", run.stderr);
         assert!(!rig.path("other/report.json").exists(), "it counts nothing as reported");
     }
