@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Stat};
-use rustix::fs::{fchmod, fchown, fstat, mkdirat, openat, readlinkat, renameat, statat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{fchmod, fchown, fstat, linkat, mkdirat, openat, readlinkat, renameat, renameat_with, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::durable::Unsynced;
@@ -29,6 +29,8 @@ pub(super) enum Call {
     Add,
     /// Takes an entry from a folder, or puts it there, as it is.
     Move,
+    /// Lets an entry change places with one of another folder. Not every system can.
+    Exchange,
     /// Takes an entry away for good.
     Remove,
     /// Changes a file, or the rights to something.
@@ -137,6 +139,12 @@ impl Folder {
         Ok(self.stat(name)?.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (known.st_dev, known.st_ino)))
     }
 
+    /// Whether a name and another folder's name lead to the same file. `false` where one of them leads nowhere.
+    pub(super) fn shares(&self, name: &str, other: &Self, its: &str) -> Result<bool> {
+        let (Some(one), Some(another)) = (self.stat(name)?, other.stat(its)?) else { return Ok(false) };
+        Ok((one.st_dev, one.st_ino) == (another.st_dev, another.st_ino))
+    }
+
     fn stat(&self, name: &str) -> Result<Option<Stat>> {
         match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -164,6 +172,25 @@ impl Folder {
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
         let done = pass(Call::Move, self.fd()).and_then(|()| pass(Call::Move, to.fd()));
         done.and_then(|()| renameat(&self.fd, name, &to.fd, new)).map_err(|error| to.failed("put in its place", new, error))
+    }
+
+    /// Puts an entry in the place of another folder's entry and that one in its place, in one step; whether it could: some
+    /// systems and some file systems cannot.
+    pub(super) fn exchange(&self, name: &str, with: &Self) -> Result<bool> {
+        let done = pass(Call::Exchange, self.fd()).and_then(|()| pass(Call::Exchange, with.fd()));
+        match done.and_then(|()| renameat_with(&self.fd, name, &with.fd, name, RenameFlags::EXCHANGE)) {
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
+            Err(error) => Err(with.failed("put in its place", name, error)),
+        }
+    }
+
+    /// Gives a file another name, in another folder. Some file systems know no such names and say so: then there is none.
+    pub(super) fn hard_link(&self, name: &str, to: &Self, new: &str) -> Result<()> {
+        match pass(Call::Add, to.fd()).and_then(|()| linkat(&self.fd, name, &to.fd, new, AtFlags::empty())) {
+            Err(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK) => Ok(()),
+            done => done.map_err(|error| to.failed("make", new, error)),
+        }
     }
 
     /// Makes a symbolic link. Some file systems know none and say so: then there is none.

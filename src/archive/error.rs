@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::system::reason;
 
-/// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held).
+/// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// A run with another state writes there; the exit code is 5.
@@ -15,6 +15,18 @@ pub enum ArchiveError {
     Held {
         /// The folder of `--out`.
         path: PathBuf,
+    },
+    /// Another state reports there; the exit code is 2.
+    #[error(
+        "{}: the state {} reports to this folder; give every --state an --out of its own, or delete this file if that one is used no more",
+        path.display(),
+        owner.display()
+    )]
+    Shared {
+        /// The file in the folder of `--out` that says so.
+        path: PathBuf,
+        /// The other state's file.
+        owner: PathBuf,
     },
     /// Something has a place that no report may take. Nothing of it was touched.
     #[error("{}: {what}; {advice}", path.display())]

@@ -8,12 +8,13 @@
 //!
 //! Everything happens relative to the folder that was opened, which one run holds at a time. No symbolic link in it is
 //! followed, nothing that is not ours is replaced or removed. Knows no logs and no states, and nothing of what reports
-//! say, but for who wrote them. Two states must not share one `--out`: what one run left, the other would take away.
+//! say, but for who wrote them. Two states cannot share one `--out` ([`Archive::of_state`]).
 
 mod disk;
 mod durable;
 mod error;
 mod name;
+mod owner;
 mod publish;
 mod retention;
 mod staging;
@@ -89,6 +90,8 @@ pub struct Keep {
 pub struct Archive {
     folder: Folder,
     access: Access,
+    /// The state whose runs these are; `None` where nobody said.
+    state: Option<PathBuf>,
     /// Files that are made to last at a time.
     at_once: usize,
 }
@@ -111,7 +114,7 @@ impl Archive {
         if flock(folder.fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(ArchiveError::Held { path: dir });
         }
-        let archive = Self { folder, access, at_once: AT_ONCE };
+        let archive = Self { folder, access, state: None, at_once: AT_ONCE };
         archive.check_latest()?;
         Ok(archive)
     }

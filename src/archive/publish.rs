@@ -2,16 +2,24 @@
 //!
 //! Every step can be done again, and the disk alone tells which were done: a folder that still lies in `.run-N.tmp` has
 //! not got its place. Nothing is removed before what takes its place is on disk.
+//!
+//! A folder that replaces another changes places with it in one step, where the system can do that: whoever looks finds
+//! the one or the other. Then one of them lies in `.run-N.tmp` before and after, under the same name. Which of them it is,
+//! a second name of the new one's report tells, which was on disk before.
 
 use rustix::fs::FileType;
 
 use super::disk::Folder;
 use super::name::Name;
+use super::owner::NEW_OWNER;
 use super::staging::room_name;
-use super::{Archive, ArchiveError, LATEST, Run};
+use super::{Archive, ArchiveError, LATEST, REPORT, Run};
 
 /// What stands before the name of a folder that another replaced, in `.run-N.tmp`.
 const OLD: &str = ".old-";
+
+/// What stands before the name of a folder that is to replace another, in `.run-N.tmp`: the second name of its report.
+const NEW: &str = ".new-";
 
 /// What stands before the name of a folder that is being removed.
 pub(super) const GONE: &str = ".gone-";
@@ -50,6 +58,8 @@ impl Archive {
                 self.folder.remove(&name)?;
             } else if name.strip_prefix(GONE).is_some_and(|name| Name::parse(name).is_some()) {
                 self.discard(&name)?;
+            } else if name == NEW_OWNER {
+                self.folder.remove(&name)?;
             }
         }
         Ok(())
@@ -81,19 +91,25 @@ impl Archive {
 
     fn place_folder(&self, room: &Folder, name: &str) -> Result<(), ArchiveError> {
         let parsed = self.known(name)?;
-        if room.kind(name)?.is_none() {
+        if !waits(room, name)? {
             return Ok(());
         }
         match self.folder.kind(name)? {
-            None => {}
-            Some(FileType::Directory) if !parsed.is_run() => {
-                let old = format!("{OLD}{name}");
-                // Of an earlier attempt, after which somebody put another folder there.
-                room.remove(&old)?;
-                self.folder.rename(name, room, &old)?;
-            }
-            Some(_) => return Err(ArchiveError::foreign(self.folder.path(name), "it has the place of a report that is ready")),
+            None => room.rename(name, &self.folder, name),
+            Some(FileType::Directory) if !parsed.is_run() => self.replace(room, name),
+            Some(_) => Err(ArchiveError::foreign(self.folder.path(name), "it has the place of a report that is ready")),
         }
+    }
+
+    /// Puts a folder of `room` in the place of another. Where that takes two steps, there is none for an instant.
+    fn replace(&self, room: &Folder, name: &str) -> Result<(), ArchiveError> {
+        if room.kind(&second_name(name))?.is_some() && room.exchange(name, &self.folder)? {
+            return Ok(());
+        }
+        let old = format!("{OLD}{name}");
+        // Of an earlier attempt, after which somebody put another folder there.
+        room.remove(&old)?;
+        self.folder.rename(name, room, &old)?;
         room.rename(name, &self.folder, name)
     }
 
@@ -115,6 +131,18 @@ impl Archive {
         // As with new ones, before what is left here is removed.
         if moved { self.folder.sync().and_then(|()| room.sync()) } else { Ok(()) }
     }
+}
+
+/// The name by which the report of a folder in `.run-N.tmp` is known again when that has changed places with another.
+pub(super) fn second_name(folder: &str) -> String {
+    format!("{NEW}{folder}")
+}
+
+/// Whether a folder in `.run-N.tmp` has not got its place; what lies there under its name may be what it replaced.
+fn waits(room: &Folder, name: &str) -> Result<bool, ArchiveError> {
+    let Some(there) = room.enter(name)? else { return Ok(false) };
+    let second = second_name(name);
+    Ok(room.kind(&second)?.is_none() || room.shares(&second, &there, REPORT)?)
 }
 
 /// `.run-N.tmp`, exactly as it is written.

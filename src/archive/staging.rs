@@ -10,6 +10,7 @@ use rustix::fs::FileType;
 use super::disk::{Folder, NewFile};
 use super::durable::{Unsynced, sync_all};
 use super::name::Name;
+use super::publish::second_name;
 use super::{Access, Archive, ArchiveError, LATEST, REPORT, Run};
 
 /// Bytes held back before a write: reports are made of small pieces.
@@ -57,6 +58,7 @@ impl Archive {
     ///
     /// The folder cannot be made, or not given to the group.
     pub fn stage(&self, run: u64) -> Result<Staging<'_>, ArchiveError> {
+        self.note_owner()?;
         // Given to the group so that one that is refused is heard of at once; the rights are the owner's alone.
         let room = self.folder.make(&room_name(run), Access { mode: 0o600, group: self.access.group })?;
         Ok(Staging { archive: self, run, room, current: None, folders: Vec::new(), unfinished: 0, unsynced: Vec::new(), finished: false })
@@ -147,6 +149,11 @@ impl Staging<'_> {
         if self.unfinished > 0 || folder.kind(REPORT)? != Some(FileType::RegularFile) {
             let what = "its files were not completed";
             return Err(ArchiveError::in_the_way(folder.path(""), what, "run it again"));
+        }
+        if let Some(name) = self.folders.last()
+            && self.archive.folder.kind(name)?.is_some()
+        {
+            folder.hard_link(REPORT, &self.room, &second_name(name))?;
         }
         self.unsynced.push(folder.unsynced());
         if self.unsynced.len() >= MOST_UNSYNCED {

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use tempfile::TempDir;
@@ -99,6 +99,30 @@ fn keeps_the_last_that_was_saved() {
     folder.reset().unwrap();
     folder.reset().unwrap();
     assert_eq!(load(&folder).unwrap(), None);
+}
+
+/// F17. The fastest of five, as others use the machine too.
+#[test]
+fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
+    let (_room, dir) = room();
+    let folder = open(&dir);
+    let state = State { checkpoints: (0..100_000).map(checkpoint).collect(), ..State::default() };
+    folder.save(&state).unwrap();
+    let times = (0..5).map(|_| {
+        let start = Instant::now();
+        let loaded = load(&folder).unwrap().unwrap();
+        let took = start.elapsed();
+        assert_eq!(loaded.checkpoints.len(), 100_000);
+        took
+    });
+    let fastest = times.min().unwrap();
+    assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 }), "{fastest:?}");
+    let mut state = load(&folder).unwrap().unwrap();
+    let is_there = |log: &Checkpoint| log.generation % 2 == 0;
+    assert_eq!(state.forget_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
+    assert_eq!(state.absent.len(), 50_000);
+    assert_eq!(state.forget_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);
+    assert_eq!((state.checkpoints.len(), state.absent.len()), (50_000, 0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Faults at a given call: it fails, or the run is no more, and so is all that it would have done.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 
@@ -31,6 +31,13 @@ struct Plan {
 
 thread_local! {
     static PLAN: RefCell<Plan> = RefCell::default();
+    /// Folders cannot change places.
+    static EXCHANGES: Cell<bool> = const { Cell::new(true) };
+}
+
+/// Whether folders can change places from now on, on this thread.
+pub(super) fn let_exchange(can: bool) {
+    EXCHANGES.set(can);
 }
 
 /// From now on, on this thread, this fault at the call with this number, from 1.
@@ -88,9 +95,12 @@ pub(in crate::archive) fn pass(call: Call, fd: BorrowedFd<'_>) -> Result<()> {
             plan.moved.remove(&id);
         }
         plan.next()?;
+        if call == Call::Exchange && !EXCHANGES.get() {
+            return Err(Errno::INVAL);
+        }
         match call {
             Call::Sync => {}
-            Call::Move => {
+            Call::Move | Call::Exchange => {
                 plan.moved.insert(id);
                 plan.changed.insert(id);
             }

@@ -1,5 +1,6 @@
 pub(super) mod faults;
 mod kept;
+mod owner;
 mod places;
 mod steps;
 mod system;
@@ -10,9 +11,11 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Instant, SystemTime};
 
+use rustix::fs::{RenameFlags, renameat_with};
 use tempfile::TempDir;
 
 use super::*;
@@ -154,6 +157,51 @@ fn periods_are_replaced_whole() {
     publish(&out, 5, &["2026-11-18T13"], "hour");
     assert_eq!(latest(&out), "2026-11-18T13", "the latest of what is made now");
     assert_eq!(open(&out).last_number().unwrap(), 0, "periods have no number");
+}
+
+/// Whoever looks finds a folder at every instant, where the file system can let two change places.
+#[test]
+fn a_period_that_is_replaced_is_never_missing() {
+    let (_room, out) = room();
+    publish(&out, 1, &["2026-11-20"], "0");
+    let day = out.join("2026-11-20");
+    let other = out.join("other");
+    fs::create_dir(&other).unwrap();
+    let can = renameat_with(CWD, &day, CWD, &other, RenameFlags::EXCHANGE).is_ok();
+    if can {
+        renameat_with(CWD, &day, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+    }
+    fs::remove_dir(&other).unwrap();
+    let done = AtomicBool::new(false);
+    let looks = thread::scope(|scope| {
+        let looking = scope.spawn(|| {
+            let (mut looks, mut missing) = (0_u64, 0_u64);
+            while !done.load(Ordering::Relaxed) {
+                looks += 1;
+                missing += u64::from(!day.is_dir());
+            }
+            (looks, missing)
+        });
+        for number in 2..200 {
+            publish(&out, number, &["2026-11-20"], &number.to_string());
+        }
+        done.store(true, Ordering::Relaxed);
+        looking.join().unwrap()
+    });
+    assert!(looks.0 > 1_000 && (looks.1 == 0 || !can), "missing at {} of {} looks", looks.1, looks.0);
+    assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "199")]), vec![]));
+}
+
+/// As on a file system that knows neither second names nor folders that change places.
+#[test]
+fn a_period_is_replaced_in_two_steps_where_there_is_no_second_name() {
+    let (_room, out) = room();
+    publish(&out, 1, &["2026-11-20"], "one");
+    let archive = open(&out);
+    let run = stage(&archive, 2, &["2026-11-20"], "two").unwrap();
+    fs::remove_file(out.join(".run-2.tmp/.new-2026-11-20")).unwrap();
+    archive.publish(&run).unwrap();
+    assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "two")]), vec![]));
 }
 
 #[test]

@@ -146,8 +146,11 @@ fn a_run_and_the_end_of_an_older_one() {
 
 #[test]
 fn days_that_are_replaced() {
-    for fault in FAULTS {
-        at_every_call(&days(), fault);
+    for can_exchange in [true, false] {
+        faults::let_exchange(can_exchange);
+        for fault in FAULTS {
+            at_every_call(&days(), fault);
+        }
     }
 }
 
@@ -179,8 +182,11 @@ fn twice(runs: &(Vec<Next>, Next), second: Fault) {
 #[test]
 fn a_run_that_ends_and_one_that_ends_while_it_cleans_up() {
     twice(&runs(), Fault::Dies);
-    twice(&days(), Fault::Dies);
-    twice(&days(), Fault::Fails(Errno::IO));
+    for can_exchange in [true, false] {
+        faults::let_exchange(can_exchange);
+        twice(&days(), Fault::Dies);
+        twice(&days(), Fault::Fails(Errno::IO));
+    }
 }
 
 /// Some file systems know no symbolic links, or no such thing as to sync a folder, and say so.

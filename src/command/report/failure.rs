@@ -45,7 +45,9 @@ impl Failure {
         match self {
             Self::Run(failure) => failure.exit(),
             Self::State(StateError::Held { .. }) | Self::Archive(ArchiveError::Held { .. }) => Exit::Locked,
-            Self::State(StateError::Insecure { .. } | StateError::Damaged { .. }) | Self::Group(_) => Exit::Usage,
+            Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
+            | Self::Archive(ArchiveError::Shared { .. })
+            | Self::Group(_) => Exit::Usage,
             Self::State(StateError::Failed { .. }) | Self::Archive(_) | Self::Earlier { .. } | Self::Sum { .. } | Self::Write(_) => {
                 Exit::Output
             }

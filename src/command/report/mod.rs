@@ -9,6 +9,7 @@ mod failure;
 mod group;
 mod status;
 
+use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -54,7 +55,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
         return Err(Failure::Stopped(exit));
     }
     let folder = opened?;
-    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?;
+    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?.of_state(file_of(&folder))?;
     let archive = if settings.scan.threads == Some(1) { archive.one_by_one() } else { archive };
     let known = settled(settings, &folder, &archive)?;
     let mut ledger = desk.ledger(known.as_ref());
@@ -153,6 +154,14 @@ fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
         None | Some(Exit::Success) => exit,
         Some(failed) => failed,
     }
+}
+
+/// The state's file by one name, whatever name it was given by.
+fn file_of(folder: &StateFolder) -> PathBuf {
+    let path = folder.path();
+    let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let dir = fs::canonicalize(dir).or_else(|_| std::path::absolute(dir));
+    dir.map_or_else(|_| path.clone(), |dir| dir.join(name))
 }
 
 /// The state's folder. There always: a run without one is refused before.

@@ -3,14 +3,18 @@
 //! A writer may hold a rotated file for long, so quiet is what counts; but a deleted file takes up its disk as long as
 //! it is open, so there is an end to it.
 
+use std::fs::File;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::{Begin, begin};
+use super::begin::{Begin, begin, begin_behind};
 use super::log::{Log, Role, Turn};
 use super::place::{Known, Past, Place, Surroundings};
+use super::probe::Probe;
+use super::sibling::is_copy;
 use super::stamp::Stamp;
+use super::text::Likeness;
 use super::{Options, Piece, away};
 use crate::input::chunk::Chunk;
 
@@ -60,15 +64,38 @@ impl Place {
         }
     }
 
-    /// A file that was empty when it was rotated away holds text now.
+    /// A file that was empty when it was rotated away, or was truncated since, holds text now.
     fn begin_old(&mut self, stamp: Stamp, around: &mut Surroundings<'_>) {
-        let Some(file) = self.logs.iter().find(|log| log.stamp.id == stamp.id).and_then(Log::file).map(Arc::clone) else { return };
+        let Some(log) = self.logs.iter().find(|log| log.stamp.id == stamp.id && log.text.is_none()) else { return };
+        let Some(file) = log.file().map(Arc::clone) else { return };
         // What comes to a file that was held while it was empty is new, whatever copies there may be of it.
-        let Ok(Some(text)) = begin(&file, Begin::Start, around.numbers) else { return };
+        let copied = if log.is_rewritten { self.copied_from_another(&file, stamp) } else { None };
+        let begun = match copied {
+            Some(len) => begin_behind(&file, len, around.numbers).map(Some),
+            None => begin(&file, Begin::Start, around.numbers),
+        };
+        let Ok(Some(text)) = begun else { return };
         let number = around.numbers.next();
         if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == stamp.id && log.text.is_none()) {
             log.set_text(text, number);
         }
+    }
+
+    /// The bytes at the beginning of a file that are known from another log: all of them where the log's own file holds the same,
+    /// and else as many as were read of that.
+    fn copied_from_another(&self, file: &Arc<File>, stamp: Stamp) -> Option<u64> {
+        let mut probe = Probe::new(file).ok()?;
+        let others = self.logs.iter().filter(|log| log.stamp.id != stamp.id || matches!(log.role, Role::Lost { .. }));
+        let mut copied = None;
+        for log in others {
+            let Some(text) = &log.text else { continue };
+            if log.file().is_some() && is_copy(log, &mut probe).unwrap_or(false) {
+                copied = copied.max(Some(probe.likely_len()));
+            } else if matches!(text.likeness(&mut probe), Ok(Likeness::Same)) {
+                copied = copied.max(Some(text.offset));
+            }
+        }
+        copied
     }
 
     /// Closes what is done with.

@@ -60,6 +60,8 @@ pub(super) struct Log {
     pub(super) unlinked_since: Option<Instant>,
     /// The file does not hold the text any more.
     pub(super) suspect: bool,
+    /// The file held another text before, and may have been written over with a copy.
+    pub(super) is_rewritten: bool,
     /// Up to here there is nothing but the beginning of a line.
     checked: u64,
     /// The text ended in NULs: they may be overwritten without a trace in the stamp.
@@ -96,6 +98,7 @@ impl Log {
             quiet_since: now,
             unlinked_since: None,
             suspect: false,
+            is_rewritten: false,
             checked,
             padded: false,
             want: 0,

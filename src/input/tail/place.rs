@@ -315,6 +315,7 @@ impl Place {
         let mut new = Log::new(old.path.clone(), Reader::Plain(Arc::clone(&file)), old.stamp, None, around.now);
         new.role = if old.role == Role::Live { Role::Live } else { Role::Draining };
         new.unlinked_since = old.unlinked_since;
+        new.is_rewritten = true;
         let cut = is_cut(old, &file);
         old.lose(around.now);
         self.logs.insert(index + 1, new);

@@ -277,16 +277,17 @@ impl Place {
         let mut shorter = false;
         let mut same = None;
         for (index, past) in self.past.iter_mut().enumerate() {
-            let same_inode = past.id == sibling.stamp.id;
+            // A copy that was noted while it was made is known by its inode, and of its text more may have been read elsewhere.
+            let known = (past.text.offset, past.id == sibling.stamp.id);
             match past.text.likeness(probe)? {
                 Likeness::Other => continue,
                 Likeness::Shorter => shorter = true,
-                Likeness::Same if same.is_none() || same_inode => same = Some(index),
+                Likeness::Same if same.is_none_or(|(most, _)| known > most) => same = Some((known, index)),
                 Likeness::Same => {}
             }
             past.met = self.scans;
         }
-        let Some(index) = same else {
+        let Some((_, index)) = same else {
             let verdict = || if probe.is_whole() { Verdict::Settled } else { Verdict::Later };
             return Ok(shorter.then(verdict));
         };

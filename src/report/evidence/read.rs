@@ -37,9 +37,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<Evidence, EvidenceError
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => {
-            if let Some(totals) = &document.totals {
-                sums::check(totals, &evidence).map_err(EvidenceError::Damaged)?;
-            }
+            sums::check(document.totals.as_ref(), &evidence).map_err(EvidenceError::Damaged)?;
             Ok(Evidence { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(EvidenceError::Hidden),

@@ -178,6 +178,7 @@ fn what_makes_no_sense_is_refused() {
         (cell("\"curl\"", "0"), "user agent 0"),
         (cell("\"curl\"", "-1"), "is damaged"),
         (with("lists", "[[2]]"), "rule 2"),
+        (with("inputs", &INPUTS.replace("\"lines\":1", "\"lines\":2")), "an input has 2 lines, and its parts have 1"),
         (with("hosts", "[\"shop.example\"]"), "first host"),
         (with("hosts", "[\"\",\"\"]"), "first host"),
         (with("paths", r#"["/a\\x4"]"#), "backslash"),

@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use super::halt::{can_trace, output, traced};
 use super::mounts::{self, mounting};
 use super::rig::{Out, command, entries, picture, report};
 use super::site::Site;
@@ -35,12 +36,37 @@ fn g1_the_disk_of_the_reports_is_full() {
          mount -o remount,size=64m out; {run}; rm -rf first; cp -a out kept; umount out; rm -rf out; mv kept out"
     );
     let Some(run) = mounting("G1", &rig, &script) else { return };
-    // The folder of the first run and `latest`, as before.
-    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "2", "exit", "0"], "{}", run.stderr);
+    // The folder of the first run, `latest` and `.state`, as before.
+    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert!(run.stderr.contains("out") && run.stderr.contains("no space left on device"), "{}", run.stderr);
     fs::remove_dir_all(rig.path("mounted")).unwrap();
     site.settle("a disk that was full");
+}
+
+/// G5. A quota that is used up: writes of the reports, and that of the state, fail with its error.
+#[test]
+fn g5_a_quota_that_is_used_up() {
+    if !can_trace("G5") {
+        return;
+    }
+    for (file, what) in
+        [("out/.run-2.tmp/2026-11-02/pairs.csv", "choose another --out"), ("state/report.json.tmp", "choose another --state")]
+    {
+        let rig = Rig::new();
+        let mut site = full(&rig);
+        let before = (picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap());
+        let path = rig.path(file);
+        let options = ["-P", path.to_str().unwrap(), "-e", "trace=write", "-e", "inject=write:error=EDQUOT"];
+        let run = Run::of(output(&mut traced(&rig, &options, &Site::args(&["--daily"]))).output);
+        assert_eq!((run.code, run.stdout.len(), run.stderr.lines().count()), (4, 0, 1), "{file}: {}", run.stderr);
+        assert!(run.stderr.contains("quota exceeded; free some space or ") && run.stderr.contains(what), "{file}: {}", run.stderr);
+        assert!((picture(&rig.path("out")), fs::read(rig.path("state/report.json")).unwrap()) == before, "{file}: something is left");
+        assert!(!rig.path("state/report.json.tmp").exists(), "{file}");
+        site.write(1);
+        site.run(&[]);
+        site.settle("a quota that was used up");
+    }
 }
 
 /// G3. The disk of the state is full: what was staged is not reported.
@@ -55,7 +81,7 @@ fn g3_the_disk_of_the_state_is_full() {
          {run}; rm -rf first; cp -a state kept; umount state; rm -rf state; mv kept state; chmod 700 state"
     );
     let Some(run) = mounting("G3", &rig, &script) else { return };
-    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "2", "exit", "0"], "{}", run.stderr);
+    assert_eq!(run.text().split_whitespace().collect::<Vec<_>>(), ["exit", "4", "3", "exit", "0"], "{}", run.stderr);
     assert!(run.stderr.contains("state/report.json"), "{}", run.stderr);
     site.settle("a disk that was full of other things");
 }

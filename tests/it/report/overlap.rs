@@ -9,10 +9,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::halt::{Halt, can_trace};
-use super::rig::{Out, command, picture};
-use super::site::Site;
+use super::rig::{Out, QUICK, command, picture};
+use super::site::{LOG, Site};
 use crate::follow::follower::DEADLINE;
-use crate::rig::{Rig, spawn, wait};
+use crate::rig::{Rig, finish, spawn, wait};
 
 /// A site with a run behind it and new lines.
 fn site(rig: &Rig) -> Site<'_> {
@@ -228,4 +228,39 @@ fn a_rotation_within_a_run() {
         site.run(&[]);
         site.settle(how);
     }
+}
+
+/// The folder of reports is one state's, by whatever name the state is given.
+#[test]
+fn two_states_cannot_share_an_out() {
+    let rig = Rig::new();
+    let mut site = site(&rig);
+    site.run(&[]);
+    let other = |state: &str, more: &[&str]| {
+        let args = ["report", "--state", state, "--out", "out", "--from-start", "--daily"];
+        finish(&mut rig.command(args.iter().chain(&QUICK).chain(more).chain(&[LOG])))
+    };
+    let before = (picture(&rig.path("out")), picture(&rig.path("state")));
+    for more in [&[][..], &["--always"], &["--reset"], &["--wait"]] {
+        let run = other("other", more);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{more:?}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("out/.state: the state ") && run.stderr.contains("/state/report.json reports to this folder"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains("give every --state an --out of its own"), "{}", run.stderr);
+        assert!(!rig.path("other/report.json").exists(), "it counts nothing as reported");
+    }
+    assert!((picture(&rig.path("out")), picture(&rig.path("state"))) == before);
+    // The same state by another name.
+    std::os::unix::fs::symlink("state", rig.path("link")).unwrap();
+    site.write(5);
+    assert_eq!(other("link", &[]).code, 0);
+    // A state that was moved is the same one still.
+    fs::rename(rig.path("state"), rig.path("moved")).unwrap();
+    site.write(5);
+    let run = other("moved", &[]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(other("state", &[]).code, 2);
 }

@@ -92,6 +92,6 @@ fn nothing_of_others_goes() {
     for name in ["000001-20200101T000000Z", "2020-01-01", "notes", "000002-20200101T000000Z"] {
         assert!(names.iter().any(|there| there == name), "{name} is gone: {names:?}");
     }
-    // Theirs, one folder of ours and `latest`.
-    assert_eq!(names.len(), 6, "{names:?}");
+    // Theirs, one folder of ours, `latest` and `.state`.
+    assert_eq!(names.len(), 7, "{names:?}");
 }

@@ -94,8 +94,10 @@ impl Out {
     /// The folders in `out` alone, whose files have this mode.
     pub(super) fn read_as(out: &Path, mode: u32) -> Self {
         let read = Self::visible(out, mode);
-        let hidden: Vec<_> = entries(out).into_iter().filter(|(name, _)| name.starts_with('.')).collect();
+        let (owner, hidden): (Vec<_>, Vec<_>) =
+            entries(out).into_iter().filter(|(name, _)| name.starts_with('.')).partition(|(name, _)| name == ".state");
         assert!(hidden.is_empty(), "left in {}: {hidden:?}", out.display());
+        assert!(owner.iter().all(|(_, mode)| mode & 0o777 == 0o600), "{owner:?}");
         read
     }
 

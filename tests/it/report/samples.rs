@@ -43,7 +43,7 @@ fn understood(rig: &Rig, command: &str, state: &str, out: &str) {
     let run = finish(&mut rig.command(&words));
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{line}");
     let folders = fs::read_dir(rig.path("out")).unwrap().count();
-    assert_eq!(folders, 2, "a folder and latest");
+    assert_eq!(folders, 3, "a folder, latest and .state");
     // And a second run right behind it is silent: so is the mailbox.
     let run = finish(&mut rig.command(&words));
     assert_eq!((run.code, run.text().as_str(), run.stderr.as_str()), (0, "", ""), "{line}");

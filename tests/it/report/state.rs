@@ -4,7 +4,10 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::mounts::{self, mounting};
 use super::rig::{Out, QUICK, Sums, entries, picture, report, well};
@@ -332,7 +335,7 @@ fn a_state_of_follow_is_left_alone() {
     site.write(5);
     site.run(&[]);
     assert_eq!(fs::read_to_string(rig.path("state/follow.json")).unwrap(), "of follow");
-    assert_eq!(entries(&rig.path("out")).len(), 2);
+    assert_eq!(Out::read_as(&rig.path("out"), 0o600).folders.len(), 1);
 }
 
 /// What only looks changes nothing, not even a lock.
@@ -556,4 +559,49 @@ fn f13_a_folder_that_belongs_to_another_user() {
     std::os::unix::fs::chown(rig.path("state"), Some(65534), None).unwrap();
     let run = refused(&site, &[], "of another user");
     assert!(run.stderr.contains("another user"), "{}", run.stderr);
+}
+
+/// A state in which something else is said, as `report` would have written it.
+fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut whole: Value = serde_json::from_slice(state).unwrap();
+    change(&mut whole["state"]);
+    let (version, body) = (whole["probewatch-state"].as_u64().unwrap(), whole["state"].to_string());
+    let checksum = xxh3_64_with_seed(body.as_bytes(), version);
+    format!("{{\"probewatch-state\":{version},\"checksum\":\"{checksum:016x}\",\"state\":{body}}}\n").into_bytes()
+}
+
+/// F17. Logs that are gone hold up no run, and are forgotten after sixty days.
+#[test]
+fn f17_a_hundred_thousand_logs_that_are_gone() {
+    let rig = Rig::new();
+    let mut site = site(&rig);
+    let state = rewritten(&fs::read(rig.path(STATE)).unwrap(), |state| {
+        let known = state["logs"]["checkpoints"][0].clone();
+        let mut absent = serde_json::Map::new();
+        let logs = state["logs"]["checkpoints"].as_array_mut().unwrap();
+        for number in 1..100_000_u64 {
+            let mut gone = known.clone();
+            gone["generation"] = number.into();
+            gone["path"] = format!("{}/gone/{number}.log", rig.path("").display()).into();
+            gone["inode"] = (1_000_000_000 + number).into();
+            gone["head"]["hash"] = number.into();
+            logs.push(gone);
+            absent.insert(number.to_string(), 1.into());
+        }
+        // One is missing since yesterday.
+        let yesterday = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() - 24 * 60 * 60;
+        absent.insert("7".into(), yesterday.into());
+        state["logs"]["absent"] = absent.into();
+    });
+    fs::write(rig.path(STATE), state).unwrap();
+    let start = Instant::now();
+    site.run(&[]);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    let left: Value = serde_json::from_slice(&fs::read(rig.path(STATE)).unwrap()).unwrap();
+    assert_eq!(left["state"]["logs"]["checkpoints"].as_array().unwrap().len(), 2, "the log, and the one that is missing since yesterday");
+    assert_eq!(left["state"]["logs"]["absent"].as_object().unwrap().len(), 1);
+    site.write(5);
+    site.run(&[]);
+    site.settle("a state with many logs");
 }

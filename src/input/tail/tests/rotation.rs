@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::path::Path;
 
 use super::{Rig, line, lines};
 
@@ -205,7 +206,7 @@ fn a_log_that_is_missing_is_waited_for() {
 
 #[test]
 fn siblings_that_were_there_are_read_only_from_the_start() {
-    let prepare = |folder: &std::path::Path| {
+    let prepare = |folder: &Path| {
         fs::write(folder.join("access.log.2"), lines(0..10)).unwrap();
         super::gzip(&folder.join("access.log.2"));
         fs::write(folder.join("access.log.1"), lines(10..20)).unwrap();
@@ -293,4 +294,46 @@ fn a_half_packed_copy_is_waited_for() {
     fs::write(rig.path("access.log.1.gz"), &whole).unwrap();
     rig.wait(2);
     rig.assert_numbers(610);
+}
+
+/// The descriptors of this process that lead to files without a name in a folder.
+fn deleted(folder: &Path) -> usize {
+    let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| link.starts_with(folder) && link.to_string_lossy().ends_with(" (deleted)")).count()
+}
+
+/// E30. A deleted file that is written to all the time is let go after a minute, and one that is quiet after five seconds: what was
+/// written until then is told.
+#[test]
+fn e30_a_deleted_file_is_let_go_after_a_minute_at_most() {
+    let mut rig = Rig::whole();
+    let folder = fs::canonicalize(rig.folder.path()).unwrap();
+    let mut quiet = File::create(rig.path("access.log")).unwrap();
+    quiet.write_all(line(0).as_bytes()).unwrap();
+    rig.go();
+    fs::remove_file(rig.path("access.log")).unwrap();
+    drop(quiet);
+    rig.wait(4);
+    assert_eq!(deleted(&folder), 1, "it is quiet for less than five seconds");
+    rig.wait(2);
+    assert_eq!(deleted(&folder), 0);
+
+    let mut busy = File::create(rig.path("access.log")).unwrap();
+    busy.write_all(line(1).as_bytes()).unwrap();
+    rig.go();
+    fs::remove_file(rig.path("access.log")).unwrap();
+    for second in 0..58 {
+        busy.write_all(line(2 + second).as_bytes()).unwrap();
+        rig.wait(1);
+    }
+    // The one that writes, and the one that reads.
+    assert_eq!(deleted(&folder), 2, "it is still read");
+    for second in 58..62 {
+        busy.write_all(line(2 + second).as_bytes()).unwrap();
+        rig.wait(1);
+    }
+    assert_eq!(deleted(&folder), 1, "it is still open");
+    let told = rig.lines().len();
+    assert!(told >= 60, "{told} lines");
+    rig.assert_numbers(told);
 }

@@ -1,0 +1,151 @@
+//! What several fuzz targets check: that every line of a text is accounted for, and is read the same on every way there is
+//! through the readers.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::{memchr, memchr_iter};
+use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::finding::{Findings, LineCounts};
+use probewatch::format::hole::leading_nuls;
+use probewatch::format::transcriber::{Course, Read, Transcribed, Transcriber};
+use probewatch::format::{ClientPlace, FormatId, Formats, Frame, Header, Sheet, canonical};
+use probewatch::rules::{RuleChoice, RuleSet, load};
+
+/// The built-in rules.
+pub static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("the built-in rules load"));
+
+/// The built-in formats.
+pub static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("the built-in formats load"));
+
+/// The longest line that is read, short enough for a fuzzer to go beyond it.
+const MAX_LINE: usize = 1000;
+
+/// Checks all that is known of reading the lines of a log, of these formats and with these tried first.
+pub fn check_lines(text: &[u8], formats: &Formats, first: &[FormatId]) {
+    let header = Header::of_log(text, MAX_LINE);
+    let course = Course { formats, first, header, clients: ClientPlace::Unknown, max_line: MAX_LINE };
+    let written = written_again(text, &course);
+    assert_eq!(newlines(&written), newlines(text), "lines were added or lost");
+    assert_eq!(shown(&seen(text, &course)), shown(&written), "what is seen of a line is not what is written");
+    check_cut(text, &course, &written);
+    check_counts(text, &course);
+    lines(text).for_each(|line| check_frame(line.strip_suffix(b"\r").unwrap_or(line)));
+}
+
+fn newlines(text: &[u8]) -> usize {
+    memchr_iter(b'\n', text).count()
+}
+
+/// Each line without its newline.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let whole = text.strip_suffix(b"\n").unwrap_or(text);
+    whole.split(|&byte| byte == b'\n').take(if text.is_empty() { 0 } else { usize::MAX })
+}
+
+fn shown(text: &[u8]) -> String {
+    text.escape_ascii().to_string()
+}
+
+/// The lines written down again.
+fn written_again(text: &[u8], course: &Course<'_>) -> Vec<u8> {
+    let mut out = Transcribed::default();
+    if Transcriber::default().transcribe(text, course, &mut out) { out.text } else { text.to_vec() }
+}
+
+/// The same, of lines seen one by one.
+fn seen(text: &[u8], course: &Course<'_>) -> Vec<u8> {
+    let (mut transcriber, mut sheet, mut header) = (Transcriber::default(), Sheet::default(), course.header.clone());
+    for line in lines(text) {
+        let first_quote = |from: usize| Some(from + memchr(b'"', line.get(from..)?)?);
+        transcriber.see(line, course, &mut header, first_quote, &mut sheet);
+    }
+    let mut out = Vec::new();
+    for (number, (line, read)) in lines(text).zip(sheet.read()).enumerate() {
+        let nuls = leading_nuls(line);
+        match read {
+            Read::AsIs => out.extend_from_slice(line),
+            Read::Own => out.extend([&line[..nuls], b"#"].concat()),
+            Read::As(_) | Read::WithoutClient => {
+                out.extend_from_slice(&line[..nuls]);
+                match sheet.frame(number, line) {
+                    Some(frame) => canonical::write_frame(&frame, &mut out),
+                    None => out.extend_from_slice(sheet.whole(number).expect("a line that was read is written or has a frame")),
+                }
+            }
+        }
+        out.push(b'\n');
+    }
+    if !text.ends_with(b"\n") {
+        out.pop();
+    }
+    out
+}
+
+/// Where a text is cut into two does not matter.
+fn check_cut(text: &[u8], course: &Course<'_>, expected: &[u8]) {
+    let Some(cut) = memchr_iter(b'\n', text).nth(newlines(text) / 2) else { return };
+    let (before, behind) = text.split_at(cut + 1);
+    let header = course.header.clone().behind(before, MAX_LINE);
+    let both = [written_again(before, course), written_again(behind, &Course { header, ..course.clone() })].concat();
+    assert_eq!(shown(&both), shown(expected), "a text that is cut is read otherwise");
+}
+
+/// Every line is counted once, and every hit lies at the beginning of a line.
+fn check_counts(text: &[u8], course: &Course<'_>) {
+    let scope = Scope { max_line: MAX_LINE, ..Scope::default() };
+    let mut scratch = Scratch::default();
+    let judge = Judge::new(&RULES, &scope);
+    let findings = judge.judge_any(text, course, &mut Transcriber::default(), &mut scratch);
+    check_findings(text, &findings);
+    let again = judge.judge_any(text, course, &mut Transcriber::default(), &mut scratch);
+    assert_eq!(findings.lines, again.lines, "lines that are known are counted otherwise");
+    assert_eq!(places(&findings), places(&again), "lines that are known hit otherwise");
+}
+
+fn check_findings(text: &[u8], findings: &Findings) {
+    let LineCounts { lines: all, unparsed, oversized, skipped, .. } = findings.lines;
+    // NULs behind the last newline are room that was allocated ahead, and no line.
+    let padded = text.ends_with(b"\0") && lines(text).last().is_some_and(|last| last.iter().all(|byte| *byte == 0));
+    assert_eq!(all, (lines(text).count() - usize::from(padded)) as u64, "lines were counted twice or not at all");
+    assert_eq!(all, findings.lines.parsed() + unparsed + oversized + skipped, "{:?}", findings.lines);
+    for hit in &findings.hits {
+        let start = usize::try_from(hit.offset).expect("64 bits");
+        assert!(start < text.len(), "a hit behind the text");
+        let begun = memchr::memrchr(b'\n', &text[..start]).map_or(0, |at| at + 1);
+        assert!(text[begun..start].iter().all(|byte| *byte == 0), "a hit at {start} does not begin a line");
+        assert_eq!(newlines(&text[..start]), hit.line as usize, "a hit has the number of another line");
+    }
+}
+
+fn places(findings: &Findings) -> Vec<(u32, u64, Option<u16>)> {
+    findings.hits.iter().map(|hit| (hit.line, hit.offset, hit.status)).collect()
+}
+
+/// Every field that a frame has lies in its line.
+fn check_frame(line: &[u8]) {
+    let Some(frame) = Frame::locate(line, None) else { return };
+    let record = frame.record(None);
+    let fields = [Some(frame.client), frame.host, Some(frame.time), Some(frame.request), Some(frame.headers)];
+    let texts = [Some(record.client), record.host, Some(record.request), record.referer, record.user_agent];
+    for field in fields.into_iter().chain(texts).flatten() {
+        assert!(field.is_empty() || lies_in(field, line), "a field that is not in its line: {}", shown(field));
+    }
+}
+
+/// Whether a text is a part of another, at the place in memory where that lies.
+#[must_use]
+pub fn lies_in(part: &[u8], whole: &[u8]) -> bool {
+    let Range { start, end } = whole.as_ptr_range();
+    start <= part.as_ptr() && part.as_ptr_range().end <= end
+}
+
+/// Rules judge these lines, the same the second time.
+pub fn check_rules(rules: &RuleSet, lines: &[u8]) {
+    let scope = Scope::default();
+    let judge = Judge::new(rules, &scope);
+    let mut scratch = Scratch::default();
+    let findings = judge.judge(lines, &mut scratch);
+    check_findings(lines, &findings);
+    assert_eq!(places(&findings), places(&judge.judge(lines, &mut scratch)));
+}

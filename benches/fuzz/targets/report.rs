@@ -1,0 +1,61 @@
+//! A report in JSON, as `merge` and `diff` read it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use probewatch::finding::Severity;
+use probewatch::merge::{Merged, Whole};
+use probewatch::report::build::{Context, Material, Wanted, build};
+use probewatch::report::evidence::{Evidence, read};
+use probewatch::report::{Format, View, render};
+use probewatch::rules::RuleSet;
+use probewatch_fuzz::RULES;
+
+fuzz_target!(|text: &[u8]| match read(text, &RULES) {
+    Err(error) => assert!(error.to_string().contains(' '), "an error that says nothing: {error}"),
+    Ok(evidence) => check(evidence),
+});
+
+/// What was read is written as a report, and that report is read as what it was written from: it is written with the same
+/// bytes again.
+fn check(evidence: Evidence) {
+    let Some(first) = merged(evidence) else { return };
+    let read_again = read(&first[..], &RULES).unwrap_or_else(|error| panic!("a report that was written {error}"));
+    let second = merged(read_again).expect("what was added up once can be again");
+    assert!(first == second, "a report is read otherwise than it was written:\n{}\n{}", text(&first), text(&second));
+}
+
+fn text(report: &[u8]) -> String {
+    String::from_utf8_lossy(report).into_owned()
+}
+
+/// The report of `merge`; `None` where it refuses, with a reason.
+fn merged(evidence: Evidence) -> Option<Vec<u8>> {
+    let mut sum = Merged::new(&RULES);
+    let whole = match sum.add(evidence).and_then(|()| sum.finish(|_| false)) {
+        Ok(whole) => whole,
+        Err(error) => {
+            assert!(error.to_string().contains(' '), "an error that says nothing: {error}");
+            return None;
+        }
+    };
+    Some(report(&whole, whole.rules.as_ref().unwrap_or(&RULES)))
+}
+
+fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
+    let material = Material {
+        rules,
+        tally: &whole.tally,
+        texts: &whole.texts,
+        min_severity: Severity::Info,
+        outcomes: &[],
+        apps: &[],
+        allow: &whole.allow,
+    };
+    let context = Context::of(&material);
+    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
+    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
+    let mut out = Vec::new();
+    render(&report, &View { format: Format::Json, ..View::default() }, &mut out).expect("writing to memory does not fail");
+    out
+}

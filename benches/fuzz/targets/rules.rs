@@ -1,0 +1,62 @@
+//! Rules: a rule file, a plain list of paths, or the rules of another tool.
+//!
+//! The first byte says which of them the others are.
+#![no_main]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use probewatch::rules::import::{Origin, import, settle};
+use probewatch::rules::{RuleSet, check};
+
+/// Lines that a set of rules is asked about.
+const LINES: &[u8] =
+    b"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env?a=1%20union%20select HTTP/1.1\" 200 612 \"-\" \"curl/8.5.0\"\n\
+    192.0.2.7 - - [02/Nov/2026:08:01:01 +0000] \"POST /wp-login.php HTTP/1.1\" 302 - \"/?q=../../etc/passwd\" \"-\"\n\
+    no line of a log\n";
+
+fuzz_target!(|input: &[u8]| {
+    let [kind, text @ ..] = input else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    match kind % 5 {
+        0 => check_file(text),
+        1 => check_import("a.txt", text, Origin::Wordlist),
+        2 => check_import("a.data", text, Origin::CrsData),
+        3 => check_import("a.yml", text, Origin::Sigma),
+        _ => check_import("a.yml", text, Origin::Nuclei),
+    }
+});
+
+/// A rule file is refused with a message that names it, or its rules can be asked.
+fn check_file(text: &str) {
+    match check(Path::new("some/rules.toml"), text) {
+        Err(error) => assert!(error.to_string().contains("some/rules.toml"), "an error that names no file: {error}"),
+        Ok(rules) => check_set(&rules),
+    }
+}
+
+fn check_set(rules: &RuleSet) {
+    let mut ids: Vec<_> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "an id names two rules");
+    probewatch_fuzz::check_rules(rules, LINES);
+}
+
+/// What is made of the rules of others is written down, and reads back as one rule of the same id.
+fn check_import(file: &str, text: &str, origin: Origin) {
+    let mut made = match import(Path::new(file), text, Some(origin)) {
+        Err(error) => return assert!(!error.is_empty(), "an error without a word"),
+        Ok(made) => made,
+    };
+    settle(&mut made, &mut BTreeSet::new());
+    for draft in &made.drafts {
+        let written = draft.to_toml();
+        match check(Path::new("own.toml"), &written) {
+            Err(error) => panic!("a rule that was written is refused: {error}\n{written}"),
+            Ok(rules) => assert!(rules.rules().iter().any(|rule| rule.id == draft.id), "a rule is lost: {written}"),
+        }
+    }
+}
