@@ -118,7 +118,7 @@ fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
     let fastest = times.min().unwrap();
     assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 }), "{fastest:?}");
     let mut state = load(&folder).unwrap().unwrap();
-    let is_there = |log: &Checkpoint| log.generation % 2 == 0;
+    let is_there = |log: &Checkpoint| log.generation.is_multiple_of(2);
     assert_eq!(state.forget_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
     assert_eq!(state.absent.len(), 50_000);
     assert_eq!(state.forget_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);

@@ -4,7 +4,7 @@
 //! path that only a rule with `with_client` or `window` finds counts as found by its client.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use super::super::message::shown;
@@ -60,7 +60,7 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
             let (cover, found) = covered(path, rules, &mut judge);
             *counts.entry(cover).or_default() += 1;
             if cover != Cover::Found {
-                printed += &format!("{}\t{cover}\t{}\n", shown(path), names(rules, &found));
+                let _ = writeln!(printed, "{}\t{cover}\t{}", shown(path), names(rules, &found));
             }
         }
         let sum: usize = counts.values().sum();

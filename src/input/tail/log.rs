@@ -40,6 +40,7 @@ pub(super) enum Role {
 
 /// One generation, or a file that holds nothing yet.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of the file that depends on no other")]
 pub(super) struct Log {
     /// Its number within the tail; 0 while there is no text.
     pub(super) number: u32,
