@@ -67,6 +67,8 @@ impl Names {
     pub const NO_HOST: u32 = 0;
     /// No client's and no path's number: stands for those that were let go.
     pub const REST: u32 = u32::MAX;
+    /// No input's number: stands for several inputs together.
+    pub const NO_INPUT: u32 = u32::MAX;
 
     /// None yet, for clients of whom those of one IPv6 prefix are one.
     #[must_use]

@@ -10,7 +10,8 @@ use super::evidence::Basis;
 use super::floods;
 use super::model::{Approximate, Input, Report, Row, Totals};
 use super::ordinary;
-use super::rows::{self, Item};
+use super::overflow::{Missing, Overflow};
+use super::rows::{self, Item, Items};
 use super::soft_404;
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -58,6 +59,9 @@ pub struct Wanted {
     pub most: Option<usize>,
 }
 
+/// The first rows of one kind.
+type RowsBy<'a> = fn(&Material<'a>, Items<'_, 'a>, usize) -> Vec<Row<'a>>;
+
 /// Builds the report. `inputs` come without hits: which lines count as such is decided here.
 #[must_use]
 pub fn build<'a>(
@@ -80,27 +84,33 @@ pub fn build<'a>(
             items.push(item(context, view, decision));
         }
     }
+    let overflow = Overflow::of(material, context);
+    for (client, hits) in &overflow.matched {
+        if let Some(others) = others.get_mut(*client as usize) {
+            *others = others.saturating_sub(*hits);
+        }
+    }
     let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
     let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
     // What was let go of a pair is still known of its path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
-    let rows = |wanted: bool, group: fn(&Material<'a>, &[Item<'a>], usize) -> Vec<Row<'a>>, most| {
-        if wanted { group(material, &items, most) } else { Vec::new() }
+    let rows = |wanted: bool, group: RowsBy<'a>, more: &[Item<'a>]| {
+        if wanted { group(material, Items(&items, more), most) } else { Vec::new() }
     };
+    let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
+    let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
+    let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, without_time);
     let campaigns = || if wanted.campaigns { campaigns::of(material, &items) } else { Vec::new() };
     let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
-    let by_path = || if wanted.paths { rows::by_path(material, &items, &of_paths, most) } else { Vec::new() };
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
     // What takes longest begins first.
-    let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) = rayon::join(
-        || rayon::join(|| rows(wanted.pairs, rows::by_pair, most), || rows(wanted.clients, rows::by_client, most)),
-        || rayon::join(by_rule, || rayon::join(by_path, last)),
-    );
+    let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
+        rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
         let number = row.key.client().and_then(|client| material.tally.number_of(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
@@ -112,7 +122,7 @@ pub fn build<'a>(
         prefix: None,
         hidden: None,
         totals,
-        approximate: approximate(material.tally, &items),
+        approximate: approximate(material.tally, &items, &overflow),
         answered,
         uncertain,
         soft_404: soft_404::sites(material, context, &of_answers),
@@ -145,16 +155,30 @@ impl Report<'_> {
     }
 }
 
-fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
+pub(super) fn item<'a>(context: &'a Context<'a>, view: CellView<'a>, decision: &Decision) -> Item<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
     Item { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
-/// What the tally says of itself, and the reported hits that no pair holds.
-fn approximate(tally: &Tally, items: &[Item<'_>]) -> Option<Approximate> {
-    let Bound { pairs, clients, requests, paths, uncounted, .. } = tally.bound()?;
-    let rest_hits = items.iter().filter(|item| item.view.is_rest()).map(|item| item.view.cell.hits).sum();
-    Some(Approximate { pairs, clients, requests, paths, rest_hits, uncounted })
+/// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
+fn approximate(tally: &Tally, items: &[Item<'_>], overflow: &Overflow<'_>) -> Option<Approximate> {
+    let Bound { pairs, clients, requests, paths, uncounted, .. } = tally.bound().unwrap_or_default();
+    let Missing { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
+    let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_rest()));
+    let bound = Approximate {
+        pairs: pairs + of_pair,
+        clients: clients + of_client,
+        requests,
+        paths: paths + of_path,
+        // What was read back may count more in the overflow.
+        rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
+        uncounted,
+    };
+    (bound != Approximate::default()).then_some(bound)
+}
+
+fn sum_hits<'i>(items: impl Iterator<Item = &'i Item<'i>>) -> u64 {
+    items.map(|item| item.view.cell.hits).sum()
 }
 
 fn totals(items: &[Item<'_>], of_paths: &[Item<'_>], inputs: &[Input], without_time: u64) -> Totals {

@@ -46,6 +46,19 @@ pub struct Context<'a> {
     decisions: Vec<Decision>,
     /// The same for the cells of paths that let go of their clients.
     path_decisions: Vec<Decision>,
+    /// The same for the cells of the overflow.
+    overflow_decisions: Vec<OverflowDecision>,
+}
+
+/// What the hits of a cell without a site come to. Which apps the sites run, what they answer to anything, and how many of the
+/// requests are a flood is not known, so that two decisions take the place of one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OverflowDecision {
+    /// What they come to wherever they were: only what a line alone makes a finding counts, and an app that runs anywhere silences
+    /// its rules. An answer is uncertain at best, as there is nothing to compare it with.
+    pub(super) least: Decision,
+    /// What they come to where no app silences anything and every answer is distinct.
+    pub(super) most: Decision,
 }
 
 /// What the hits of a cell come to.
@@ -111,6 +124,7 @@ impl<'a> Context<'a> {
             lists: Interner::default(),
             decisions: Vec::new(),
             path_decisions: Vec::new(),
+            overflow_decisions: Vec::new(),
         };
         context.remember_apps(material, memory);
         let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.run_somewhere(app));
@@ -175,6 +189,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub(super) fn path_decisions(&self) -> &[Decision] {
         &self.path_decisions
+    }
+
+    /// Decisions by cell of [`overflow_cells`](crate::tally::Tally::overflow_cells), in that order.
+    #[must_use]
+    pub(super) fn overflow_decisions(&self) -> &[OverflowDecision] {
+        &self.overflow_decisions
     }
 
     /// The rules that a decision leaves.
@@ -295,6 +315,27 @@ impl<'a> Context<'a> {
         };
         self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
         self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
+        self.overflow_decisions = material.tally.overflow_cells().map(|view| self.decide_overflow(material, view, &mut kept)).collect();
+    }
+
+    fn decide_overflow(&mut self, material: &Material<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
+        let (matched, seen) = (material.tally.rules(view.rules), Seen::of(material, &view));
+        let least = |rule| self.standing_anywhere(rule);
+        let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
+        let list = self.lists.number(kept.as_slice(), Box::from);
+        let most = |rule| self.standing(rule, &seen);
+        let most = decide::decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
+        let within = |decision| self.within_outcomes(decision, Outcome::of(view.status));
+        OverflowDecision { least: Decision { list, ..within(least) }, most: within(most) }
+    }
+
+    /// What becomes of a rule whatever the site, and however many of the requests are a flood there.
+    fn standing_anywhere(&self, rule: RuleId) -> Standing {
+        if !self.rules.rule(rule).is_certain() {
+            return Standing::Falls;
+        }
+        let mut apps = self.rules.silenced_by(rule).iter().copied();
+        apps.find(|&app| self.apps.run_somewhere(app)).map_or(Standing::Stands, Standing::Silenced)
     }
 }
 

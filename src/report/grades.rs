@@ -34,6 +34,7 @@ pub(super) fn why(detail: &AnswerDetail<'_>) -> String {
         Reason::SizesAlike => format!("{size}; unlike paths got about as many"),
         Reason::FewSizes => format!("{size}; the site answers anything, and few sizes are known"),
         Reason::NoSize => format!("{size}; the site answers other paths with a soft 404"),
+        Reason::ManySites => "answers of several sites, counted together".to_owned(),
     }
 }
 
@@ -54,6 +55,7 @@ pub(super) fn reason(reason: Reason) -> &'static str {
         Reason::NearTheRest(..) => "near_the_rest",
         Reason::FewSizes => "few_sizes",
         Reason::NoSize => "no_size",
+        Reason::ManySites => "many_sites",
     }
 }
 

@@ -27,6 +27,7 @@ pub mod model;
 pub mod ndjson;
 pub mod news;
 mod ordinary;
+mod overflow;
 pub mod privacy;
 pub mod proposals;
 mod rows;

@@ -35,16 +35,27 @@ pub(super) struct Item<'a> {
     pub(super) grade: Option<Grade>,
 }
 
+/// The items of rows, in two lists that hold different hits of each row; places go on from the first to the second.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Items<'i, 'a>(pub(super) &'i [Item<'a>], pub(super) &'i [Item<'a>]);
+
+impl<'a> Items<'_, 'a> {
+    fn at(self, place: u32) -> Item<'a> {
+        let at = place as usize;
+        *self.0.get(at).unwrap_or_else(|| &self.1[at - self.0.len()])
+    }
+}
+
 impl Item<'_> {
     pub(super) fn has_grade(&self, answer: Answer) -> bool {
         self.grade.is_some_and(|grade| grade.answer == answer)
     }
 }
 
-pub(super) fn by_pair<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+pub(super) fn by_pair<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| (!i.view.is_rest()).then_some((i.view.client, i.view.path, i.outcome)));
     let key = |i: &Item<'a>| Key::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
-    grouped(material, &members, most, |(_, at)| items[at as usize], key)
+    grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
@@ -53,7 +64,7 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
     let is_better = |i: &&Item<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
     let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
-    let mut members = members(items, |i| is_in(i).then(|| place(i)));
+    let mut members = members(Items(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &Item<'a>| {
         let site = context.home(i.view.site);
         let host = if let Scope::Host(host) = site { Some(host) } else { None };
@@ -93,18 +104,16 @@ fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]
     }
 }
 
-pub(super) fn by_client<'a>(material: &Material<'a>, items: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
+pub(super) fn by_client<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
     let key = |i: &Item<'a>| Key::Client(material.tally.client(i.view.client));
-    grouped(material, &members, most, |(_, at)| items[at as usize], key)
+    grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// `folded` is what was let go of the pairs of each path.
-pub(super) fn by_path<'a>(material: &Material<'a>, items: &[Item<'a>], folded: &[Item<'a>], most: usize) -> Vec<Row<'a>> {
-    let members = members(items.iter().chain(folded), |i| Some(i.view.path).filter(|&path| path != Names::REST));
-    let item = |at: usize| *items.get(at).unwrap_or_else(|| &folded[at - items.len()]);
+pub(super) fn by_path<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+    let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
     let key = |i: &Item<'a>| Key::Path(material.tally.path(i.view.path));
-    grouped(material, &members, most, |(_, at)| item(at as usize), key)
+    grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
@@ -120,8 +129,8 @@ pub(super) fn by_rule<'a>(material: &Material<'a>, context: &Context<'a>, items:
 }
 
 /// The group of each item that has one, and the item's place.
-fn members<'i, 'a: 'i, G>(items: impl IntoIterator<Item = &'i Item<'a>>, group: impl Fn(&Item<'a>) -> Option<G>) -> Vec<(G, u32)> {
-    (0..).zip(items).filter_map(|(at, item)| Some((group(item)?, at))).collect()
+fn members<'a, G>(items: Items<'_, 'a>, group: impl Fn(&Item<'a>) -> Option<G>) -> Vec<(G, u32)> {
+    (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
 /// What comes first: what has a distinct answer, then the worst, then what was answered most, then what was requested most.

@@ -74,11 +74,15 @@ pub enum Reason {
     FewSizes,
     /// Uncertain: the answer has no size, and the site answers other paths with a soft 404.
     NoSize,
+    /// Uncertain: answers of several sites were counted together, and none of them can be compared.
+    ManySites,
 }
 
 impl Grade {
     /// Nothing is known of the site.
     pub const DISTINCT: Self = Self { answer: Answer::Distinct, reason: Reason::NoSoft404 };
+    /// It is not known which site answered.
+    pub const OF_MANY_SITES: Self = Self { answer: Answer::Uncertain, reason: Reason::ManySites };
 }
 
 impl Reason {

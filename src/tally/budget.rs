@@ -17,6 +17,12 @@
 //! together are always all hits, by rules, status, input and host. So sums and the rows of rules stay exact, with one
 //! exception: a rule that asks how many paths a client tried sees the pairs that are there.
 //!
+//! A prune keeps no more than [`KINDS`] cells of a pair, or one client would fill the room with the inputs, hosts and sizes
+//! of one path. The hits of the other cells are still those of the pair: the [overflow](super::overflow) counts them by rules,
+//! status and method, without input, host and size, and the same for clients and paths. It has room for as many cells again of
+//! each, and in all for [`overflow`](Budget::overflow); only what exceeds that is an error. So a request that is in 100,000 logs
+//! is one pair with all its hits. The weight of a key is that of all its hits, those in the overflow among them.
+//!
 //! Whether a tally is exact depends on what was counted, never on how it was split: one is over its budget in the end, or
 //! none of its parts was. Above the budget the order in which parts come in decides which light keys stay, and how great
 //! the floors are. What is heavy stays in any order: a key with more hits than N / M is always there.
@@ -32,7 +38,8 @@ pub struct Budget {
     pub clients: usize,
 }
 
-/// Cells of one pair, one client or one path that a prune keeps apart; those of fewest hits are let go first.
+/// Cells of one pair, one client or one path that a prune keeps apart, and as many that the overflow keeps of it; those of fewest
+/// hits are let go first.
 pub(super) const KINDS: usize = 16;
 
 impl Budget {
@@ -52,6 +59,11 @@ impl Budget {
 
     /// Cells of clients, of what was let go of their pairs; and as many of paths.
     pub(super) fn folded(self) -> usize {
+        self.cells / 8
+    }
+
+    /// Cells of the overflow: what pairs, clients and paths had besides the cells that are kept of them.
+    pub(super) fn overflow(self) -> usize {
         self.cells / 8
     }
 
@@ -150,20 +162,20 @@ impl Tally {
     /// How far it is from exact; `None` where it is exact.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
-        let rest_hits = self.cells().filter(CellView::is_rest).map(|view| view.cell.hits).sum();
-        let uncounted = self.minutes.dropped();
-        if rest_hits == 0 && self.floor.is_zero() && uncounted == 0 {
-            return None;
-        }
+        let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| views.map(|view| view.cell.hits).sum::<u64>();
+        let rest_hits = hits(&mut self.cells().filter(CellView::is_rest));
+        let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_rest()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
-        Some(Bound {
-            pairs: most(self.floor.pairs, &mut self.cells.iter().map(|(_, rest)| rest.error())),
+        let bound = Bound {
+            pairs: most(self.floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
             clients: most(self.floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
             paths: most(self.floor.paths, &mut self.path_errors.iter().copied()),
-            rest_hits,
-            uncounted,
-        })
+            // What was read back may count more in the overflow.
+            rest_hits: rest_hits.saturating_sub(in_overflow),
+            uncounted: self.minutes.dropped(),
+        };
+        (bound != Bound::default()).then_some(bound)
     }
 
     /// The most that any key may have had that is not there.

@@ -85,6 +85,16 @@ impl CellKey {
         Self { host: Names::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
+    /// The same without what tells the sites and the answers of one client and path apart.
+    pub(super) fn overflow(&self) -> Self {
+        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.bare()
+    }
+
+    /// Whether it is one of the [overflow](super::overflow).
+    pub(super) fn is_overflow(&self) -> bool {
+        self.input == Names::NO_INPUT
+    }
+
     /// Whether it names a client and a path.
     pub(super) fn is_pair(&self) -> bool {
         self.client != Names::REST && self.path != Names::REST

@@ -40,7 +40,7 @@ impl Tally {
     }
 
     fn is_untouched(&self) -> bool {
-        let Self { names, clients, asked, cells, allowed, signs, evidence, minutes, unlisted, floor, by_path, .. } = self;
+        let Self { names, clients, asked, cells, allowed, signs, evidence, minutes, unlisted, floor, by_path, overflow, .. } = self;
         names.is_empty()
             && clients.is_empty()
             && asked.is_empty()
@@ -52,12 +52,13 @@ impl Tally {
             && unlisted.is_empty()
             && floor.is_zero()
             && by_path.is_empty()
+            && overflow.is_empty()
     }
 
     /// Whether nothing was let go.
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        self.floor.is_zero() && self.by_path.is_empty() && self.cells.keys().all(CellKey::is_pair)
+        self.floor.is_zero() && self.by_path.is_empty() && self.overflow.is_empty() && self.cells.keys().all(CellKey::is_pair)
     }
 
     fn merge_all(&mut self, other: Self) {
@@ -81,6 +82,7 @@ impl Tally {
         self.evidence.merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
         self.cells.merge(other.cells, |key| renumbered(key, &new));
         self.by_path.merge(other.by_path, |key| renumbered(key, &new));
+        self.overflow.merge(other.overflow, |key| renumbered(key, &new));
         self.minutes.merge(other.minutes, &new);
         self.unlisted.merge(other.unlisted, &new);
         if let Some(errors) = errors {
@@ -106,7 +108,7 @@ impl Errors {
             if tally.is_exact() {
                 return HashMap::default();
             }
-            tally.cells.iter().map(|(counts, rest)| (key(&counts.key).pair(), rest.error())).collect()
+            tally.cells.iter().chain(tally.overflow.iter()).map(|(counts, rest)| (key(&counts.key).pair(), rest.error())).collect()
         };
         let pairs = [pairs(mine, &|key| *key), pairs(other, &|key| renumbered(key, new))];
         Self { floors: [mine.floor, other.floor], known, pairs }
@@ -148,7 +150,8 @@ impl Errors {
     /// The same of a pair. The cells are merged already.
     fn merge_pairs(&self, merged: &mut Tally) {
         let error = |of: usize, pair: u64| self.pairs[of].get(&pair).copied().unwrap_or(self.floors[of].pairs);
-        for (key, sum) in merged.cells.errors_mut().filter(|(key, _)| key.is_pair()) {
+        let cells = merged.cells.errors_mut().chain(merged.overflow.errors_mut());
+        for (key, sum) in cells.filter(|(key, _)| key.is_pair()) {
             *sum = error(0, key.pair()) + error(1, key.pair());
         }
     }

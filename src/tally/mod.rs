@@ -12,6 +12,7 @@ mod counts;
 mod evidence;
 mod merge;
 mod minutes;
+mod overflow;
 mod prune;
 mod rest;
 mod table;
@@ -62,6 +63,8 @@ pub struct Tally {
     by_path: Table,
     /// Hits that a path may have had besides those counted, by its number; those that had none may be missing.
     path_errors: Vec<u64>,
+    /// What a client and a path, a client, or a path had besides the cells that a prune kept of it.
+    overflow: Table,
 }
 
 /// Counts of one client.
@@ -88,7 +91,7 @@ pub struct CellView<'t> {
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input's number.
+    /// The input's number, or [`Names::NO_INPUT`].
     pub input: u32,
     /// What answered.
     pub site: Scope<'t>,
@@ -118,6 +121,12 @@ impl<'t> CellView<'t> {
     #[must_use]
     pub fn is_rest(&self) -> bool {
         self.client == Names::REST || self.path == Names::REST
+    }
+
+    /// Whether it is one of the [`overflow_cells`](Tally::overflow_cells).
+    #[must_use]
+    pub fn is_overflow(&self) -> bool {
+        self.input == Names::NO_INPUT
     }
 
     /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
@@ -220,6 +229,13 @@ impl Tally {
     /// [`cells`](Self::cells) as well.
     pub fn path_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.by_path)
+    }
+
+    /// What clients and paths had besides the cells that are kept of them, in no order and without inputs. Those with a client and
+    /// a path belong to that pair, those with [`Names::REST`] as path to the client, those with it as client to the path. Their
+    /// hits are in other [`cells`](Self::cells) as well: of another client or path, or of none.
+    pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
+        self.views(&self.overflow)
     }
 
     fn views<'t>(&'t self, cells: &'t Table) -> impl Iterator<Item = CellView<'t>> {

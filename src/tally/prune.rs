@@ -1,7 +1,8 @@
 //! Lets go of what weighs least, and takes the tally down to its names, so that memory really shrinks.
 //!
-//! Loses no hit: those of a pair go to its client and to its path, those of a client to nobody. What else they lose, a
-//! floor or an error says. Ties are settled by the text of the keys, never by who came first.
+//! Loses no hit: those of a pair go to its client and to its path, those of a client to nobody. Of pairs, clients and paths that
+//! stay, they are in the [overflow](super::overflow) too. What else they lose, a floor or an error says. Ties are settled by the
+//! text of the keys, never by who came first.
 
 use std::cmp::Reverse;
 
@@ -12,6 +13,7 @@ use super::budget::KINDS;
 use super::cell::{Cell, CellKey};
 use super::evidence::{AlikeCounts, Ordinariness};
 use super::merge::renumbered;
+use super::overflow::{Overflow, Owner};
 use super::table::Table;
 use super::{Budget, ClientCount, Counts, Tally};
 use crate::client::Client;
@@ -50,45 +52,52 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     let ordinariness = tally.fold_evidence();
     tally.minutes.trim(budget.minutes_behind_prune(), &tally.names);
     let scales = Scales::of(tally);
-    let (pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness);
-    let by_path = choose_paths(tally, budget, &scales, &loose);
-    let by_client = choose_clients(tally, budget, &scales, loose);
-    let present = Present::of(tally, budget, &scales, [&pairs, &by_client], &by_path);
+    let mut overflow = Overflow::new(std::mem::take(&mut tally.overflow));
+    let (mut pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness, &mut overflow);
+    let by_path = choose_paths(tally, budget, &scales, &loose, &mut overflow);
+    let by_client = choose_clients(tally, budget, &scales, loose, &mut overflow);
+    let overflow = choose_overflow(tally, budget, &scales, overflow, &mut pairs);
+    let present = Present::of(tally, budget, &scales, [&pairs, &by_client, &by_path, &overflow]);
     present.lift_floors(tally, &scales);
-    rebuild(tally, &present, [pairs, by_client], by_path);
+    rebuild(tally, &present, [pairs, by_client], [by_path, overflow]);
 }
 
 /// The pairs that stay, and the cells of those that go.
-fn choose_pairs(tally: &mut Tally, budget: Budget, scales: &Scales, ordinariness: &Ordinariness) -> (Cells, Cells) {
+fn choose_pairs(
+    tally: &mut Tally,
+    budget: Budget,
+    scales: &Scales,
+    ordinariness: &Ordinariness,
+    overflow: &mut Overflow,
+) -> (Cells, Cells) {
     let is_over = tally.cells.len() > budget.most_cells(tally);
     let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
     let mut folded: Cells = pairs.extract_if(.., |(key, _)| !key.is_pair()).collect();
     if !is_over {
         return (pairs, folded);
     }
+    let mut in_overflow = overflow.weights_of_pairs();
     let weigh = |cells: &[(CellKey, Cell)]| {
-        let tie = |of: &[(u64, u64)], number: u32| of[number as usize].1;
         let (key, cell) = &cells[0];
-        let hits = cells.iter().map(|(_, cell)| cell.hits).sum::<u64>();
-        (hits + cell.error, tie(&scales.clients, key.client).rotate_left(1) ^ tie(&scales.paths, key.path))
+        let hits = sum(cells) + in_overflow.get(&key.pair()).map_or(0, |weight| weight.hits);
+        (hits + cell.error, scales.tie(key))
     };
     let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.key(key.rules));
-    let mut chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
-    tally.floor.pairs = tally.floor.pairs.max(chosen.floor);
-    let mut of_kept: HashMap<u64, u64> = HashMap::default();
-    for (key, cell) in &chosen.loose {
-        *of_kept.entry(key.pair()).or_default() += cell.hits;
+    let chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
+    for (key, _) in &chosen.kept {
+        in_overflow.remove(&key.pair());
     }
-    for (key, cell) in &mut chosen.kept {
-        cell.error += of_kept.get(&key.pair()).copied().unwrap_or(0);
-    }
+    // A pair may be in the overflow alone, where its other cells were of rules that are left out.
+    let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
+    tally.floor.pairs = gone.fold(tally.floor.pairs.max(chosen.floor), u64::max);
+    overflow.take_in(Owner::Pair, &chosen.kept, &chosen.loose, |_, _| {});
     let loose = chosen.loose.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
     folded.extend(loose);
     (chosen.kept, folded)
 }
 
 /// What stays of what was let go of the pairs of each path.
-fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells) -> Cells {
+fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells, overflow: &mut Overflow) -> Cells {
     let mut table = std::mem::take(&mut tally.by_path);
     // No more than these find room: cells of others are not even copied.
     let heavy: HashSet<u32> = heaviest(scales.paths.len(), budget.folded(), |path| scales.paths[path as usize]).into_iter().collect();
@@ -101,14 +110,12 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
     let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
-    for (key, cell) in chosen.loose {
-        tally.path_errors[key.path as usize] += cell.hits;
-    }
+    overflow.take_in(Owner::Path, &chosen.kept, &chosen.loose, |key, hits| tally.path_errors[key.path as usize] += hits);
     chosen.kept
 }
 
 /// What stays of what was let go of the pairs of each client; the rest is nobody's.
-fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells) -> Cells {
+fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells, overflow: &mut Overflow) -> Cells {
     // No more than these find room.
     let heavy: HashSet<u32> =
         heaviest(scales.clients.len(), budget.folded(), |client| scales.clients[client as usize]).into_iter().collect();
@@ -125,13 +132,29 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
     let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
-    for (key, cell) in &chosen.loose {
-        tally.clients[key.client as usize].error += cell.hits;
-    }
+    overflow.take_in(Owner::Client, &chosen.kept, &chosen.loose, |key, hits| tally.clients[key.client as usize].error += hits);
     chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: Names::REST, ..key }, cell));
     let mut kept = chosen.kept;
     kept.extend(of_nobody(nobodys, budget));
     kept
+}
+
+/// What stays of the overflow; what goes makes errors. `pairs` are the cells of the pairs that stay.
+fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Scales, overflow: Overflow, pairs: &mut Cells) -> Cells {
+    let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), scales.tie(&cells[0].0));
+    let mut chosen = choose(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
+    let mut of_pairs: HashMap<u64, u64> = HashMap::default();
+    for (key, cell) in &chosen.loose {
+        match Owner::of(key) {
+            Owner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
+            Owner::Client => tally.clients[key.client as usize].error += cell.hits,
+            Owner::Path => tally.path_errors[key.path as usize] += cell.hits,
+        }
+    }
+    for (key, cell) in pairs.iter_mut().chain(&mut chosen.kept) {
+        cell.error += of_pairs.get(&key.pair()).copied().unwrap_or(0);
+    }
+    chosen.kept
 }
 
 /// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
@@ -213,7 +236,8 @@ impl Scales {
         let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
-        for (Counts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()) {
+        let overflow = tally.overflow.iter().filter(|(counts, _)| !counts.key.is_pair());
+        for (Counts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()).chain(overflow) {
             for (weights, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some((weight, _)) = weights.get_mut(number as usize) {
                     *weight += hits;
@@ -222,6 +246,16 @@ impl Scales {
         }
         Self { clients, paths }
     }
+
+    /// What settles ties between pairs, clients or paths.
+    fn tie(&self, key: &CellKey) -> u64 {
+        let tie = |of: &[(u64, u64)], number: u32| of.get(number as usize).map_or(0, |(_, tie)| *tie);
+        tie(&self.clients, key.client).rotate_left(1) ^ tie(&self.paths, key.path)
+    }
+}
+
+fn sum(cells: &[(CellKey, Cell)]) -> u64 {
+    cells.iter().map(|(_, cell)| cell.hits).sum()
 }
 
 pub(super) fn tie_of(client: Client<'_>) -> u64 {
@@ -240,12 +274,12 @@ struct Present {
 }
 
 impl Present {
-    fn of(tally: &Tally, budget: Budget, scales: &Scales, cells: [&Cells; 2], by_path: &Cells) -> Self {
+    fn of(tally: &Tally, budget: Budget, scales: &Scales, cells: [&Cells; 4]) -> Self {
         let all = tally.clients.len() <= budget.clients;
         let mut clients = vec![all; tally.clients.len()];
         let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
         let mut hosts = HashSet::default();
-        for (key, _) in cells.into_iter().flatten().chain(by_path) {
+        for (key, _) in cells.into_iter().flatten() {
             hosts.insert(key.host);
             for (present, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some(present) = present.get_mut(number as usize) {
@@ -307,7 +341,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 }
 
 /// Gives those that stay new numbers, and puts all together again.
-fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cells) {
+fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Cells; 2]) {
     let Tally { names: old, clients, allowed, signs, evidence, minutes, budget, floor, path_errors, .. } = std::mem::take(tally);
     let mut names = Names::default();
     let number = |names: &mut Names, number: u32| {
@@ -329,6 +363,7 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
         rules: (0..old.rules.keys().len() as u32).collect(),
     };
     names.rules = old.rules;
+    let [by_path, overflow] = besides.map(|cells| cells.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect());
     let stay = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| present[number]).collect() };
     *tally = Tally {
         names,
@@ -337,7 +372,8 @@ fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], by_path: Cel
         allowed,
         budget,
         floor,
-        by_path: by_path.into_iter().map(|(key, cell)| (renumbered(&key, &new), cell)).collect(),
+        by_path,
+        overflow,
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::budget::KINDS;
 use super::{Budget, Place, ProofView, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
@@ -13,6 +14,8 @@ use crate::time::LogTime;
 type Request = (u8, u8, u16, bool);
 
 const SMALL: Budget = Budget { cells: 40, clients: 24 };
+/// Room for a few pairs, clients and paths of as many cells as a prune keeps of one.
+const OF_MANY_INPUTS: Budget = Budget { cells: 400, clients: 40 };
 
 fn client(number: u8) -> String {
     format!("192.0.2.{number}")
@@ -20,6 +23,11 @@ fn client(number: u8) -> String {
 
 /// The exact tally of some requests, as a worker has it.
 fn part(requests: &[Request], chunk: u64) -> Tally {
+    part_of(0, requests, chunk)
+}
+
+/// The same of an input.
+fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
     let rules = names.rules.number(&[RuleId(0)][..], Box::from);
     for (line, &(who, what, status, is_hit)) in (0..).zip(requests) {
@@ -32,7 +40,7 @@ fn part(requests: &[Request], chunk: u64) -> Tally {
             findings.push(hit, b"a line");
         }
     }
-    tally.absorb(&findings, Place { input: 0, chunk, offset: 0, line: 0 });
+    tally.absorb(&findings, Place { input, chunk, offset: 0, line: 0 });
     tally.named(names)
 }
 
@@ -97,6 +105,14 @@ fn counted(tally: &Tally) -> Counted {
     for view in tally.cells().filter(|view| view.path != Names::REST).chain(tally.path_cells()) {
         *counted.paths.entry(path(view.path)).or_default() += view.cell.hits;
     }
+    for view in tally.overflow_cells() {
+        let row = match (view.client, view.path) {
+            (Names::REST, number) => counted.paths.entry(path(number)).or_default(),
+            (number, Names::REST) => counted.clients.entry(client(number)).or_default(),
+            (of_client, of_path) => counted.pairs.entry((client(of_client), path(of_path))).or_default(),
+        };
+        *row += view.cell.hits;
+    }
     for (number, count) in (0..).zip(tally.client_counts()) {
         *counted.requests.entry(client(number)).or_default() += count.requests;
     }
@@ -116,11 +132,12 @@ fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u6
     }
 }
 
-fn check_all(requests: &[Request], tally: &Tally, budget: Budget) {
+/// No pair, client or path has more than so many `kinds` of cells.
+fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) {
     let (truth, counted, floor) = (truth(requests), counted(tally), tally.floor());
     assert_eq!(truth.statuses, counted.statuses, "sums of all hits are exact");
     let mut errors = BTreeMap::new();
-    for view in tally.cells().filter(|view| !view.is_rest()) {
+    for view in tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_rest()) {
         let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
         assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
     }
@@ -133,14 +150,17 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget) {
     check(&truth.requests, &counted.requests, floor.requests, |client| Some(count(client)?.missed));
     check(&truth.paths, &counted.paths, floor.paths, |path| Some(tally.path_error(tally.names.paths.find(path.as_bytes())?)));
     let hits: u64 = truth.pairs.values().sum();
-    // Two statuses make two cells of a pair at most.
-    assert!(floor.pairs * (budget.pairs() as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.pairs);
-    assert!(floor.clients * (budget.folded().min(budget.heavy_clients()) as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.clients);
+    let room = |cells: usize| (cells / kinds) as u64;
+    assert!(floor.pairs * room(budget.pairs()) <= hits, "{} hits, floor {}", hits, floor.pairs);
+    assert!(floor.clients * room(budget.folded().min(budget.heavy_clients())) <= hits, "{} hits, floor {}", hits, floor.clients);
     assert!(floor.requests * budget.heavy_clients() as u64 <= requests.len() as u64);
-    assert!(floor.paths * (budget.folded() as u64 / 2) <= hits, "{} hits, floor {}", hits, floor.paths);
+    assert!(floor.paths * room(budget.folded()) <= hits, "{} hits, floor {}", hits, floor.paths);
     let bound = tally.bound();
     assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
-    assert!(tally.len() <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{} cells", tally.len());
+    // Of hits that have neither client, path nor host any more, there is one cell for each input and status.
+    let cells = tally.cells().filter(|view| view.client != Names::REST).count();
+    assert!(cells <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{cells} cells");
+    assert!(tally.overflow_cells().count() <= budget.cells);
 }
 
 /// A few ask a lot, and many a little.
@@ -157,7 +177,26 @@ proptest! {
     ) {
         let requests = parts.concat();
         let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
-        check_all(&requests, &tally, SMALL);
+        // Two statuses make two cells of a pair at most.
+        check_all(&requests, &tally, SMALL, 2);
+    }
+
+    #[test]
+    fn pairs_of_many_inputs_keep_their_bounds(
+        parts in prop::collection::vec((0_u32..60, prop::collection::vec(request(), 0..60)), 1..90),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
+    ) {
+        let requests: Vec<Request> = parts.iter().flat_map(|(_, requests)| requests.clone()).collect();
+        let each = (0..).zip(&parts).map(|(chunk, (input, requests))| part_of(*input, requests, chunk));
+        let tally = together(each, &picks, OF_MANY_INPUTS);
+        check_all(&requests, &tally, OF_MANY_INPUTS, KINDS);
+        let (mut inputs, mut expected): (Sums<u32>, Sums<u32>) = Default::default();
+        tally.cells().for_each(|view| *inputs.entry(view.input).or_default() += view.cell.hits);
+        for (input, requests) in &parts {
+            *expected.entry(*input).or_default() += requests.iter().filter(|request| request.3).count() as u64;
+        }
+        expected.retain(|_, hits| *hits > 0);
+        prop_assert_eq!(inputs, expected);
     }
 
     #[test]
@@ -169,6 +208,40 @@ proptest! {
         prop_assert_eq!(tally.bound(), None);
         prop_assert_eq!(counted(&tally), truth(&parts.concat()));
     }
+}
+
+/// The tally of one request in each of so many inputs, with this status.
+fn of_inputs(inputs: u32, status: impl Fn(u32) -> u16) -> (Vec<Request>, Tally) {
+    let requests: Vec<Request> = (0..inputs).map(|input| (1, 1, status(input), true)).collect();
+    let mut parts: Vec<Tally> = (0..).zip(&requests).map(|(input, &request)| part_of(input, &[request], 0)).collect();
+    // Each prune looks at all inputs.
+    for part in (0..parts.len()).rev().filter(|part| part % 300 != 0) {
+        let taken = parts.remove(part);
+        parts[part - 1].merge(taken);
+    }
+    (requests, together(parts, &[], OF_MANY_INPUTS))
+}
+
+#[test]
+fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits() {
+    let (requests, tally) = of_inputs(3_000, |input| if input % 3 == 0 { 200 } else { 404 });
+    assert_eq!((tally.bound(), counted(&tally)), (None, truth(&requests)));
+    let of_pair = |status: u16| {
+        let views = tally.cells().chain(tally.overflow_cells()).filter(|view| !view.is_rest() && view.status == Some(status));
+        views.map(|view| view.cell.hits).sum::<u64>()
+    };
+    assert_eq!((of_pair(200), of_pair(404)), (1_000, 2_000));
+    assert_eq!(tally.overflow_cells().count(), 6, "two statuses of a pair, a client and a path");
+}
+
+/// What the overflow has no room for is an error, and is not lost.
+#[test]
+fn a_pair_of_too_many_kinds_is_within_its_error() {
+    let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
+    check_all(&requests, &tally, OF_MANY_INPUTS, KINDS);
+    let bound = tally.bound().unwrap();
+    assert!(bound.pairs > 0 && bound.pairs < 3_000 && tally.floor() == super::Floor::default(), "{bound:?}");
+    assert!(tally.overflow_cells().count() <= 3 * KINDS);
 }
 
 /// A hit in the order of samples: without a time, when, and where.

@@ -21,7 +21,7 @@ pub struct ToldKey {
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input.
+    /// The input, or [`Names::NO_INPUT`].
     pub input: u32,
     /// The virtual host.
     pub host: u32,
@@ -93,7 +93,8 @@ impl Tally {
     }
 
     /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
-    /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are.
+    /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are; one without an input is one of
+    /// [`overflow_cells`](Self::overflow_cells).
     pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
         self.put_told(key.into(), cell);
     }
@@ -134,10 +135,11 @@ impl Tally {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
-        let (cells, by_path) = (std::mem::take(&mut self.cells), std::mem::take(&mut self.by_path));
-        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()) {
+        let [cells, by_path, overflow] = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
+        for (key, mut cell) in cells.into_cells().chain(by_path.into_cells()).chain(overflow.into_cells()) {
             cell.sample.place.input = input(cell.sample.place.input);
-            self.put_told(CellKey { input: input(key.input), rules: lists[key.rules as usize], ..key }, cell);
+            let its_input = if key.is_overflow() { key.input } else { input(key.input) };
+            self.put_told(CellKey { input: its_input, rules: lists[key.rules as usize], ..key }, cell);
         }
         self.minutes = std::mem::take(&mut self.minutes).of_lists(&lists);
         self.evidence = std::mem::take(&mut self.evidence).renumbered(|(its_input, host)| (input(its_input), host), new.rules);
@@ -165,7 +167,9 @@ impl Tally {
         if key.rules == Names::NO_RULES {
             return;
         }
-        if key.client == Names::REST && key.path != Names::REST {
+        if key.is_overflow() {
+            self.overflow.put(key.overflow(), cell);
+        } else if key.client == Names::REST && key.path != Names::REST {
             self.by_path.put(key, cell);
         } else {
             self.cells.put(key, cell);

@@ -6,11 +6,12 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::memory::watched;
-use crate::rig::{Rig, Run};
+use crate::rig::{Rig, Run, line};
 
 /// What the README promises, in KiB: with two threads, and for each one more.
 const BUDGET: u64 = 192 << 10;
@@ -97,4 +98,38 @@ fn j1_what_is_heavy_is_right_however_many_there_are() {
         // N / M: 21,000 cells of pairs stay whatever comes.
         assert!(of(&bound["pairs"]) * 21_000 <= lines, "{bound}");
     }
+}
+
+/// Files that each hold the same probe: more than there is room for combinations of client, path and input.
+const FILES: u64 = 86_000;
+
+/// Writes them, in memory where there is such a folder: a disk takes a minute.
+fn write_files() -> Rig {
+    let memory = Path::new("/dev/shm");
+    let rig = if memory.is_dir() { Rig::within(memory) } else { Rig::new() };
+    let line = line("192.0.2.1", "GET /.env HTTP/1.1", 404);
+    std::fs::create_dir(rig.path("logs")).unwrap();
+    std::thread::scope(|scope| {
+        for part in 0..2 {
+            let (rig, line) = (&rig, &line);
+            scope.spawn(move || (0..FILES).filter(|n| n % 2 == part).for_each(|n| drop(rig.file(format!("logs/{n}.log"), line))));
+        }
+    });
+    rig
+}
+
+#[test]
+fn j2_one_line_in_very_many_files_is_one_row_with_all_hits() {
+    let rig = write_files();
+    let pairs = rig.run(["scan", "-f", "csv", "--by", "pair", "logs"]);
+    // A report that is not exact says so here.
+    assert_eq!((pairs.code, pairs.stderr.as_str()), (0, ""));
+    let text = pairs.text();
+    let [names, row] = text.lines().collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("one pair:\n{text}"));
+    let of = |name: &str| names.split(',').zip(row.split(',')).find(|(known, _)| *known == name).map(|(_, value)| value.to_owned());
+    assert_eq!(
+        ["client", "path", "outcome", "hits"].map(of),
+        ["192.0.2.1", "/.env", "not_found", "86000"].map(|value| Some(value.to_owned())),
+        "{row}"
+    );
 }

@@ -177,13 +177,17 @@ impl<'r> Rebuild<'r> {
         self.add(row.hits)?;
         self.add(row.error)?;
         at(&self.evidence.inputs, row.input, "input")?;
+        let host = row.host.map(|host| at(&self.hosts, host, "host")).transpose()?;
+        if host.is_none() && row.client.or(row.path).is_none() {
+            return Err("it has a cell without a host, a client and a path".into());
+        }
         let key = ToldKey {
             client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
             path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
-            input: row.input,
-            host: at(&self.hosts, row.host, "host")?.number,
+            input: if host.is_some() { row.input } else { Names::NO_INPUT },
+            host: host.map_or(Names::NO_HOST, |host| host.number),
             answered: row.answered,
             is_probe: row.is_probe,
             method: MethodClass::from_u8(row.method),
@@ -191,21 +195,24 @@ impl<'r> Rebuild<'r> {
             extra: row.extra,
         };
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
-        // Only a pair has hits that are missed: what was let go is all there.
+        // Only a pair may miss hits here: what was let go is all there.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
         self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
         Ok(())
     }
 
     /// The sample of a cell with this input, path, host and status.
-    fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, u32, Option<u16>)) -> Result<Sample, String> {
+    fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, Option<u32>, Option<u16>)) -> Result<Sample, String> {
         let (input, path, host, status) = of;
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
             return Err("a line stands beyond the end of any log".into());
         }
         let generation = self.generation(row.generation)?;
         let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
-        let usual = || at(&self.hosts, host, "host").map(|host| Some(host.shown.clone()).filter(|host| !host.is_empty()));
+        let usual = || {
+            let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
+            Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
+        };
         let told = Told {
             generation,
             line: row.line,

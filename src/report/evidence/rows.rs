@@ -71,7 +71,9 @@ pub(super) struct ClientRow<'a>(pub(super) Cow<'a, str>, pub(super) u64, pub(sup
 
 /// A cell. Numbers are places in the lists before it. One without a path holds what was let go of the pairs of a client, one
 /// without both what was let go of clients. One with a path and no client holds what was let go of the pairs of that path: its
-/// hits are in cells of the other kinds as well.
+/// hits are in cells of the other kinds as well. One without a host is one of the overflow: what a client and a path, a client, or a
+/// path had besides the cells that are told of it, on several sites. Its hits are in other cells as well, its input is that of its
+/// sample, and it has no size.
 #[derive(Debug, Deserialize)]
 pub(super) struct CellRow<'a> {
     pub(super) client: Option<u32>,
@@ -79,7 +81,7 @@ pub(super) struct CellRow<'a> {
     pub(super) list: u32,
     pub(super) status: Option<u16>,
     pub(super) input: u32,
-    pub(super) host: u32,
+    pub(super) host: Option<u32>,
     pub(super) answered: bool,
     /// It is evidence of what the site answers to anything.
     pub(super) is_probe: bool,

@@ -49,7 +49,7 @@ struct Placed<'a> {
     client: u32,
     path: u32,
     input: u32,
-    host: u32,
+    host: Option<u32>,
     list: u32,
     view: CellView<'a>,
 }
@@ -65,7 +65,7 @@ impl<'a> Teller<'a> {
         }
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
         let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
-        let sites = || cells_of(tally).map(|view| view.site).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
+        let sites = || cells_of(tally).filter_map(site_of).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
         let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
         let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
         let clients = clients
@@ -90,7 +90,7 @@ impl<'a> Teller<'a> {
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: Sources::of(report, basis.texts, cells_of(tally).map(|view| view.input).chain(sites().filter_map(input_of))),
+            sources: Sources::of(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
             clients: Ranks::of(clients, |client| ClientName::of(tally.client(client))),
             paths: Ranks::of(paths, |path| PathName::of(tally.path(path))),
             hosts: hosts(sites()),
@@ -107,8 +107,8 @@ impl<'a> Teller<'a> {
         let place = |view: CellView<'a>| Placed {
             client: self.clients.place(view.client),
             path: self.paths.place(view.path),
-            input: self.sources.place(view.input),
-            host: self.host(view.site),
+            input: self.sources.place(source_of(&view)),
+            host: site_of(view).map(|site| self.host(site)),
             list: self.lists.place(view.rules),
             view,
         };
@@ -162,7 +162,7 @@ impl<'a> Teller<'a> {
         let mut samples = Samples::default();
         self.cells.iter().map(move |placed| {
             let Placed { client, path, input, host, list, view } = placed;
-            let text = &self.basis.texts[view.input as usize];
+            let text = &self.basis.texts[source_of(view) as usize];
             let known = |place: u32| (place != Names::REST).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
@@ -306,9 +306,19 @@ fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
     evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
 }
 
-/// All cells, and what was let go of the pairs of each path.
+/// All cells, what was let go of the pairs of each path, and the overflow.
 fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
-    tally.cells().chain(tally.path_cells())
+    tally.cells().chain(tally.path_cells()).chain(tally.overflow_cells())
+}
+
+/// The site of a cell, where it has one.
+fn site_of(view: CellView<'_>) -> Option<Scope<'_>> {
+    (!view.is_overflow()).then_some(view.site)
+}
+
+/// The number of the input that a cell is told of.
+fn source_of(view: &CellView<'_>) -> u32 {
+    if view.is_overflow() { view.sample().place.input } else { view.input }
 }
 
 /// The numbers of those that may have had something besides.

@@ -41,7 +41,8 @@ fn lists() -> Vec<(&'static str, String)> {
 /// The same of a tally that let go of something.
 fn bounded_lists() -> Vec<(&'static str, String)> {
     let rest = |cell: &str, client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1).replacen("\"curl\"", "0", 1);
-    let cells = [CELL.to_owned(), rest(CELL, "0", "null"), rest(CELL, "null", "null"), rest(CELL, "null", "0")];
+    let overflow = CELL.replacen("200,0,1,true,true,0,512,0,3", "200,0,null,true,false,0,null,0,2", 1).replacen("\"curl\"", "0", 1);
+    let cells = [CELL.to_owned(), rest(CELL, "0", "null"), rest(CELL, "null", "null"), rest(CELL, "null", "0"), overflow];
     let mut lists = lists();
     lists.iter_mut().find(|(known, _)| *known == "cells").unwrap().1 = format!("[{}]", cells.join(",").replace("512,0,3,0", "512,0,3,5"));
     lists.push(("floor", r#"{"pairs":7,"clients":8,"requests":9,"paths":10}"#.into()));
@@ -93,10 +94,12 @@ fn bounds_are_known_again() {
     let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.error())).collect();
     assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
+    let overflow: Vec<_> = tally.overflow_cells().map(|view| (view.client, view.path, view.status, view.bytes, view.cell.hits)).collect();
+    assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
     let count = tally.client_counts()[0];
     assert_eq!((count.requests, count.error, count.missed, tally.path_error(0)), (1, 4, 6, 2));
     assert_eq!(tally.floor(), crate::tally::Floor { pairs: 7, clients: 8, requests: 9, paths: 10 });
-    assert_eq!(tally.bound().unwrap().rest_hits, 6);
+    assert_eq!(tally.bound().unwrap().rest_hits, 4, "two are in the overflow");
 }
 
 #[test]
@@ -121,6 +124,7 @@ fn bounds_that_make_no_sense_are_refused() {
         (written(&bounded_lists()).replacen("[0,null,", "[4294967295,null,", 1), "client 4294967295"),
         (written(&bounded_lists()).replacen("[0,null,", "[-1,null,", 1), "is damaged"),
         (written(&bounded_lists()).replace("\"/.env?x\"", "null"), "without a target"),
+        (written(&bounded_lists()).replacen("[null,null,0,200,0,1,", "[null,null,0,200,0,null,", 1), "without a host, a client and a path"),
         (written(&bounded_lists()).replacen("3,5,[[", "3,18446744073709551615,[[", 1), "more than any log"),
     ];
     for (text, said) in cases {
