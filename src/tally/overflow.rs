@@ -60,20 +60,20 @@ impl Overflow {
     }
 
     /// Adds the cells that a prune let go of owners of one kind that stay, and drops those of owners that do not. `kept` is what
-    /// stays of the owners of that kind, and `loose` what does not. The hits that no owner holds any more go to `lose`.
-    pub(super) fn take_in(&mut self, owner: Owner, kept: &Cells, loose: &Cells, mut lose: impl FnMut(&CellKey, u64)) {
+    /// stays of the owners of that kind, and `loose` what does not. The hits that no owner holds any more go to `count_lost`.
+    pub(super) fn take_in(&mut self, owner: Owner, kept: &Cells, loose: &Cells, mut count_lost: impl FnMut(&CellKey, u64)) {
         let stays: HashSet<u64> = kept.iter().map(|(key, _)| key.pair()).collect();
         let goes = |(key, _): &(CellKey, Cell)| Owner::of(key) == owner && !stays.contains(&key.pair());
         let (gone, left): (Cells, Cells) = std::mem::take(&mut self.0).into_cells().partition(goes);
         self.0 = left.into_iter().collect();
         for (key, cell) in &gone {
-            lose(key, cell.hits);
+            count_lost(key, cell.hits);
         }
         for (key, cell) in loose {
             if stays.contains(&key.pair()) {
                 self.0.put(key.overflow(), cell.clone());
             } else {
-                lose(key, cell.hits);
+                count_lost(key, cell.hits);
             }
         }
     }
