@@ -132,6 +132,9 @@ impl<'a> Judge<'a> {
             return;
         }
         let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.is_empty() {
+            return self.count_empty(findings);
+        }
         let Some(frame) = Frame::locate_by(text, self.scope.format, |from| quotes.first(text, from)) else {
             // Hits are in the order of their lines.
             self.settle(batch, scratch, findings);
@@ -158,11 +161,16 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Counts a line without a byte. No rule matches one, and a file may be nothing but newlines.
+    fn count_empty(&self, findings: &mut Findings) {
+        findings.lines.unparsed += 1;
+        self.in_window(None, findings);
+    }
+
     fn unparsed(&self, text: &[u8], place: Place, scratch: &mut Scratch, findings: &mut Findings) {
         findings.lines.unparsed += 1;
         findings.lines.nul_bytes += memchr_iter(0, text).count() as u64;
-        // No rule matches an empty line, and a file may be nothing but newlines.
-        if !self.in_window(None, findings) || text.is_empty() {
+        if !self.in_window(None, findings) {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);
