@@ -21,7 +21,7 @@ seed() {
 
 # The value of each of these keys in the list of formats, where it is in one line.
 of_formats() {
-    sed -n "s/^\($1\) = '\{1,3\}\(.*[^']\)'\{1,3\}\$/\2/p" src/format/builtin.toml
+    sed -n "s/^\($1\) = '\{1,3\}\(.*[^']\)'\{1,3\}\$/\2/p" src/formats/builtin.toml
 }
 
 make_line_seeds() {

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use probewatch::engine::{Judge, Matcher, Scope, Scratch};
-use probewatch::format::Frame;
+use probewatch::formats::Frame;
 use probewatch::names::Names;
 use probewatch::normalize::Normalizer;
 use probewatch::record::Record;

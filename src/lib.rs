@@ -6,45 +6,45 @@
 //! | floor | rooms |
 //! | --- | --- |
 //! | door | [`cli`] · [`config`] |
-//! | 5 | [`command`] |
-//! | 4 | [`learn`] · [`merge`] · [`pipeline`] · [`tui`] |
-//! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
-//! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
-//! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`server`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
+//! | 6 | [`commands`] |
+//! | 5 | [`tui`] |
+//! | 4 | [`render`] · [`scan`] · [`state`] |
+//! | 3 | [`analysis`] |
+//! | 2 | [`alerting`] · [`block`] · [`engine`] |
+//! | 1 | [`alert_sinks`] · [`formats`] · [`input`] · [`redact`] · [`report_store`] · [`rules`] · [`server_config`] · [`tally`] |
+//! | 0 | [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`number`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
 
-pub mod action;
-pub mod alert;
-pub mod archive;
+pub mod alert_sinks;
+pub mod alerting;
+pub mod analysis;
 pub mod block;
 pub mod cli;
 pub mod client;
 pub mod clients;
-pub mod command;
+pub mod commands;
 pub mod config;
-pub mod context;
 pub mod engine;
 pub mod fetch;
 pub mod finding;
 pub mod fingerprint;
-pub mod format;
+pub mod formats;
 pub mod heap;
 pub mod input;
 pub mod intern;
-pub mod learn;
-pub mod merge;
 pub mod names;
-pub mod news;
 pub mod normalize;
-pub mod pipeline;
+pub mod number;
 pub mod recent;
 pub mod record;
-pub mod report;
+pub mod redact;
+pub mod render;
+pub mod report_store;
 pub mod rules;
-pub mod server;
+pub mod scan;
+pub mod server_config;
 pub mod soft_404;
 pub mod source;
 pub mod state;
@@ -52,4 +52,3 @@ pub mod system;
 pub mod tally;
 pub mod time;
 pub mod tui;
-pub mod window;

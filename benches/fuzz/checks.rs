@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use memchr::{memchr, memchr_iter};
 use probewatch::engine::{Judge, Scope, Scratch};
 use probewatch::finding::{Findings, LineCounts};
-use probewatch::format::hole::leading_nuls;
-use probewatch::format::transcriber::{Course, Read, Transcribed, Transcriber};
-use probewatch::format::{ClientPlace, FormatId, Formats, Frame, Header, Sheet, canonical};
+use probewatch::formats::hole::leading_nuls;
+use probewatch::formats::transcriber::{Course, Read, Transcribed, Transcriber};
+use probewatch::formats::{ClientPlace, FormatId, Formats, Frame, Header, Sheet, canonical};
 use probewatch::rules::{RuleChoice, RuleSet, load};
 
 /// The built-in rules.

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use super::scan::{InputArgs, OtherArgs, OutputArgs, RuleArgs, ScanArgs, SelectionArgs};
 use crate::config::formats::{FieldKey, FormatText};
 use crate::finding::Severity;
-use crate::report::{Color, Format};
+use crate::render::{Color, Format};
 
 /// Everything `explain` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

@@ -21,7 +21,7 @@ use crate::config::formats::{FieldKey, FormatText};
 use crate::config::value::{Count, Span};
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::report::{Color, Format};
+use crate::render::{Color, Format};
 
 /// Everything `follow` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

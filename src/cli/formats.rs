@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::explain::ExplainFormat;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, ScanArgs};
 use crate::config::formats::{FieldKey, FormatText};
-use crate::report::{Color, Format};
+use crate::render::{Color, Format};
 
 /// Everything `formats` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

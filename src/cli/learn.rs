@@ -13,7 +13,7 @@ use super::client::LearnClientArgs;
 use super::scan::{InputArgs, OtherArgs, OutputArgs, PerformanceArgs, RuleArgs, ScanArgs, SelectionArgs};
 use crate::config::bounds::When;
 use crate::config::value::Count;
-use crate::report::{Color, Format};
+use crate::render::{Color, Format};
 
 /// Everything `learn` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

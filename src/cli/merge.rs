@@ -15,7 +15,7 @@ use super::words::FailOn;
 use crate::config::value::Count;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::report::{By, Color, Format};
+use crate::render::{By, Color, Format};
 
 /// Everything `merge` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

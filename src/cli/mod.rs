@@ -32,11 +32,11 @@ use self::own::OwnArgs;
 use self::report::ReportArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
-use crate::command::rules::{Added, Imported};
-use crate::command::{self, Exit, message};
+use crate::commands::rules::{Added, Imported};
+use crate::commands::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::heap;
-use crate::report::Format;
+use crate::render::Format;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -147,8 +147,8 @@ fn dispatch(command: Command, here: &Surroundings) -> Exit {
         Command::Merge(args) => merge(*args, here),
         Command::Diff(args) => diff(*args, here),
         Command::Rules(asked) => rules(asked, here),
-        Command::Completions { shell } => command::completions::run(self::command(), shell),
-        Command::Man { only } => command::man::run(self::command(), only.as_deref()),
+        Command::Completions { shell } => commands::completions::run(self::command(), shell),
+        Command::Man { only } => commands::man::run(self::command(), only.as_deref()),
     }
 }
 
@@ -160,7 +160,7 @@ fn scan(args: ScanArgs, here: &Surroundings) -> Exit {
         _ => config::settings(asked, here),
     });
     match settings {
-        Ok(settings) => command::scan::run(&settings),
+        Ok(settings) => commands::scan::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -169,7 +169,7 @@ fn follow(args: FollowArgs, here: &Surroundings) -> Exit {
     let (shared, own) = args.split();
     let settings = layered_own(shared, own, here).and_then(|(shared, own)| config::follow_settings(shared, own, here));
     match settings {
-        Ok(settings) => command::follow::run(&settings),
+        Ok(settings) => commands::follow::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -178,7 +178,7 @@ fn report(args: ReportArgs, here: &Surroundings) -> Exit {
     let (shared, own) = args.split();
     let settings = layered_own(shared, own, here).and_then(|(shared, own)| config::report_settings(shared, own, here));
     match settings {
-        Ok(settings) => command::report::run(&settings),
+        Ok(settings) => commands::report::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -186,7 +186,7 @@ fn report(args: ReportArgs, here: &Surroundings) -> Exit {
 fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
     let (line, rule, log, args) = args.split();
     match layered(args, here) {
-        Ok(asked) => command::explain::run(&config::question(line, rule, log, asked)),
+        Ok(asked) => commands::explain::run(&config::question(line, rule, log, asked)),
         Err(error) => refused(error),
     }
 }
@@ -194,7 +194,7 @@ fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
 fn formats(args: FormatsArgs, here: &Surroundings) -> Exit {
     let (paths, args) = args.split();
     match layered(args, here) {
-        Ok(asked) => command::formats::run(&config::formats_question(paths, asked)),
+        Ok(asked) => commands::formats::run(&config::formats_question(paths, asked)),
         Err(error) => refused(error),
     }
 }
@@ -203,7 +203,7 @@ fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
     let (shared, own) = args.split();
     let settings = layered_own(shared, own.into(), here).and_then(|(shared, own)| config::learn_settings(shared, own.learn, here));
     match settings {
-        Ok(settings) => command::learn::run(&settings),
+        Ok(settings) => commands::learn::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -211,7 +211,7 @@ fn learn(args: LearnArgs, here: &Surroundings) -> Exit {
 fn merge(args: MergeArgs, here: &Surroundings) -> Exit {
     let (reports, shared) = args.split();
     match layered(shared, here).and_then(|asked| config::merge_settings(reports, asked)) {
-        Ok(settings) => command::merge::run(&settings),
+        Ok(settings) => commands::merge::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -219,7 +219,7 @@ fn merge(args: MergeArgs, here: &Surroundings) -> Exit {
 fn diff(args: DiffArgs, here: &Surroundings) -> Exit {
     let ([old, new], shared) = args.split();
     match layered(shared, here).and_then(|asked| config::diff_settings(old, new, asked)) {
-        Ok(settings) => command::diff::run(&settings),
+        Ok(settings) => commands::diff::run(&settings),
         Err(error) => refused(error),
     }
 }
@@ -230,12 +230,12 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
         layered(args, here).map(|asked| config::rule_choice(asked.rules))
     };
     let done = match asked {
-        RulesCommand::List { class, choice: rules, other } => choice(rules, other).map(|c| command::rules::list(&c, class.as_deref())),
-        RulesCommand::Show { id, choice: rules, other } => choice(rules, other).map(|c| command::rules::show(&c, &id)),
-        RulesCommand::Test { paths, only } => Ok(command::rules::test(&RuleChoice { only, ..these(paths) })),
-        RulesCommand::Cover { file, choice: rules, other } => choice(rules, other).map(|c| command::rules::cover(&c, &file)),
-        RulesCommand::Lint { paths } => Ok(command::rules::lint(&these(paths))),
-        RulesCommand::Add(args) => Ok(command::rules::add(&Added {
+        RulesCommand::List { class, choice: rules, other } => choice(rules, other).map(|c| commands::rules::list(&c, class.as_deref())),
+        RulesCommand::Show { id, choice: rules, other } => choice(rules, other).map(|c| commands::rules::show(&c, &id)),
+        RulesCommand::Test { paths, only } => Ok(commands::rules::test(&RuleChoice { only, ..these(paths) })),
+        RulesCommand::Cover { file, choice: rules, other } => choice(rules, other).map(|c| commands::rules::cover(&c, &file)),
+        RulesCommand::Lint { paths } => Ok(commands::rules::lint(&these(paths))),
+        RulesCommand::Add(args) => Ok(commands::rules::add(&Added {
             paths: args.paths,
             class: args.class,
             severity: args.severity,
@@ -243,7 +243,7 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
             id: args.id,
             file: args.file,
         })),
-        RulesCommand::Import(args) => Ok(command::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file })),
+        RulesCommand::Import(args) => Ok(commands::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file })),
     };
     done.unwrap_or_else(refused)
 }

@@ -2,8 +2,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::command::message::shown;
-use crate::command::{Exit, stdout};
+use crate::commands::message::shown;
+use crate::commands::{Exit, stdout};
 
 /// Prints what clap has to say: help and version on standard output, errors on standard error.
 #[must_use]

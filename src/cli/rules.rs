@@ -108,7 +108,7 @@ pub struct AddArgs {
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub id: Option<String>,
     /// Rule file; it is made where there is none
-    #[arg(long, default_value = crate::command::rules::FILE, value_hint = ValueHint::FilePath)]
+    #[arg(long, default_value = crate::commands::rules::FILE, value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }
 

@@ -20,7 +20,7 @@ use crate::config::value::{Count, SeverityOverride, Size};
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::report::{By, Color, Format};
+use crate::render::{By, Color, Format};
 
 /// Everything `scan` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

@@ -8,7 +8,7 @@ use clap::builder::PossibleValue;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::report::{By, Color, Format};
+use crate::render::{By, Color, Format};
 use crate::rules::import::Origin;
 
 impl ValueEnum for Format {

@@ -12,8 +12,8 @@ use super::value::{Anonymity, Field, PrefixBits, Proxies};
 use crate::block;
 use crate::cli::client::ClientArgs;
 use crate::client::Origin;
-use crate::command::message::shown;
-use crate::command::{Anonymize, ClientSettings};
+use crate::commands::message::shown;
+use crate::commands::{Anonymize, ClientSettings};
 
 /// Why clients cannot be told apart, or not be hidden, as was asked for. Texts are escaped.
 #[derive(Debug, Error)]

@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::ScanArgs;
-use crate::command::message::shown;
+use crate::commands::message::shown;
 
 /// What the names of all variables begin with.
 pub const PREFIX: &str = "PROBEWATCH_";

@@ -14,7 +14,7 @@ use super::{Error, environment, servers};
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
-use crate::command::message::{shown, shown_lines};
+use crate::commands::message::{shown, shown_lines};
 
 /// What the file at `path` says. Relative paths in it start at its folder.
 ///

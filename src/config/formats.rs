@@ -7,8 +7,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 use super::value::Spelled;
-use crate::command::message::shown;
-use crate::format::{FormatChoice, Formats, Meaning};
+use crate::commands::message::shown;
+use crate::formats::{FormatChoice, Formats, Meaning};
 
 /// A word of `--log-format`: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

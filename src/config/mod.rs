@@ -21,23 +21,23 @@ pub use self::clients::ClientError;
 pub use self::error::Error;
 use self::formats::{FieldKey, FormatText};
 pub use self::surroundings::{Surroundings, stdin_is_given};
-use crate::archive::Keep;
 use crate::cli::learn::LearnOwnArgs;
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::state::StateArgs;
 use crate::cli::words::{FailOn, Switch};
-use crate::command::explain::Question;
-use crate::command::formats::FormatsQuestion;
-use crate::command::message::shown;
-use crate::command::{
+use crate::commands::explain::Question;
+use crate::commands::formats::FormatsQuestion;
+use crate::commands::message::shown;
+use crate::commands::{
     DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
 };
 use crate::finding::Severity;
-use crate::format::FormatChoice;
+use crate::formats::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::read::MAX_LINE;
-use crate::report::Format;
+use crate::render::Format;
+use crate::report_store::Keep;
 use crate::rules::RuleChoice;
 use crate::time::{Bound, Cut, Unit};
 

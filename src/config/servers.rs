@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::cli::scan::InputArgs;
-use crate::command::message::shown;
-use crate::server::{self, Logs, ServerError};
+use crate::commands::message::shown;
+use crate::server_config::{self, Logs, ServerError};
 
 /// The word for wherever packages put the configuration.
 pub(super) const AUTO: &str = "auto";
@@ -14,10 +14,10 @@ pub(super) const AUTO: &str = "auto";
 pub(super) fn logs(asked: &InputArgs) -> Result<Logs, Error> {
     let mut all = Logs::default();
     if let Some(conf) = &asked.from_nginx {
-        take(&mut all, server::nginx(&place(conf, &server::NGINX_PLACES)))?;
+        take(&mut all, server_config::nginx(&place(conf, &server_config::NGINX_PLACES)))?;
     }
     if let Some(conf) = &asked.from_apache {
-        take(&mut all, server::apache(&place(conf, &server::APACHE_PLACES)))?;
+        take(&mut all, server_config::apache(&place(conf, &server_config::APACHE_PLACES)))?;
     }
     Ok(all)
 }
@@ -35,7 +35,7 @@ fn place(conf: &Path, places: &[&str]) -> PathBuf {
     if conf.as_os_str() != AUTO {
         return conf.to_owned();
     }
-    server::first_of(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default())
+    server_config::first_of(places).unwrap_or_else(|| places.first().map(PathBuf::from).unwrap_or_default())
 }
 
 #[cfg(test)]

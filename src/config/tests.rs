@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, FromArgMatches};
 use super::*;
 use crate::cli::report::ReportOwnArgs;
 use crate::input::Mmap;
-use crate::report::{Color, Format};
+use crate::render::{Color, Format};
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::block;
 use crate::cli::words;
 use crate::client::Prefix;
-use crate::command::message::shown;
+use crate::commands::message::shown;
 use crate::finding::Severity;
 
 /// A number of threads or rows: one at least.

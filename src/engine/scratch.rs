@@ -8,7 +8,7 @@ use super::index::Index;
 use super::memory::Memory;
 use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId, Windows};
-use crate::format::Sheet;
+use crate::formats::Sheet;
 use crate::names::Names;
 use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;

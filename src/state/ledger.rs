@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, State};
-use crate::archive::Run;
-use crate::context::Memory;
-use crate::news::Seen;
+use crate::analysis::seen::Seen;
+use crate::analysis::site::Memory;
+use crate::report_store::Run;
 
 /// What one run of `report` leaves to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

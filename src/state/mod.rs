@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Memory;
+use crate::analysis::site::Memory;
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;

@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 use tempfile::TempDir;
 
 use super::*;
-use crate::archive::Run;
+use crate::report_store::Run;
 use crate::source::Fingerprint;
 
 /// A checkpoint that differs from another in every number.

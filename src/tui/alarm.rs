@@ -2,7 +2,7 @@
 
 use super::number::counted;
 use super::text;
-use crate::alert::{Alert, Kind};
+use crate::alerting::event::{Alert, Kind};
 use crate::finding::Severity;
 use crate::rules::RuleSet;
 use crate::time::LogTime;

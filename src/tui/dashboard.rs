@@ -16,8 +16,8 @@ use super::picture::Picture;
 use super::row::HitRow;
 use super::shown::Filtered;
 use super::view::{Asked, Command, Page, View};
-use crate::alert::Alert;
-use crate::report::model::Hit;
+use crate::alerting::event::Alert;
+use crate::analysis::model::Hit;
 use crate::rules::RuleSet;
 
 /// How one log stands.

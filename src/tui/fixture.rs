@@ -8,11 +8,11 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Command, Dashboard, LogRow};
-use crate::alert::{Alert, Kind, Sample};
+use crate::alerting::event::{Alert, Kind, Sample};
+use crate::analysis::model::Hit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
-use crate::report::model::Hit;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;
 use crate::time::LogTime;

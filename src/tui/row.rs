@@ -7,10 +7,10 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 
 use super::text;
+use crate::analysis::model::Hit;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::report::mask;
-use crate::report::model::Hit;
+use crate::redact::mask;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;

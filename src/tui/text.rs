@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 use crate::client::Client;
-use crate::report::{mask, sanitize};
+use crate::redact::{mask, sanitize};
 use crate::time::LogTime;
 
 /// Bytes kept of a client's name; the longest address has 45.

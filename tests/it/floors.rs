@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The highest floor: `cli` and `config`, who may know each other.
-const DOOR: u32 = 6;
+const DOOR: u32 = 7;
 
 /// Lines of a file that are not for tests.
 const MOST_LINES: usize = 1_000;

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probewatch::format::formats::JSON;
-use probewatch::format::{Json, Room};
+use probewatch::formats::builtin::JSON;
+use probewatch::formats::{Json, Room};
 use probewatch_fuzz::{FORMATS, check_lines, lies_in, lines};
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use probewatch::finding::Severity;
-use probewatch::merge::{Merged, Whole};
-use probewatch::report::build::{Context, Material, Wanted, build};
-use probewatch::report::evidence::{Evidence, read};
-use probewatch::report::{Format, View, render};
+use probewatch::analysis::merge::{Merged, Whole};
+use probewatch::analysis::build::{Context, Material, Wanted, build};
+use probewatch::analysis::snapshot::{Evidence, read};
+use probewatch::render::{Format, View, render};
 use probewatch::rules::RuleSet;
 use probewatch_fuzz::RULES;
 

@@ -5,9 +5,9 @@ use super::{AHEAD, BATCH, Judge, Request, fetch_ahead, map_ahead};
 use crate::engine::Scratch;
 use crate::engine::index::BLOCK;
 use crate::finding::Findings;
-use crate::format::hole::nuls_within;
-use crate::format::transcriber::{Course, Read, Transcriber};
-use crate::format::{Formats, Frame, Header, LogFormat, Sheet};
+use crate::formats::hole::nuls_within;
+use crate::formats::transcriber::{Course, Read, Transcriber};
+use crate::formats::{Formats, Frame, Header, LogFormat, Sheet};
 
 /// Who reads lines that the engine does not, and what it keeps between blocks.
 struct Reader<'r, 'f> {

@@ -9,7 +9,7 @@ use crate::engine::scratch::Reading;
 use crate::engine::{Scratch, Verdict, unlisted};
 use crate::finding::{Findings, Hit, RuleId, Severity, Sign, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
-use crate::format::{Frame, canonical};
+use crate::formats::{Frame, canonical};
 use crate::names::Names;
 use crate::record::{Outcome, RequestLine};
 use crate::rules::By;

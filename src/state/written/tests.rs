@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::Memory;
+use crate::analysis::site::Memory;
 use crate::source::{Checkpoint, Fingerprint};
 use crate::state::State;
 use crate::state::tests::checkpoint;

@@ -10,7 +10,7 @@ use super::super::shown::Shown;
 use super::super::text::{of_machine, width};
 use super::super::view::{Page, View};
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
-use crate::report::sanitize;
+use crate::redact::sanitize;
 
 /// Draws the first line. `since` is how many hits came since the picture was frozen.
 pub(super) fn draw(shown: &Shown<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {

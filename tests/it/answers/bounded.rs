@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use probewatch::analysis::build::{Context, Material, Wanted, build};
+use probewatch::analysis::model::{Input, Key, Row};
 use probewatch::engine::{Judge, Scope, Scratch};
 use probewatch::finding::Severity;
-use probewatch::report::build::{Context, Material, Wanted, build};
-use probewatch::report::model::{Input, Key, Row};
 use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::soft_404::{Answer, Reason};
 use probewatch::source::SourceText;

@@ -1,0 +1,93 @@
+//! What a place did not take yet: lines in their order, bounded in number and bytes.
+//!
+//! Full, it takes no more: the first alerts say how it began. What it does not take is counted.
+
+use std::collections::VecDeque;
+
+/// Lines that wait at most.
+pub(super) const MOST_LINES: usize = 1_000;
+
+/// Bytes that wait at most.
+const MOST_BYTES: usize = 4 << 20;
+
+/// Lines that wait.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    lines: VecDeque<Box<[u8]>>,
+    bytes: usize,
+    dropped: u64,
+}
+
+impl Queue {
+    /// Takes a line, or drops it where there is no room.
+    pub(super) fn push(&mut self, line: &[u8]) {
+        if self.lines.len() >= MOST_LINES || self.bytes + line.len() > MOST_BYTES {
+            self.dropped += 1;
+        } else {
+            self.bytes += line.len();
+            self.lines.push_back(line.into());
+        }
+    }
+
+    /// The `nth` line that waits, from 0.
+    pub(super) fn get(&self, nth: usize) -> Option<&[u8]> {
+        self.lines.get(nth).map(AsRef::as_ref)
+    }
+
+    /// The first line is done with.
+    pub(super) fn pop(&mut self) {
+        if let Some(line) = self.lines.pop_front() {
+            self.bytes -= line.len();
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// How many lines were dropped since this was last asked.
+    pub(super) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// How many lines were dropped and not told of.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::alert_sinks::queue::*;
+
+    #[test]
+    fn keeps_the_first_and_counts_the_rest() {
+        let mut queue = Queue::default();
+        for n in 0..MOST_LINES + 7 {
+            queue.push(n.to_string().as_bytes());
+        }
+        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MOST_LINES, Some(&b"0"[..]), 7));
+        queue.pop();
+        queue.push(b"after");
+        assert_eq!(queue.get(MOST_LINES - 1), Some(&b"after"[..]));
+        assert_eq!((queue.take_dropped(), queue.take_dropped()), (7, 0));
+    }
+
+    #[test]
+    fn long_lines_are_bounded_by_their_bytes() {
+        let mut queue = Queue::default();
+        for _ in 0..10 {
+            queue.push(&vec![b'x'; 1 << 20]);
+        }
+        assert_eq!((queue.len(), queue.dropped()), (4, 6));
+        queue.pop();
+        queue.push(b"short");
+        assert_eq!((queue.len(), queue.bytes), (4, (3 << 20) + 5));
+        (0..9).for_each(|_| queue.pop());
+        assert!(queue.is_empty() && queue.bytes == 0);
+    }
+}

@@ -1,0 +1,176 @@
+//! What of a finished report is told: who asked as it is or hidden, secrets masked or as they were logged.
+//!
+//! The last step before any output, behind all that is decided: context, what is new, whom one could block. Nothing is hidden
+//! in a tally or a state, which are no outputs. Addresses in texts are hidden too; what names no address, as a host does or the
+//! path of a log, is not looked at.
+
+mod live;
+mod room;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+pub use self::live::HitRoom;
+use self::room::Room;
+use super::block_candidates::Block;
+use super::model::{Flood, Key, Report, Row, Sample};
+use super::novelty::{News, key_of};
+use crate::analysis::seen::Kind;
+use crate::client::Veil;
+use crate::redact::mask::as_logged;
+
+/// How much is told.
+#[derive(Debug, Clone)]
+pub struct Privacy {
+    /// How clients are hidden; `None` tells them.
+    veil: Option<Veil>,
+    /// Whether secrets are masked.
+    redact: bool,
+}
+
+impl Default for Privacy {
+    /// Tells clients and masks secrets.
+    fn default() -> Self {
+        Self { veil: None, redact: true }
+    }
+}
+
+/// Where a text stands: an agent has versions that look like addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    Text,
+    Agent,
+}
+
+impl Privacy {
+    /// Hides clients behind a veil, if there is one, and masks secrets, if that is wanted.
+    #[must_use]
+    pub fn new(veil: Option<Veil>, redact: bool) -> Self {
+        Self { veil, redact }
+    }
+
+    /// Whether it is told as it is, secrets masked.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        self.veil.is_none() && self.redact
+    }
+
+    /// Whether clients are hidden.
+    #[must_use]
+    pub fn hides(&self) -> bool {
+        self.veil.is_some()
+    }
+
+    /// What a reader must know of a report whose clients are hidden.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let how = match self.veil.as_ref()? {
+            Veil::Truncate => "of clients only the networks are told",
+            Veil::Key(_) => "clients have pseudonyms",
+        };
+        Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
+    }
+
+    /// Gives the report as it is told, and what is new in it, to `use_it`.
+    pub fn with<R>(&self, report: &Report<'_>, news: &[News<'_>], use_it: impl FnOnce(&Report<'_>, &[News<'_>]) -> R) -> R {
+        if self.is_usual() {
+            return use_it(report, news);
+        }
+        let room = self.room(report, news);
+        use_it(&self.report(report, &room), &self.news(news, report, &room))
+    }
+
+    /// The report as it is told, with rows in an order that gives no address away. One without clients has no evidence and
+    /// nobody to block.
+    fn report<'r>(&self, report: &Report<'r>, room: &'r Room) -> Report<'r> {
+        let mut told = report.clone();
+        room::each(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
+        if let Some(veil) = &self.veil {
+            told.hidden = Some(veil.as_str());
+            told.blocks = told.blocks.map(|blocks| vec![Block::HIDDEN; blocks.len()]);
+            told.evidence = None;
+            for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
+                in_order(rows);
+            }
+            let order = |flood: &Flood<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
+            told.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
+        }
+        told
+    }
+
+    /// What is needed to tell a report and what is new in it.
+    fn room(&self, report: &Report<'_>, news: &[News<'_>]) -> Room {
+        let mut room = Room::default();
+        if self.is_usual() {
+            return room;
+        }
+        let mut report = report.clone();
+        // Nothing is changed: each is only looked at.
+        let (mut texts, mut clients) = (Vec::new(), Vec::new());
+        room::each(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
+        let of_news =
+            news.iter().flat_map(|one| [(one.sample.target, Place::Text), (one.sample.user_agent.unwrap_or_default(), Place::Agent)]);
+        for (text, place) in texts.into_iter().chain(of_news) {
+            room.keep_text(text, place, || self.text(text, place));
+        }
+        if let Some(veil) = &self.veil {
+            for client in clients {
+                room.keep_client(client, || veil.client(client));
+            }
+        }
+        room
+    }
+
+    /// What is new in a report, as it is told.
+    fn news<'r>(&self, news: &[News<'r>], report: &Report<'r>, room: &'r Room) -> Vec<News<'r>> {
+        let mut keys: HashMap<(Kind, String), String> = HashMap::new();
+        for (kind, rows) in [(Kind::Answer, &report.answered), (Kind::Path, &report.paths), (Kind::Client, &report.clients)] {
+            for row in rows {
+                let key = |key| key_of(report.rule_set, key);
+                keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
+            }
+        }
+        let told = |one: &News<'r>| {
+            let mut told = one.clone();
+            room::each_of_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
+            if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
+                told.key.clone_from(key);
+            }
+            told
+        };
+        let mut told: Vec<News<'r>> = news.iter().map(told).collect();
+        if self.hides() {
+            told.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        }
+        told
+    }
+
+    /// The text as it is told.
+    fn text(&self, text: &[u8], place: Place) -> Vec<u8> {
+        // What there is nothing of has nothing to show.
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let hidden = match &self.veil {
+            Some(veil) => veil.text(text, place == Place::Agent).into_owned(),
+            None => text.to_vec(),
+        };
+        if self.redact { hidden } else { as_logged(&hidden) }
+    }
+}
+
+/// The order of what is new: by its kind, then as rows are.
+fn order_of<'n>(one: &'n News<'_>) -> (Kind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
+    (one.kind, Reverse((one.severity, one.hits)), &one.key)
+}
+
+/// Brings rows into the order of what is told of them: that of what is not told would say something of it.
+fn in_order(rows: &mut [Row<'_>]) {
+    rows.sort_by(|a, b| {
+        let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
+        order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Campaigns out of logs: the same however a log is cut, in whatever order its parts are merged, by any number of threads.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use crate::analysis::build::{Context, Wanted, build};
+use crate::analysis::campaigns::*;
+use crate::analysis::model::Input;
+use crate::engine::{Judge, Scope, Scratch};
+use crate::rules::{AllowList, RuleChoice, RuleSet, load};
+use crate::source::SourceText;
+use crate::tally::{Place, Tally};
+
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+
+const LIST: [&str; 6] = ["/.env", "/.git/config", "/backup.sql", "/phpinfo.php", "/wp-config.php.bak", "/.aws/credentials"];
+
+/// One request: the client's network and number, the path, the status, and the minute.
+type Request = (u8, u8, String, u16, u8);
+
+fn line((network, client, path, status, minute): &Request) -> String {
+    let client = if *network == 9 { "-".to_owned() } else { format!("192.0.{network}.{client}") };
+    format!("{client} - - [02/Nov/2026:08:{minute:02}:00 +0000] \"GET {path} HTTP/1.1\" {status} {} \"-\" \"x\"\n", path.len())
+}
+
+/// What the campaigns of a log are, printed, when it is cut into runs of so many lines that are judged apart and merged in
+/// this order.
+fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
+    let scope = Scope::default();
+    let judge = Judge::new(&RULES, &scope);
+    let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
+    for part in lines.chunks(cut) {
+        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
+        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
+        tallies.push(tally.named(scratch.names));
+        runs.push((offset, part.len() as u64));
+        offset += text.len() as u64;
+        before += part.len();
+    }
+    assert_eq!(before, lines.len());
+    if reversed {
+        tallies.reverse();
+    }
+    let tally = tallies.into_iter().reduce(|mut sum, other| {
+        sum.merge(other);
+        sum
+    });
+    let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
+    let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
+    let material =
+        Material { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let context = Context::of(&material);
+    let report = pool.install(|| build(&material, &context, vec![Input::default()], 0, wanted));
+    report.campaigns.iter().map(told).collect()
+}
+
+/// A campaign in a paragraph.
+fn told(one: &Campaign<'_>) -> String {
+    let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
+    let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
+    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| shown(path)).collect();
+    format!(
+        "key {key}\n{severity}, {clients} clients of {networks} networks, {paths} paths\n{hits} hits, {answered} answered, {times:?}\n\
+         {paths_of_it:?}\nline {}: {} {:?}\n\n",
+        sample.line,
+        shown(sample.target),
+        sample.status
+    )
+}
+
+fn works_through(network: u8, client: u8, paths: &[&str]) -> Vec<Request> {
+    (0..).zip(paths).map(|(minute, path)| (network, client, (*path).to_owned(), 404, minute)).collect()
+}
+
+#[test]
+fn a_list_that_three_networks_worked_through() {
+    let mut requests: Vec<_> = (1..=3).flat_map(|network| works_through(network, network + 10, &LIST)).collect();
+    requests[2].3 = 200;
+    requests.push((1, 77, "/.env".into(), 404, 59));
+    requests.push((1, 11, "/shell.php".into(), 404, 58));
+    requests.extend((1..4).flat_map(|client| works_through(9, client, &["/a/.env", "/b/.env", "/c/.env", "/d/.env", "/e/.env"])));
+    insta::assert_snapshot!(campaigns_of(&requests.iter().map(line).collect::<Vec<_>>(), 1000, false, 2));
+}
+
+#[test]
+fn the_key_is_that_of_the_list() {
+    let key = |requests: Vec<Request>| {
+        let text = campaigns_of(&requests.iter().map(line).collect::<Vec<_>>(), 1000, false, 1);
+        text.lines().find(|line| line.starts_with("key ")).map(ToOwned::to_owned)
+    };
+    let three = |list: &[&str]| (1..=3).flat_map(|network| works_through(network, 1, list)).collect::<Vec<_>>();
+    let whole = key(three(&LIST));
+    assert!(whole.is_some());
+    let other_day: Vec<_> = (4..=8).flat_map(|network| works_through(network, 9, &LIST)).map(|r| (r.0, r.1, r.2, 403, 30)).collect();
+    assert_eq!(key(other_day.clone()), whole);
+    let interrupted: Vec<_> = other_day.into_iter().enumerate().filter(|(at, _)| *at != 7).map(|(_, request)| request).collect();
+    assert_eq!(key(interrupted), whole);
+    assert_ne!(key(three(&LIST[..5])), whole);
+}
+
+fn any_log() -> impl Strategy<Value = Vec<String>> {
+    let list = (1..6_u8, 0..3_u8, 0..3 * LIST.len(), any::<u16>()).prop_map(|(network, client, without, status)| {
+        let mut requests = works_through(network, client, &LIST);
+        if without < LIST.len() {
+            requests.remove(without);
+        }
+        requests[usize::from(status) % 5].3 = [200, 301, 403, 404, 500][usize::from(status) % 5];
+        requests
+    });
+    let other = (
+        1..10_u8,
+        0..3_u8,
+        prop::sample::select(vec!["/", "/index.html", "/.env", "/x.php", "/?q=../../etc/passwd", "/r4nd0m.bak"]),
+        0..60_u8,
+    )
+        .prop_map(|(network, client, path, minute)| vec![(network, client, path.to_owned(), 404, minute)]);
+    let parts = prop::collection::vec(prop_oneof![1 => list, 1 => other], 0..16);
+    (parts, any::<prop::sample::Index>()).prop_map(|(parts, turn)| {
+        let mut lines: Vec<String> = parts.concat().iter().map(line).collect();
+        let turn = if lines.is_empty() { 0 } else { turn.index(lines.len()) };
+        lines.rotate_left(turn);
+        lines
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_split_order_and_number_of_threads(log in any_log(), cut in 1..20_usize, threads in 1..5_usize) {
+        let whole = campaigns_of(&log, log.len().max(1), false, 1);
+        prop_assert_eq!(&campaigns_of(&log, cut, false, threads), &whole);
+        prop_assert_eq!(&campaigns_of(&log, cut, true, 1), &whole);
+    }
+}

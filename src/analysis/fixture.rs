@@ -1,0 +1,403 @@
+//! A night at a small site, for the tests of every format. Reads no log: the rows are written down, and summed here.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Flood, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
+use crate::client::Client;
+use crate::finding::{RuleId, Severity};
+use crate::record::Outcome;
+use crate::rules::{RuleChoice, RuleSet, load};
+use crate::soft_404::{Answer, Grade, MethodClass, Reason};
+use crate::time::LogTime;
+
+const CHROME: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0.0.0 Safari/537.36";
+
+/// Sorted by id, like every rule set.
+const RULES: [(&str, &str, &str, Severity, &[&str]); 9] = [
+    ("cve/apache-traversal", "Apache path traversal", "lfi", Severity::Critical, &["CVE-2021-41773", "CVE-2021-42013"]),
+    ("dotfiles/env", "Environment file", "config-exposure", Severity::High, &["CVE-2017-16894"]),
+    ("iot/boaform", "Router log-in form", "iot", Severity::Medium, &["CVE-2020-8958"]),
+    ("non-http/tls", "TLS on a plain port", "non-http", Severity::Low, &[]),
+    ("php/eval-stdin", "PHPUnit eval-stdin.php", "php-eval", Severity::High, &["CVE-2017-9841"]),
+    ("sqli/union-select", "SQL injection with UNION SELECT", "sqli", Severity::Medium, &[]),
+    ("vcs/git-config", "Git repository", "vcs-exposure", Severity::High, &[]),
+    ("wordpress/login", "WordPress log-in page", "wordpress", Severity::Low, &[]),
+    ("wordpress/xmlrpc", "WordPress XML-RPC", "wordpress", Severity::Medium, &[]),
+];
+
+/// The rules of that night, read like any others; what they match does not matter here.
+pub(crate) fn rules() -> &'static RuleSet {
+    static SET: LazyLock<RuleSet> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for rule in &RULES {
+            std::fs::write(folder.path().join(format!("{}.toml", rule.0.replace('/', "-"))), definition(rule)).unwrap();
+        }
+        load(&RuleChoice { paths: vec![folder.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).unwrap()
+    });
+    &SET
+}
+
+fn definition((id, title, class, severity, cve): &(&str, &str, &str, Severity, &[&str])) -> String {
+    let (family, name) = id.split_once('/').unwrap();
+    format!(
+        "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{title}'\nclass = '{class}'\n\
+         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
+    )
+}
+
+/// Client, path, target, rules, status, hits, minute of the first hit, user agent.
+type Pair = (&'static str, &'static str, &'static str, &'static [u16], Option<u16>, u64, i64, &'static str);
+
+const PAIRS: [Pair; 22] = [
+    ("203.0.113.7", "/.git/config", "/.git/config", &[6], Some(200), 2, 481, "python-requests/2.31.0"),
+    ("2001:db8:85a3::8a2e:370:7334", "/.git/config", "/.git/config", &[6], Some(200), 1, 512, CHROME),
+    ("198.51.100.23", "/backup/.env", "/backup/.env?token=s3cr3t", &[1], Some(200), 1, 77, "curl/8.5.0"),
+    ("192.0.2.44", "/xmlrpc.php", "/xmlrpc.php", &[7, 8], Some(200), 311, 2, "Mozilla/5.0 (compatible; x/1.0)"),
+    ("198.51.100.23", "/cgi-bin/../../../../bin/sh", "/cgi-bin/.%2e/.%2e/.%2e/.%2e/bin/sh", &[0], Some(400), 4, 78, "libredtail-http"),
+    ("203.0.113.7", "/.env", "/.env", &[1], Some(404), 3, 480, "python-requests/2.31.0"),
+    (
+        "203.0.113.9",
+        "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
+        "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
+        &[4],
+        Some(404),
+        12,
+        600,
+        "Go-http-client/1.1",
+    ),
+    ("203.0.113.9", "/lib/phpunit/src/Util/PHP/eval-stdin.php", "/lib/phpunit/src/Util/PHP/eval-stdin.php", &[4], Some(404), 9, 601, "-"),
+    (
+        "192.0.2.99",
+        "/index.php",
+        "/index.php?id=1%20UNION%20SELECT%20user,password%20FROM%20users--",
+        &[5],
+        Some(200),
+        18,
+        900,
+        "sqlmap/1.8",
+    ),
+    ("192.0.2.101", "/boaform/admin/formLogin", "/boaform/admin/formLogin?username=ec8&psw=ec8", &[2], Some(404), 2, 121, "-"),
+    ("192.0.2.102", "/boaform/admin/formLogin", "/boaform/admin/formLogin", &[2], Some(404), 2, 122, "-"),
+    ("192.0.2.103", "/boaform/admin/formLogin", "/boaform/admin/formLogin", &[2], Some(404), 1, 123, "-"),
+    ("192.0.2.104", "/boaform/admin/formLogin", "/boaform/admin/formLogin", &[2], Some(404), 1, 124, "-"),
+    ("192.0.2.105", "/boaform/admin/formLogin", "/boaform/admin/formLogin", &[2], Some(404), 1, 125, "-"),
+    ("192.0.2.106", "/boaform/admin/formLogin", "/boaform/admin/formLogin", &[2], Some(444), 1, 126, "-"),
+    ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[7], Some(301), 41, 333, CHROME),
+    ("198.51.100.78", "/blog/wp-login.php", "/blog/wp-login.php", &[7], Some(404), 2, 334, CHROME),
+    ("198.51.100.79", "/wp/wp-login.php", "/wp/wp-login.php", &[7], Some(404), 2, 335, CHROME),
+    ("203.0.113.200", "", r"\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03", &[3], Some(400), 5, 45, "-"),
+    ("203.0.113.201", "", r"\x16\x03\x01", &[3], None, 1, 46, "-"),
+    (
+        "198.51.100.23",
+        "/日本語/\u{202e}gnp.env",
+        "/%E6%97%A5%E6%9C%AC%E8%AA%9E/%E2%80%AEgnp.env",
+        &[1],
+        Some(404),
+        1,
+        79,
+        "\u{1b}]0;owned\u{7}",
+    ),
+    ("scanner.example.net", "/.env.bak", "/.env.bak", &[1], Some(403), 1, 1000, "-"),
+];
+
+fn minute(minutes: i64) -> LogTime {
+    LogTime { utc: 1_793_577_600 + minutes * 60, offset: 60 }
+}
+
+fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, agent): &Pair) -> Row<'static> {
+    let outcome = Outcome::of(status);
+    let answered = if outcome == Outcome::Answered && !rules.contains(&5) && !rules.contains(&7) { hits } else { 0 };
+    let severity = rules.iter().map(|&r| RULES[usize::from(r)].3).max().unwrap();
+    let mut outcomes = [0; 8];
+    outcomes[outcome as usize] = hits;
+    Row {
+        key: Key::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
+        severity: if answered > 0 { severity.raised() } else { severity },
+        rules: rules.iter().map(|&r| RuleId(r)).collect(),
+        hits,
+        outcomes,
+        answered,
+        uncertain: 0,
+        soft_404: 0,
+        answer: None,
+        clients: 1,
+        paths: 1,
+        requests: 0,
+        other_requests: 0,
+        status,
+        first_time: Some(minute(first)),
+        last_time: Some(minute(first + hits.cast_signed())),
+        sample: Sample {
+            generation: 0x00c0_ffee,
+            offset: 211 * line as u64,
+            machine: None,
+            source: b"/var/log/nginx/access.log",
+            line: line as u64 + 1,
+            target: target.as_bytes(),
+            status,
+            host: Some(b"shop.example"),
+            user_agent: (agent != "-").then_some(agent.as_bytes()),
+        },
+    }
+}
+
+/// Sums rows that share what `key` says of them, in the order of every report.
+fn summed(pairs: &[Row<'static>], key: impl Fn(&Row<'static>) -> Vec<Key<'static>>) -> Vec<Row<'static>> {
+    let mut sums = BTreeMap::new();
+    for pair in pairs {
+        for key in key(pair) {
+            sums.entry(key).and_modify(|sum| add(sum, pair)).or_insert_with(|| Row { key, ..pair.clone() });
+        }
+    }
+    let mut rows: Vec<_> = sums.into_values().collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse((row.severity, row.answered, row.hits)), row.key));
+    for row in &mut rows {
+        row.other_requests = if row.hits == 18 { 7 } else { 0 };
+        row.requests = row.hits + row.other_requests;
+    }
+    rows
+}
+
+fn add(sum: &mut Row<'static>, pair: &Row<'static>) {
+    if pair.severity > sum.severity {
+        (sum.severity, sum.sample) = (pair.severity, pair.sample);
+    }
+    sum.hits += pair.hits;
+    sum.answered += pair.answered;
+    sum.clients += 1;
+    sum.paths += 1;
+    for (sum, n) in sum.outcomes.iter_mut().zip(pair.outcomes) {
+        *sum += n;
+    }
+    sum.rules.extend(&pair.rules);
+    sum.rules.sort_unstable();
+    sum.rules.dedup();
+    sum.first_time = sum.first_time.min(pair.first_time);
+    sum.last_time = sum.last_time.max(pair.last_time);
+}
+
+fn inputs() -> Vec<Input> {
+    let access = Input {
+        path: b"/var/log/nginx/access.log".to_vec(),
+        format: Some("combined".into()),
+        bytes: 249_870_113,
+        lines: 1_234_567,
+        parsed: 1_234_560,
+        unparsed: 6,
+        oversized: 1,
+        requests: 1_234_566,
+        hits: 422,
+        first_time: Some(minute(0)),
+        last_time: Some(minute(1439)),
+        ..Input::default()
+    };
+    let damaged = Input {
+        path: b"/var/log/nginx/access.log.2.gz".to_vec(),
+        bytes: 65_536,
+        lines: 301,
+        parsed: 301,
+        requests: 301,
+        problem: Some("the archive ends in the middle; the lines before that were read".into()),
+        ..Input::default()
+    };
+    vec![access, damaged]
+}
+
+fn totals(pairs: &[Row<'_>], inputs: &[Input], rows: [usize; 3]) -> Totals {
+    let sum = |field: fn(&Input) -> u64| inputs.iter().map(field).sum();
+    let mut outcomes = [0; 8];
+    for pair in pairs {
+        outcomes[pair.key.outcome().unwrap() as usize] += pair.hits;
+    }
+    Totals {
+        sum: Input {
+            bytes: sum(|i| i.bytes),
+            lines: sum(|i| i.lines),
+            parsed: sum(|i| i.parsed),
+            unparsed: sum(|i| i.unparsed),
+            oversized: sum(|i| i.oversized),
+            requests: sum(|i| i.requests),
+            hits: sum(|i| i.hits),
+            first_time: Some(minute(0)),
+            last_time: Some(minute(1439)),
+            ..Input::default()
+        },
+        outcomes,
+        clients: rows[0] as u64,
+        paths: rows[1] as u64,
+        rules: rows[2] as u64,
+        answered: pairs.iter().map(|pair| pair.answered).sum(),
+        soft_404: 31,
+        severity: pairs.iter().map(|pair| pair.severity).max(),
+        ..Totals::default()
+    }
+}
+
+fn answers(pairs: &[Row<'static>]) -> Vec<Row<'static>> {
+    let answered: Vec<_> = pairs.iter().filter(|row| row.answered > 0).cloned().collect();
+    let mut rows = summed(&answered, |row| vec![Key::Answer(row.sample.host, row.key.path().unwrap(), b"shop.example")]);
+    for (row, bytes) in rows.iter_mut().zip([6_861, 412, 48_211].into_iter().cycle()) {
+        row.answer = Some(AnswerDetail {
+            statuses: row.status.into_iter().collect(),
+            bytes: Some(bytes),
+            method: MethodClass::Get,
+            grade: Grade { answer: Answer::Distinct, reason: Reason::StandsOut(2_100, 4_800) },
+            client: (row.clients == 1).then(|| Client::parse(b"203.0.113.7")),
+            is_known_host: true,
+        });
+    }
+    rows
+}
+
+/// The routers' log-in form, as if it were a list of five.
+fn campaign(paths: &[Row<'static>]) -> Campaign<'static> {
+    let row = paths.iter().find(|row| row.key == Key::Path(b"/boaform/admin/formLogin")).unwrap();
+    let Row { severity, hits, first_time, last_time, sample, .. } = *row;
+    Campaign {
+        key: "0123456789ab".into(),
+        severity,
+        clients: 6,
+        networks: 3,
+        paths: 5,
+        hits,
+        answered: 0,
+        first_time,
+        last_time,
+        sample_paths: vec![b"/boaform/admin/formLogin", b"/boaform/admin/formPing"],
+        sample,
+    }
+}
+
+/// The client that tried out passwords.
+fn flood(rows: &[Row<'static>]) -> Flood<'static> {
+    let client = Client::parse(b"192.0.2.44");
+    let row = rows.iter().find(|row| row.key == Key::Client(client)).unwrap();
+    Flood {
+        rule: RuleId(8),
+        severity: Severity::Medium,
+        client: Some(client),
+        method: MethodClass::Post,
+        path: b"/xmlrpc.php",
+        clients: 1,
+        paths: 1,
+        requests: 311,
+        minutes: 5,
+        first_minute: minute(2),
+        last_minute: minute(6),
+        floods: 1,
+        sample: row.sample,
+    }
+}
+
+/// The report of that night.
+pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
+    let pairs: Vec<_> = PAIRS.iter().enumerate().map(|(line, pair)| row_of_pair(line, pair)).collect();
+    let pairs = summed(&pairs, |row| vec![row.key]);
+    let clients = summed(&pairs, |row| vec![Key::Client(row.key.client().unwrap())]);
+    let paths = summed(&pairs, |row| vec![Key::Path(row.key.path().unwrap())]);
+    let rules = summed(&pairs, |row| row.rules.iter().map(|&rule| Key::Rule(rule)).collect());
+    let inputs = inputs();
+    Report {
+        rule_set,
+        machine: None,
+        period: None,
+        prefix: None,
+        hidden: None,
+        totals: totals(&pairs, &inputs, [clients.len(), paths.len(), rules.len()]),
+        approximate: None,
+        inputs,
+        answered: answers(&pairs),
+        uncertain: vec![],
+        campaigns: vec![campaign(&paths)],
+        floods: vec![flood(&clients)],
+        pairs,
+        clients,
+        blocks: None,
+        paths,
+        rules,
+        apps: vec![
+            AppSeen { app: "wordpress", title: "WordPress", site: Some(b"shop.example"), silenced: 1204 },
+            AppSeen { app: "joomla", title: "Joomla", site: None, silenced: 0 },
+        ],
+        allowed: vec![
+            Allowed { file: "allow.toml", line: 3, reason: "our own scanner", requests: 17 },
+            Allowed { file: "allow.toml", line: 9, reason: "nobody yet", requests: 0 },
+        ],
+        soft_404: vec![Soft404 {
+            site: b"app.example",
+            hosts: 1,
+            grade: Grade { answer: Answer::Soft404, reason: Reason::SameSize },
+            sizes: vec![(612, 612)],
+            paths: 14,
+            requests: 31,
+        }],
+        elapsed: Duration::from_millis(312),
+        evidence: None,
+    }
+}
+
+/// A night without a probe.
+pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
+    let inputs = vec![Input {
+        path: b"access.log".to_vec(),
+        format: Some("combined".into()),
+        bytes: 200_113,
+        lines: 1000,
+        parsed: 1000,
+        requests: 1000,
+        ..Input::default()
+    }];
+    Report {
+        rule_set,
+        machine: None,
+        period: None,
+        prefix: None,
+        hidden: None,
+        totals: Totals { answered: 0, soft_404: 0, ..totals(&[], &inputs, [0; 3]) },
+        approximate: None,
+        inputs,
+        answered: vec![],
+        uncertain: vec![],
+        campaigns: vec![],
+        floods: vec![],
+        pairs: vec![],
+        clients: vec![],
+        blocks: None,
+        paths: vec![],
+        rules: vec![],
+        apps: Vec::new(),
+        allowed: Vec::new(),
+        soft_404: vec![],
+        elapsed: Duration::from_millis(3),
+        evidence: None,
+    }
+}
+
+/// A hit with something in every field.
+pub(crate) fn hit() -> Hit<'static> {
+    Hit {
+        generation: 0x00c0_ffee,
+        offset: 4242,
+        source: b"/var/log/nginx/access.log",
+        line: 17,
+        time: Some(minute(481)),
+        client: Client::V4(0xcb00_7107),
+        method: b"GET",
+        target: b"/%2egit/config?token=a%26b&x=%1b%5b2J",
+        path: b"/.git/config",
+        decoded: Some(b"/.git/config?token=a&b&x=\x1b[2J"),
+        protocol: b"HTTP/1.1",
+        status: Some(200),
+        bytes: Some(291),
+        outcome: Outcome::Answered,
+        answer: Some(Answer::Distinct),
+        severity: Severity::Critical,
+        rules: &[RuleId(1), RuleId(6)],
+        host: Some(b"shop.example"),
+        referer: Some(b"http://bob:hunter2@example.com/"),
+        user_agent: Some(b"curl/8.5.0"),
+        context: None,
+    }
+}

@@ -1,0 +1,174 @@
+//! The floods of a report: which clients sent, or which paths got, so many requests that a rule with a `window` speaks of them.
+//!
+//! Which minutes make a flood is decided by [`window`](crate::alerting), and that a hit belongs to one by the context. Here
+//! they become rows and sentences.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
+use super::build::{Context, Material};
+use super::labels;
+use super::model::Flood;
+use super::rows::{self, Item, count_distinct};
+use crate::alerting;
+use crate::client::Client;
+use crate::finding::RuleId;
+use crate::names::Names;
+use crate::number::{counted, grouped};
+use crate::redact::mask::shown;
+use crate::rules::{By, RuleSet, Window};
+use crate::soft_404::MethodClass;
+use crate::tally::{MinuteKey, Minutes, Tally};
+use crate::time::LogTime;
+
+/// A rule, and the number of the client or the path whose requests it counts.
+type Counting = (RuleId, u32, u32);
+
+/// The floods of each client or path, by rule.
+#[derive(Debug, Default)]
+pub(crate) struct Found<'a> {
+    by_client: HashMap<(RuleId, u32), Vec<alerting::Flood>>,
+    by_path: HashMap<(RuleId, &'a [u8]), Vec<alerting::Flood>>,
+}
+
+impl<'a> Found<'a> {
+    /// The floods among the requests that a tally counts.
+    pub(crate) fn of(rules: &RuleSet, tally: &'a Tally) -> Self {
+        let windows: Vec<Vec<(RuleId, Window)>> = tally.lists().iter().map(|list| windows(rules, list)).collect();
+        let mut counts: Vec<(Counting, (i64, u64))> = Vec::new();
+        for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
+            let by = if client == Names::REST { By::Path } else { By::Client };
+            let is_nobody = by == By::Client && matches!(tally.client(client), Client::Text(b"" | b"-"));
+            let counting = windows[rules as usize].iter().filter(|(_, window)| window.by == by && !is_nobody);
+            counts.extend(counting.map(|(rule, _)| ((*rule, client, path), (minute, requests))));
+        }
+        counts.sort_unstable();
+        let mut found = Self::default();
+        for owner in counts.chunk_by(|a, b| a.0 == b.0) {
+            let ((rule, client, path), _) = owner[0];
+            let sum = |same: &[(_, (i64, u64))]| (same[0].1.0, same.iter().map(|(_, (_, requests))| requests).sum());
+            let minutes: Vec<(i64, u64)> = owner.chunk_by(|a, b| a.1.0 == b.1.0).map(sum).collect();
+            let floods = rules.rule(rule).window.map(|window| alerting::floods(window, &minutes)).unwrap_or_default();
+            match (floods.is_empty(), client) {
+                (true, _) => {}
+                (false, Names::REST) => drop(found.by_path.insert((rule, tally.path(path)), floods)),
+                (false, client) => drop(found.by_client.insert((rule, client), floods)),
+            }
+        }
+        found
+    }
+
+    /// Whether requests of a client for a path are part of what made a flood by this rule.
+    pub(crate) fn has(&self, rule: RuleId, by: By, client: u32, path: &[u8]) -> bool {
+        match by {
+            By::Client => self.by_client.contains_key(&(rule, client)),
+            By::Path => self.by_path.contains_key(&(rule, path)),
+        }
+    }
+
+    fn floods(&self, rule: RuleId, owner: Owner<'a>) -> &[alerting::Flood] {
+        let found = match owner {
+            Owner::Client(client) => self.by_client.get(&(rule, client)),
+            Owner::Path(path) => self.by_path.get(&(rule, path)),
+        };
+        found.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Whose requests they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner<'a> {
+    Client(u32),
+    Path(&'a [u8]),
+}
+
+fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
+    list.iter().filter_map(|&rule| Some((rule, rules.rule(rule).window?))).collect()
+}
+
+/// The floods that have a hit in the report: the worst first, then those of most requests.
+pub(crate) fn of<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<Flood<'a>> {
+    let tally = material.tally;
+    let mut members: Vec<((RuleId, Owner<'a>), &Item<'a>)> = Vec::new();
+    for item in items {
+        let path = if item.view.path == Names::REST { b"" } else { tally.path(item.view.path) };
+        for (rule, window) in windows(material.rules, item.rules) {
+            let owner = match window.by {
+                By::Client => Owner::Client(item.view.client),
+                By::Path => Owner::Path(path),
+            };
+            members.push(((rule, owner), item));
+        }
+    }
+    members.sort_by_key(|(key, _)| *key);
+    let groups = members.chunk_by(|a, b| a.0 == b.0);
+    let mut rows: Vec<Flood<'a>> = groups.filter_map(|group| row(material, context, group)).collect();
+    rows.sort_by(|a, b| {
+        let rank = |row: &Flood<'_>| Reverse((row.severity, row.requests));
+        let tie = |row: &Flood<'a>| (material.rules.rule(row.rule).id.as_str(), row.client, row.path, row.first_minute);
+        rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
+    });
+    rows
+}
+
+fn row<'a>(material: &Material<'a>, context: &Context<'a>, group: &[((RuleId, Owner<'a>), &Item<'a>)]) -> Option<Flood<'a>> {
+    let (rule, owner) = group[0].0;
+    let floods = context.floods().floods(rule, owner);
+    // Of equals the first.
+    let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
+    let items: Vec<&Item<'a>> = group.iter().map(|(_, item)| *item).collect();
+    let (method, path) = commonest(material, &items);
+    let proof = rows::proof(&items);
+    let offset = proof.time.map_or(0, |time| time.offset);
+    let begins = |minute: i64| LogTime { utc: minute.saturating_mul(Minutes::SECONDS), offset };
+    Some(Flood {
+        rule,
+        severity: material.rules.rule(rule).severity,
+        client: if let Owner::Client(client) = owner { Some(material.tally.client(client)) } else { None },
+        method,
+        path: if let Owner::Path(path) = owner { path } else { path },
+        clients: count_distinct(items.iter().map(|item| item.view.client)).max(1),
+        paths: count_distinct(items.iter().map(|item| item.view.path)).max(1),
+        requests: largest.requests,
+        minutes: largest.minutes(),
+        first_minute: begins(largest.first_minute),
+        last_minute: begins(largest.last_minute),
+        floods: floods.len() as u64,
+        sample: rows::sample(material, proof),
+    })
+}
+
+/// The method and the path of most requests, the first of equals by their text.
+fn commonest<'a>(material: &Material<'a>, items: &[&Item<'a>]) -> (MethodClass, &'a [u8]) {
+    let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
+    for view in items.iter().map(|item| &item.view).filter(|view| view.path != Names::REST) {
+        *sums.entry((material.tally.path(view.path), view.method as u8)).or_default() += view.cell.hits;
+    }
+    let most = sums.into_iter().max_by_key(|&(key, requests)| (requests, Reverse(key)));
+    most.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
+}
+
+/// A flood in one line: `flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
+pub(crate) fn sentence(rules: &RuleSet, flood: &Flood<'_>) -> String {
+    let what = if flood.path.is_empty() {
+        Cow::Borrowed("requests")
+    } else {
+        Cow::Owned(format!("{} {}", flood.method.as_str(), shown(flood.path)))
+    };
+    let requests = grouped(flood.requests);
+    let others = match flood.paths {
+        0 | 1 => String::new(),
+        paths => format!(" and {}", counted(paths - 1, "other path", "other paths")),
+    };
+    let who = match flood.client {
+        Some(client) => format!("{} sent {requests} {what}{others}", labels::client(client)),
+        None => format!("{} sent {requests} {what}", counted(flood.clients, "client", "clients")),
+    };
+    let again = match flood.floods {
+        0 | 1 => String::new(),
+        floods => format!(", the most of {} floods", grouped(floods)),
+    };
+    format!("{}: {who} within {}{again}", rules.rule(flood.rule).id, counted(flood.minutes, "minute", "minutes"))
+}

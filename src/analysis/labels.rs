@@ -1,0 +1,115 @@
+//! What several formats say of a row or a hit in the same words.
+//!
+//! Takes the model's values and gives text that is fit for an output; counts nothing.
+
+use std::borrow::Cow;
+
+use super::model::{Key, Row};
+use crate::client::Client;
+use crate::finding::RuleId;
+use crate::record::Outcome;
+use crate::redact::mask::shown;
+use crate::rules::RuleSet;
+
+/// A client: the canonical text of an address, other text masked and escaped, `-` for none.
+pub(crate) fn client(client: Client<'_>) -> Cow<'_, str> {
+    match client {
+        Client::Text(b"") => Cow::Borrowed("-"),
+        Client::Text(text) => shown(text),
+        address => Cow::Owned(address.to_string()),
+    }
+}
+
+/// The identity of a request, opaque to whoever reads it.
+pub(crate) fn id(generation: u64, offset: u64) -> String {
+    format!("{generation:016x}:{offset}")
+}
+
+/// What names a log's generation in the identity of a request.
+pub(crate) fn generation(generation: u64) -> String {
+    format!("{generation:016x}")
+}
+
+/// The ids of rules, in the order they came in: sorted.
+pub(crate) fn rule_ids<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
+    rules.iter().map(|&rule| set.rule(rule).id.as_str()).collect()
+}
+
+/// The ids of those rules that are something only where requests are many.
+pub(crate) fn flood_ids<'a>(set: &'a RuleSet, rules: &[RuleId]) -> Vec<&'a str> {
+    rules.iter().map(|&rule| set.rule(rule)).filter(|rule| rule.window.is_some()).map(|rule| rule.id.as_str()).collect()
+}
+
+/// The id of the worst rule, and how many more: `dotfiles/env +1`.
+pub(crate) fn worst_rule<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Cow<'r, str> {
+    // Of equals the first: rules come sorted.
+    let worst = rules.iter().map(|&rule| set.rule(rule)).rev().max_by_key(|rule| rule.severity);
+    match (worst, rules.len()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(rule), 1) => Cow::Borrowed(&rule.id),
+        (Some(rule), n) => Cow::Owned(format!("{} +{}", rule.id, n - 1)),
+    }
+}
+
+/// The classes of rules, sorted.
+pub(crate) fn classes<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
+    sorted(rules.iter().map(|&rule| set.rule(rule).class.as_str()))
+}
+
+/// The CVE ids of rules, sorted.
+pub(crate) fn cves<'r>(set: &'r RuleSet, rules: &[RuleId]) -> Vec<&'r str> {
+    sorted(rules.iter().flat_map(|&rule| &set.rule(rule).cve).map(String::as_str))
+}
+
+fn sorted<'r>(words: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
+    let mut words: Vec<_> = words.collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// The first `top` of these, all where `None`.
+pub(crate) fn first<T>(rows: &[T], top: Option<usize>) -> &[T] {
+    &rows[..top.unwrap_or(rows.len()).min(rows.len())]
+}
+
+impl<'a> Key<'a> {
+    /// The client, where the row has one.
+    pub(crate) fn client(self) -> Option<Client<'a>> {
+        match self {
+            Self::Pair(client, ..) | Self::Client(client) => Some(client),
+            Self::Path(_) | Self::Rule(_) | Self::Answer(..) => None,
+        }
+    }
+
+    /// The path, where the row has one.
+    pub(crate) fn path(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Pair(_, path, _) | Self::Path(path) | Self::Answer(_, path, _) => Some(path),
+            Self::Client(_) | Self::Rule(_) => None,
+        }
+    }
+
+    /// The rule, where the row has one.
+    pub(crate) fn rule(self) -> Option<RuleId> {
+        match self {
+            Self::Rule(rule) => Some(rule),
+            _ => None,
+        }
+    }
+
+    /// The outcome, where the row has one.
+    pub(crate) fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Pair(.., outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+}
+
+impl Row<'_> {
+    /// The path or, where the row has none, nothing; fit for an output.
+    pub(crate) fn shown_path(&self) -> Option<Cow<'_, str>> {
+        self.key.path().map(shown)
+    }
+}

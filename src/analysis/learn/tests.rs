@@ -1,0 +1,182 @@
+//! What is learnt of small logs, and that it does not depend on who counted what.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use crate::analysis::learn::*;
+use crate::engine::{Judge, Scope, Scratch};
+use crate::finding::Severity;
+use crate::rules::{AllowList, RuleChoice, RuleSet, load};
+use crate::tally::Place;
+
+/// A few rules, whatever those that come with the program learn to name.
+static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
+    let rule = |id: &str, class: &str, path: &str| {
+        format!("[[rule]]\nid = \"a/{id}\"\ntitle = \"x\"\nclass = \"{class}\"\nseverity = \"low\"\npaths = [\"{path}\"]\n")
+    };
+    let text = rule("x", "exposure", PROBES[0]) + &rule("y", "webshell", PROBES[1]) + &rule("z", "webshell", PROBES[2]);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("written");
+    load(&RuleChoice { paths: vec![file.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).expect("rules")
+});
+
+/// Three paths that rules name.
+const PROBES: [&str; 3] = ["/.env", "/probe.php", "/shell.php"];
+
+/// A line, from a client of its own network.
+fn line(client: usize, path: &str, status: u16, referer: &str) -> String {
+    let time = format!("02/Nov/2026:08:{:02}:00 +0000", client % 60);
+    format!("10.{}.{}.7 - - [{time}] \"GET {path} HTTP/1.1\" {status} 9 \"{referer}\" \"x\"\n", client / 256, client % 256)
+}
+
+/// A client that asks for three probes and for this.
+fn prober(client: usize, path: &str) -> String {
+    PROBES.iter().chain([&path]).map(|path| line(client, path, 404, "-")).collect()
+}
+
+/// The tally of runs of lines, each judged by the worker it is given to, the first worker first.
+fn tally(runs: &[String], workers: &[usize]) -> Tally {
+    let scope = Scope { unlisted: true, ..Scope::default() };
+    let judge = Judge::new(&RULES, &scope);
+    let mut all = Tally::default();
+    for worker in 0..=workers.iter().copied().max().unwrap_or(0) {
+        let (mut scratch, mut own) = (Scratch::default(), Tally::default());
+        for (number, run) in runs.iter().enumerate().filter(|(number, _)| workers[*number] == worker) {
+            let findings = judge.judge(run.as_bytes(), &mut scratch);
+            own.absorb(&findings, Place { input: 0, chunk: number as u64, offset: 0, line: 0 });
+            scratch.recycle(findings);
+        }
+        all.merge(own.named(scratch.names));
+    }
+    all
+}
+
+fn text() -> [SourceText; 1] {
+    [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
+}
+
+/// What is learnt, in the light of the whole.
+fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
+    let allow = AllowList::default();
+    let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    then(&learn(&material, &Context::of(&material), min_probers))
+}
+
+/// The paths that are proposed of a log.
+fn proposed(log: &str) -> Vec<String> {
+    let (tally, texts) = (tally(&[log.to_owned()], &[0]), text());
+    learned(&tally, &texts, 3, |learned| learned.proposals.iter().map(|proposal| proposal.path.to_owned()).collect())
+}
+
+fn probers(path: &str) -> String {
+    (0..3).map(|client| prober(client, path)).collect()
+}
+
+#[test]
+fn what_three_probers_ask_for_is_proposed() {
+    assert_eq!(proposed(&probers("/Unlisted.php?a=b")), ["/unlisted.php"]);
+    assert_eq!(proposed(&(0..2).map(|client| prober(client, "/unlisted.php")).collect::<String>()), [""; 0]);
+}
+
+#[test]
+fn neighbours_are_one_prober() {
+    let log = probers("/unlisted.php").replace("10.0.2.7", "10.0.1.8");
+    assert_eq!(proposed(&log), [""; 0]);
+}
+
+#[test]
+fn what_an_ordinary_client_got_is_not() {
+    for (status, is_proposed) in [(200, false), (304, false), (301, false), (404, true), (403, true)] {
+        let log = probers("/unlisted.php") + &line(9, "/unlisted.php", status, "-");
+        assert_eq!(proposed(&log).len(), usize::from(is_proposed), "{status}");
+    }
+    let below = probers("/unlisted") + &line(9, "/unlisted/page", 200, "-");
+    assert_eq!(proposed(&below), [""; 0]);
+}
+
+#[test]
+fn what_search_engines_remember_is_not() {
+    let crawlers: String = (10..12).map(|client| line(client, "/unlisted.php", 404, "-")).collect();
+    assert_eq!(proposed(&(probers("/unlisted.php") + &crawlers)), [""; 0]);
+}
+
+#[test]
+fn a_page_behind_a_link_is_not_whoever_follows_it() {
+    let linked = |referer: &str| proposed(&(probers("/unlisted.php") + &line(0, "/unlisted.php", 200, referer)));
+    assert_eq!(linked("https://example.org/menu"), [""; 0]);
+    assert_eq!(linked("https://example.org/unlisted.php"), ["/unlisted.php"]);
+}
+
+#[test]
+fn what_many_clients_got_is_not_whoever_they_are() {
+    let log = |clients: usize| (0..clients).map(|n| prober(n, "/x") + &line(n, "/unlisted.php", 200, "-")).collect::<String>();
+    assert!(proposed(&log(63)).contains(&"/unlisted.php".to_owned()));
+    assert_eq!(proposed(&log(64)), ["/x"]);
+}
+
+#[test]
+fn a_client_that_probes_by_the_way_is_no_prober() {
+    let pages = |client: usize| (0..20).map(|n| line(client, &format!("/page/{n}"), 200, "-")).collect::<String>();
+    let log: String = (0..3).map(|client| prober(client, "/unlisted.php") + &pages(client)).collect();
+    assert_eq!(proposed(&log), [""; 0]);
+}
+
+#[test]
+fn what_a_machine_made_up_is_counted() {
+    let (tally, texts) = (tally(&[probers("/x/1234567.php")], &[0]), text());
+    assert_eq!(learned(&tally, &texts, 3, |learned| (learned.proposals.len(), learned.random)), (0, 1));
+}
+
+#[test]
+fn a_proposal_says_what_it_knows() {
+    let log = prober(2, "/Zero%2ephp") + &prober(1, "/zero.php?token=1") + &prober(0, "/zero.php") + &line(5, "/zero.php", 403, "-");
+    let (tally, texts) = (tally(&[log], &[0]), text());
+    learned(&tally, &texts, 3, |learned| {
+        let [proposal] = &*learned.proposals else { panic!("{learned:?}") };
+        assert_eq!((proposal.probers, proposal.others, proposal.requests), (3, 1, 4));
+        assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
+        assert_eq!((proposal.example.line, proposal.example.status), (12, Some(404)));
+        assert_eq!((proposal.example.source, proposal.example.target), (&b"a.log"[..], &b"/zero.php"[..]));
+        assert_eq!((&*proposal.rule, proposal.class), ("learned/php-webshell", "webshell"));
+    });
+}
+
+/// A line of a small site that is probed.
+fn any_line() -> impl Strategy<Value = String> {
+    let path = prop_oneof![
+        Just("/api"),
+        Just("/api"),
+        Just("/old.php"),
+        Just("/Old.php?x"),
+        Just("/linked"),
+        Just("/x/y.zip"),
+        Just("/7654321.php"),
+        prop::sample::select(&PROBES[..]),
+        prop::sample::select(&PROBES[..]),
+    ];
+    let referer = prop_oneof![Just("-"), Just("-"), Just("-"), Just("http://h/linked"), Just("http://h/p")];
+    let status = prop::sample::select(vec![200, 200, 301, 404, 404, 404]);
+    (0..90_usize, path, status, referer).prop_map(|(client, path, status, referer)| line(client, path, status, referer))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn who_counts_what_changes_nothing(
+        lines in prop::collection::vec(any_line(), 0..600),
+        cuts in prop::collection::vec(0_usize..600, 0..12),
+        workers in prop::collection::vec(0_usize..4, 13),
+        min_probers in 1_usize..4,
+    ) {
+        let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(lines.len())).chain([0, lines.len()]).collect();
+        cuts.sort_unstable();
+        let runs: Vec<String> = cuts.windows(2).map(|cut| lines[cut[0]..cut[1]].concat()).collect();
+        let texts = text();
+        let said = |workers: &[usize]| learned(&tally(&runs, workers), &texts, min_probers, |learned| format!("{learned:?}"));
+        let alone = said(&vec![0; runs.len()]);
+        prop_assert_eq!(&said(&workers[..runs.len()]), &alone);
+        let backwards: Vec<_> = (0..runs.len()).rev().collect();
+        prop_assert_eq!(&said(&backwards), &alone);
+    }
+}

@@ -1,0 +1,198 @@
+//! Adds reports up: counts add, firsts and lasts widen, samples are kept, and the context is decided anew from all of it.
+//!
+//! Parts may come in any order and in any groups: logs are told apart by their machine and their path, entries of allow lists by
+//! what they say, rules by their ids, and each of these is brought into one order. What they come to keeps to a [`Budget`], as
+//! a tally of logs does: up to it the sum is exact if all parts are; above it, it says by how much it may be too low. It reads no file and prints nothing.
+
+mod allow;
+mod rules;
+mod sources;
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use self::allow::Entries;
+use self::rules::Unknown;
+use self::sources::Sources;
+use crate::analysis::model::{Input, Report};
+use crate::analysis::snapshot::{Evidence, EvidenceError, retold};
+use crate::client::{Client, Prefix, prefix};
+use crate::finding::RuleId;
+use crate::rules::{AllowList, Rule, RuleError, RuleSet};
+use crate::source::SourceText;
+use crate::tally::{Budget, Renumbered, Tally};
+
+/// Why reports cannot be added up.
+#[derive(Debug, Error)]
+pub enum MergeError {
+    /// There are not so many numbers.
+    #[error("the reports speak of more than {0} rules; merge fewer of them, or give --rules the files they came from")]
+    TooManyRules(usize),
+    /// There are not so many numbers.
+    #[error("the reports speak of more than {0} entries of allow lists; merge fewer of them")]
+    TooManyEntries(usize),
+    /// The rules would not start.
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    /// Clients of one cannot be told from those of another.
+    #[error("the reports count IPv6 clients otherwise: one {0}, another {1}; write them again with the same --ipv6-prefix")]
+    Prefixes(String, String),
+    /// A part of this run cannot be told.
+    #[error(transparent)]
+    Part(#[from] EvidenceError),
+}
+
+/// Reports that are being added up.
+#[derive(Debug)]
+pub struct Merged<'r> {
+    known: &'r RuleSet,
+    unknown: Unknown,
+    tally: Tally,
+    sources: Sources,
+    allowed: Entries,
+    without_time: u64,
+    machines: BTreeSet<Option<String>>,
+    periods: BTreeSet<Option<String>>,
+    /// How IPv6 clients are counted, where there are any.
+    prefixes: BTreeSet<Option<Prefix>>,
+}
+
+/// What they come to, to build a report from.
+#[derive(Debug)]
+pub struct Whole {
+    /// The rules, where they are not those that were known: rules that only the reports know are among them.
+    pub rules: Option<RuleSet>,
+    /// All hits.
+    pub tally: Tally,
+    /// The inputs' texts, by number.
+    pub texts: Vec<SourceText>,
+    /// The inputs by the same numbers, without hits.
+    pub inputs: Vec<Input>,
+    /// What was allowed.
+    pub allow: AllowList,
+    /// Lines without a time, where a window asked for one.
+    pub without_time: u64,
+    /// The machine that all of them speak of.
+    pub machine: Option<String>,
+    /// The day or hour that all of them speak of.
+    pub period: Option<String>,
+    /// Which IPv6 addresses are one client.
+    pub prefix: Option<Prefix>,
+    /// The ids of rules that only the reports know, sorted.
+    pub unknown_rules: Vec<String>,
+}
+
+impl<'r> Merged<'r> {
+    /// Nothing yet. All evidence must have been read for these rules.
+    #[must_use]
+    pub fn new(rules: &'r RuleSet) -> Self {
+        Self::bounded(rules, Budget::STANDARD)
+    }
+
+    /// The same, with a budget of its own.
+    #[must_use]
+    pub fn bounded(rules: &'r RuleSet, budget: Budget) -> Self {
+        Self {
+            known: rules,
+            unknown: Unknown::default(),
+            tally: Tally::bounded(budget),
+            sources: Sources::default(),
+            allowed: Entries::default(),
+            without_time: 0,
+            machines: BTreeSet::new(),
+            periods: BTreeSet::new(),
+            prefixes: BTreeSet::new(),
+        }
+    }
+
+    /// Adds what a report told.
+    ///
+    /// # Errors
+    ///
+    /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
+    pub fn add(&mut self, evidence: Evidence) -> Result<(), MergeError> {
+        self.take_prefix(&evidence)?;
+        let Evidence { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+        let first = self.known.rules().len();
+        let rules = self.unknown.add(unknown_rules, first)?;
+        let (mine, theirs) = self.sources.add(texts, inputs);
+        let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
+        if !is_same(&mine) || !is_same(&my_allowed) {
+            let new = Renumbered { inputs: &mine, rules: &Some, allowed: &my_allowed };
+            self.tally = std::mem::take(&mut self.tally).renumbered(&new);
+        }
+        let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
+        self.tally.merge(tally.renumbered(&Renumbered { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
+        self.without_time += without_time;
+        self.machines.insert(machine);
+        self.periods.insert(period);
+        Ok(())
+    }
+
+    /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
+    fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
+        let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        if has_six(evidence) {
+            self.prefixes.insert(evidence.prefix);
+        }
+        match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
+            [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a report of this run, as if it had been written and read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`add`](Self::add); the report has no evidence.
+    pub fn add_part(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
+        self.add(retold(part)?)
+    }
+
+    /// What it comes to. Of rules that only the reports know, those that `is_left_out` names count nothing.
+    ///
+    /// # Errors
+    ///
+    /// The rules would not start.
+    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<Whole, MergeError> {
+        let (rules, tally, unknown_rules) =
+            self.unknown.settle(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
+        let (texts, inputs) = self.sources.into_parts();
+        Ok(Whole {
+            rules,
+            tally,
+            texts,
+            inputs,
+            allow: self.allowed.into_list(),
+            without_time: self.without_time,
+            machine: only(self.machines),
+            period: only(self.periods),
+            prefix: self.prefixes.into_iter().next().flatten(),
+            unknown_rules,
+        })
+    }
+}
+
+/// Whether a report has IPv6 clients, or groups of them.
+fn has_six(evidence: &Evidence) -> bool {
+    let Evidence { tally, prefix, .. } = evidence;
+    (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
+        Client::V6(_) => true,
+        Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),
+        Client::V4(_) => false,
+    })
+}
+
+/// Whether numbers stay what they are.
+fn is_same<N: Copy + Into<u64>>(new: &[N]) -> bool {
+    (0..).zip(new).all(|(old, new)| old == (*new).into())
+}
+
+fn only(of: BTreeSet<Option<String>>) -> Option<String> {
+    if of.len() == 1 { of.into_iter().next().flatten() } else { None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,405 @@
+//! Any split comes to the same, whoever adds it up.
+
+mod bounded;
+mod floods;
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use crate::analysis::build::{Context, Material, Wanted, build};
+use crate::analysis::merge::*;
+use crate::analysis::snapshot::read;
+use crate::engine::{Judge, Scope, Scratch};
+use crate::finding::Severity;
+use crate::formats::LogFormat;
+use crate::render::{By, Format, View, render};
+use crate::rules::{RuleChoice, load};
+use crate::tally::{Place, span};
+
+/// The rules that come with the program: they have conditions on clients, and apps.
+fn rules() -> &'static RuleSet {
+    static SET: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
+    &SET
+}
+
+/// Some lines of a log, from a place in it on.
+#[derive(Debug, Clone)]
+struct Piece {
+    machine: Option<&'static str>,
+    path: &'static str,
+    generation: u64,
+    offset: u64,
+    lines_before: u64,
+    text: String,
+}
+
+impl Piece {
+    fn new(path: &'static str, lines: &[String]) -> Self {
+        Self { machine: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
+    }
+
+    fn source(&self) -> SourceText {
+        SourceText::new(self.path.into(), self.generation, Vec::new()).on(self.machine)
+    }
+}
+
+/// What a scan of these would hand to a report; pieces of one log are one input.
+struct Scanned {
+    tally: Tally,
+    texts: Vec<SourceText>,
+    inputs: Vec<Input>,
+    allow: AllowList,
+}
+
+fn scan(pieces: &[Piece]) -> Scanned {
+    let asked = Scope { windows: true, ..Scope::default() };
+    let judge = Judge::new(rules(), &asked);
+    let (mut scratch, mut tally, mut texts, mut inputs) =
+        (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());
+    for piece in pieces {
+        let source = piece.source();
+        let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
+            texts.push(source.clone());
+            inputs.push(Input { path: source.path.clone(), machine: piece.machine.map(str::to_owned), ..Input::default() });
+            texts.len() - 1
+        });
+        let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
+        tally.absorb(&findings, Place { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
+        let input = &mut inputs[at];
+        input.bytes += piece.text.len() as u64;
+        input.lines += findings.lines.lines;
+        input.parsed += findings.lines.parsed();
+        for (sum, lines) in input.formats.iter_mut().zip(findings.lines.parsed) {
+            *sum += lines;
+        }
+        input.format = LogFormat::most_of(&input.formats, &input.others);
+        input.unparsed += findings.lines.unparsed;
+        input.requests += findings.requests();
+        (input.first_time, input.last_time) = span(input.first_time.zip(input.last_time), findings.times).unzip();
+    }
+    Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() }
+}
+
+const ALL: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+
+fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
+    let material = Material {
+        rules,
+        tally: &scanned.tally,
+        texts: &scanned.texts,
+        min_severity: Severity::Low,
+        outcomes: &[],
+        apps: &[],
+        allow: &scanned.allow,
+    };
+    let context = Context::of(&material);
+    use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
+}
+
+fn printed(rules: &RuleSet, scanned: &Scanned, format: Format, by: By) -> String {
+    let view = View { format, by: Some(by), ..View::default() };
+    let mut out = Vec::new();
+    with_report(rules, scanned, |report| render(report, &view, &mut out)).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json(scanned: &Scanned) -> String {
+    printed(rules(), scanned, Format::Json, By::Pair)
+}
+
+/// Adds up reports in JSON.
+fn merged(reports: &[String]) -> Scanned {
+    let mut merged = Merged::new(rules());
+    for report in reports {
+        merged.add(read(report.as_bytes(), rules()).unwrap()).unwrap();
+    }
+    of_whole(merged.finish(|_| false).unwrap())
+}
+
+fn of_whole(whole: Whole) -> Scanned {
+    let Whole { tally, texts, inputs, allow, rules, .. } = whole;
+    assert!(rules.is_none(), "all rules are known");
+    Scanned { tally, texts, inputs, allow }
+}
+
+/// A line of a log in which something may be found.
+fn line() -> impl Strategy<Value = String> {
+    let target = prop::sample::select(vec![
+        "/",
+        "/index.html",
+        "/.env",
+        "/.git/config",
+        "/wp-login.php",
+        "/wp-content/themes/x/style.css",
+        "/wp-includes/js/jquery.js",
+        "/wp-admin/",
+        "/phpinfo.php",
+        "/backup.sql",
+        "/vendor/phpunit/phpunit/src/Util/PHP/eval-stdin.php",
+        "/?id=1+union+select+1",
+        "/cgi-bin/.%2e/.%2e/bin/sh",
+        "/actuator/env",
+        "/.aws/credentials",
+        "/server-status",
+        "/.env?token=abcdefgh",
+        "/xmlrpc.php",
+        "/.git/config%00",
+        "/a/../.env",
+        "/.git/\\xff",
+        "/shell.php?password=a%26b",
+    ]);
+    let status = prop::sample::select(vec!["200", "200", "200", "404", "403", "301", "-", "500"]);
+    let client = prop::sample::select(vec!["192.0.2.1", "192.0.2.2", "2001:db8::7", "host.example", "198.51.100.9"]);
+    let host = prop::sample::select(vec!["", "", "shop.example:443 ", "Blog.Example:80 ", "token=abc:80 "]);
+    let agent = prop::sample::select(vec!["Mozilla/5.0", "curl/8", "-", "x?password=hunter2", "sqlmap/1.8"]);
+    let size = prop::sample::select(vec![512_u32, 512, 512, 7, 8, 9]);
+    (client, host, target, status, agent, size, 0_u32..60).prop_map(|(client, host, target, status, agent, size, second)| {
+        if agent == "curl/8" && second % 7 == 0 {
+            return format!("{client} no log line at all {target}\n");
+        }
+        format!("{host}{client} - - [02/Nov/2026:08:01:{second:02} +0100] \"GET {target} HTTP/1.1\" {status} {size} \"-\" \"{agent}\"\n")
+    })
+}
+
+/// Lines in pieces: of several logs on several machines, and of one log cut in several.
+fn pieces() -> impl Strategy<Value = Vec<Piece>> {
+    let logs = [(None, "a.log"), (None, "a.log.1"), (None, "b.log"), (Some("web1"), "a.log"), (Some("web2"), "a.log")];
+    let one = (prop::sample::select(logs.to_vec()), prop::collection::vec(line(), 0..25));
+    prop::collection::vec(one, 1..7).prop_map(|each| {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for ((machine, path), lines) in each {
+            let before = pieces.iter().rev().find(|piece| (piece.machine, piece.path) == (machine, path));
+            let (offset, lines_before) = before
+                .map_or((0, 0), |piece| (piece.offset + piece.text.len() as u64, piece.lines_before + piece.text.lines().count() as u64));
+            pieces.push(Piece { machine, offset, lines_before, ..Piece::new(path, &lines) });
+        }
+        pieces
+    })
+}
+
+/// The inputs in the order in which reports are added up.
+fn sorted(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    pieces.sort_by_key(|piece| (piece.machine, piece.path));
+    pieces
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_in_any_order_and_grouping_is_the_whole(pieces in pieces(), order in any::<u64>(), cut in any::<prop::sample::Index>()) {
+        let whole = scan(&sorted(pieces.clone()));
+        let mut parts: Vec<String> = pieces.iter().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
+        let turn = order as usize % parts.len();
+        parts.rotate_left(turn);
+        if order % 2 == 0 {
+            parts.reverse();
+        }
+        let at = cut.index(parts.len() + 1);
+        let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
+        for result in [merged(&parts), merged(&groups)] {
+            prop_assert_eq!(json(&result), json(&whole));
+            for by in [By::Pair, By::Client, By::Path, By::Rule] {
+                prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_this_run_is_as_if_it_were_written_and_read(pieces in pieces()) {
+        let parts: Vec<Scanned> = pieces.iter().map(|piece| scan(std::slice::from_ref(piece))).collect();
+        let written: Vec<String> = parts.iter().map(json).collect();
+        let mut told = Merged::new(rules());
+        for (number, part) in parts.iter().enumerate() {
+            if number % 2 == 0 {
+                with_report(rules(), part, |report| told.add_part(report)).unwrap();
+            } else {
+                told.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
+            }
+        }
+        prop_assert_eq!(json(&of_whole(told.finish(|_| false).unwrap())), json(&merged(&written)));
+    }
+}
+
+/// The lines of a report in order, without what stands between rows.
+fn rows(text: &str) -> Vec<String> {
+    let mut rows: Vec<String> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
+    rows.sort();
+    rows
+}
+
+fn get(client: &str, target: &str, status: u16, bytes: u32) -> String {
+    format!("{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" {status} {bytes} \"-\" \"x\"\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// A path that holds a secret is sorted by what was logged, and by what was told later: rows that are alike in all else may change
+    /// places.
+    #[test]
+    fn paths_with_secrets_come_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
+        let line = |(client, secret, answered): &(u8, u8, bool)| {
+            let target = format!("/.git/reset-password/0123456789abcdef012{secret}/.git/config");
+            get(&format!("192.0.2.{client}"), &target, if *answered { 200 } else { 404 }, 9)
+        };
+        let lines: Vec<String> = lines.iter().map(line).collect();
+        let at = cut.index(lines.len());
+        let pieces = [Piece::new("a.log", &lines[..at]), Piece { generation: 8, ..Piece::new("b.log", &lines[at..]) }];
+        let whole = scan(&pieces);
+        let parts: Vec<String> = pieces.iter().rev().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
+        let result = merged(&parts);
+        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
+        prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
+        for by in [By::Pair, By::Client, By::Path, By::Rule] {
+            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
+            prop_assert_eq!(result, whole);
+        }
+    }
+}
+
+/// The JSON report as a value.
+fn value(scanned: &Scanned) -> serde_json::Value {
+    serde_json::from_str(&json(scanned)).unwrap()
+}
+
+const PROBES: [&str; 6] = ["/.env", "/.git/config", "/phpinfo.php", "/backup.sql", "/.aws/credentials", "/.svn/entries"];
+
+#[test]
+fn what_only_all_parts_show_is_decided_anew() {
+    let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
+    let parts: Vec<String> = ["access.log", "access.log.1", "access.log.2"]
+        .iter()
+        .zip(probes.chunks(2))
+        .map(|(path, lines)| json(&scan(&[Piece::new(path, lines)])))
+        .collect();
+    for part in &parts {
+        let part: serde_json::Value = serde_json::from_str(part).unwrap();
+        assert_eq!((&part["totals"]["answered"], &part["totals"]["uncertain"]), (&0.into(), &2.into()));
+    }
+    // A log and what it was rotated to are one site.
+    let apart = value(&merged(&parts));
+    assert_eq!((&apart["totals"]["answered"], &apart["totals"]["soft_404"]), (&0.into(), &6.into()));
+    // Read bit by bit, one log is one site.
+    let one: Vec<String> = probes.chunks(2).map(|lines| json(&scan(&[Piece::new("access.log", lines)]))).collect();
+    let one = value(&merged(&one));
+    assert_eq!((&one["totals"]["answered"], &one["totals"]["soft_404"]), (&0.into(), &6.into()));
+    assert_eq!(one["soft_404"][0]["paths"], 6);
+}
+
+#[test]
+fn logs_of_one_name_on_two_machines_stay_apart() {
+    let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
+    let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
+    let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
+    let both = value(&merged(&parts));
+    assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
+    assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
+    assert_eq!(both["clients"][0]["sample"]["machine"], "web2", "where the most severe of its probes is");
+    let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
+    let one = value(&merged(&unnamed));
+    assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
+    assert_eq!(one["inputs"][0].get("machine"), None);
+}
+
+const OWN: &str = r#"
+[[rule]]
+id = "own/admin"
+title = "Our old admin"
+class = "panel"
+severity = "high"
+cve = ["CVE-2030-0001"]
+paths = ["/old-admin"]
+
+[[rule]]
+id = "own/guess"
+title = "Guesses"
+class = "exposure"
+severity = "medium"
+paths = ["/guess"]
+with_client = { distinct_paths = 2, classes = ["panel", "backup"] }
+
+[[rule]]
+id = "zz/key"
+title = "Key"
+class = "backup"
+severity = "low"
+paths = ["/key"]
+"#;
+
+#[test]
+fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
+    let file = std::path::Path::new("own.toml");
+    let own = crate::rules::check(file, OWN).unwrap();
+    let (_, last) = OWN.rsplit_once("\n\n").unwrap();
+    let fewer = crate::rules::check(file, last).unwrap();
+    let asked = Scope::default();
+    let mut scratch = Scratch::default();
+    let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
+    let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
+    let mut tally = Tally::default();
+    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    let inputs = vec![Input {
+        path: b"a.log".to_vec(),
+        lines: 4,
+        parsed: 4,
+        formats: [4, 0, 0],
+        format: Some("combined".into()),
+        ..Input::default()
+    }];
+    let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
+    let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
+    let told = printed(&own, &scanned, Format::Json, By::Pair);
+    let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
+        let mut merged = Merged::new(rules);
+        merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
+        let Whole { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
+        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
+    };
+    assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
+    let (by_fewer, unknown) = as_told(&fewer, &|_| false);
+    assert_eq!(by_fewer, told);
+    assert_eq!(unknown, ["own/admin", "own/guess"]);
+    let (left, unknown) = as_told(&fewer, &|rule| rule.class == "panel");
+    assert_eq!(unknown, ["own/guess"]);
+    let left: serde_json::Value = serde_json::from_str(&left).unwrap();
+    assert_eq!(left["rules"].as_array().unwrap().len(), 1, "who asked for less is nobody to whom the other applies: {left}");
+    assert_eq!((&left["totals"]["hits"], &left["clients"][0]["other_requests"]), (&1.into(), &3.into()));
+}
+
+#[test]
+fn what_was_allowed_adds_up_by_entry() {
+    let with = |entries: &[(&str, usize, u64)]| {
+        let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
+        scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
+        for (entry, (.., requests)) in (0..).zip(entries) {
+            scanned.tally.insert_allowed(entry, *requests);
+        }
+        json(&scanned)
+    };
+    let all = value(&merged(&[with(&[("b.toml", 1, 5)]), with(&[("a.toml", 9, 1), ("b.toml", 1, 2)]), with(&[("a.toml", 3, 0)])]));
+    let rows: Vec<_> = all["allowed"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["file"].as_str().unwrap(), row["line"].as_u64().unwrap(), row["requests"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(rows, [("a.toml", 3, 0), ("a.toml", 9, 1), ("b.toml", 1, 7)]);
+}
+
+#[test]
+fn an_inputs_problems_are_each_told_once() {
+    let part = |path, problem: Option<&str>| {
+        let mut scanned = scan(&[Piece::new(path, &[get("192.0.2.1", "/.env", 404, 9)])]);
+        scanned.inputs[0].problem = problem.map(str::to_owned);
+        json(&scanned)
+    };
+    let parts =
+        [part("a.log", Some("torn")), part("a.log", None), part("a.log", Some("odd")), part("a.log", Some("torn")), part("b.log", None)];
+    let whole = merged(&parts);
+    assert_eq!(whole.inputs.iter().map(|input| input.problem.as_deref()).collect::<Vec<_>>(), [Some("odd; also: torn"), None]);
+    let grouped = merged(&[json(&merged(&parts[..3])), json(&merged(&parts[3..]))]);
+    assert_eq!(json(&grouped), json(&whole));
+}

@@ -1,0 +1,346 @@
+//! Reports of tallies that let go of something: whatever is added up, written and read again, the truth is within what is told.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use crate::analysis::merge::tests::*;
+use crate::tally::Budget;
+
+/// What is asked: who, for what, the status, and on which of two machines.
+type Request = (u8, u8, u16, bool);
+
+const SMALL: Budget = Budget { cells: 40, clients: 24 };
+/// Room for two pairs of as many cells as are kept of one, and for a client and a path of as many.
+const OF_MANY_SIZES: Budget = Budget { cells: 160, clients: 24 };
+
+/// Rules that overlap: the first one for the paths below 40, the second one for those from 30 on.
+fn two_rules() -> &'static RuleSet {
+    static SET: LazyLock<RuleSet> = LazyLock::new(|| {
+        let rule = |id: &str, paths: std::ops::Range<u8>| {
+            let paths: Vec<String> = paths.map(|n| format!("\"/p{n}\"")).collect();
+            format!("[[rule]]\nid = \"{id}\"\ntitle = \"A rule\"\nclass = \"backup\"\nseverity = \"low\"\npaths = [{}]\n", paths.join(", "))
+        };
+        let text = [rule("own/first", 0..40), rule("own/second", 30..80)].concat();
+        crate::rules::check(std::path::Path::new("own.toml"), &text).unwrap()
+    });
+    &SET
+}
+
+/// The exact tally of some requests from line `before` of a log on; each path has a size of its own, lest it be given to everything.
+fn part(requests: &[Request], before: u64) -> Scanned {
+    sized_part(requests, before, |_, what| 1000 + u32::from(what))
+}
+
+/// The same with answers of other sizes, by the place of the request and the path.
+fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) -> Scanned {
+    let mut all = Tally::default();
+    let mut inputs = Vec::new();
+    let asked = Scope::default();
+    let judge = Judge::new(two_rules(), &asked);
+    let texts =
+        [false, true].map(|second| SourceText::new(b"access.log".into(), 7, Vec::new()).on(Some(if second { "web2" } else { "web1" })));
+    for (input, second) in [(0, false), (1, true)] {
+        let of_machine = (0..).zip(requests).filter(|(_, request)| request.3 == second);
+        let line =
+            |(at, (who, what, status, _)): (u32, &Request)| get(&format!("192.0.2.{who}"), &format!("/p{what}"), *status, size(at, *what));
+        let text: String = of_machine.map(line).collect();
+        let mut scratch = Scratch::default();
+        let findings = judge.judge(text.as_bytes(), &mut scratch);
+        let mut tally = Tally::default();
+        tally.absorb(&findings, Place { input, chunk: before * 1000, offset: 0, line: before });
+        all.merge(tally.named(scratch.names));
+        inputs.push(Input {
+            path: b"access.log".into(),
+            machine: texts[input as usize].machine.as_deref().map(str::to_owned),
+            lines: findings.lines.lines,
+            parsed: findings.lines.lines,
+            requests: findings.requests(),
+            ..Input::default()
+        });
+    }
+    Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
+}
+
+fn cut_back(scanned: Scanned) -> Scanned {
+    cut_back_to(SMALL, scanned)
+}
+
+fn cut_back_to(budget: Budget, scanned: Scanned) -> Scanned {
+    let mut tally = Tally::bounded(budget);
+    tally.merge(scanned.tally);
+    Scanned { tally, ..scanned }
+}
+
+fn told(scanned: &Scanned) -> String {
+    printed(two_rules(), scanned, Format::Json, By::Pair)
+}
+
+fn sum(reports: &[String], budget: Budget) -> Scanned {
+    let mut merged = Merged::bounded(two_rules(), budget);
+    for report in reports {
+        merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
+    }
+    of_whole(merged.finish(|_| false).unwrap())
+}
+
+type Sums<K> = BTreeMap<K, u64>;
+
+/// Hits by pair, client and path, and requests by client.
+#[derive(Default)]
+struct Counted {
+    pairs: Sums<(String, String)>,
+    clients: Sums<String>,
+    paths: Sums<String>,
+    requests: Sums<String>,
+}
+
+fn counted(tally: &Tally) -> Counted {
+    let mut counted = Counted::default();
+    let client = |number| tally.client(number).to_string();
+    let path = |number| String::from_utf8_lossy(tally.path(number)).into_owned();
+    let rest = crate::names::Names::REST;
+    for view in tally.cells() {
+        if !view.is_rest() {
+            *counted.pairs.entry((client(view.client), path(view.path))).or_default() += view.cell.hits;
+        }
+        if view.client != rest {
+            *counted.clients.entry(client(view.client)).or_default() += view.cell.hits;
+        }
+    }
+    for view in tally.cells().filter(|view| view.path != rest).chain(tally.path_cells()) {
+        *counted.paths.entry(path(view.path)).or_default() += view.cell.hits;
+    }
+    for view in tally.overflow_cells() {
+        let row = match (view.client, view.path) {
+            (of, number) if of == rest => counted.paths.entry(path(number)).or_default(),
+            (number, of) if of == rest => counted.clients.entry(client(number)).or_default(),
+            (of_client, of_path) => counted.pairs.entry((client(of_client), path(of_path))).or_default(),
+        };
+        *row += view.cell.hits;
+    }
+    for (number, count) in (0..).zip(tally.client_counts()) {
+        *counted.requests.entry(client(number)).or_default() += count.requests;
+    }
+    counted
+}
+
+fn check<K: Ord + Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: impl Fn(&K) -> Option<u64>) {
+    for (key, hits) in counted {
+        assert!(*hits <= truth.get(key).copied().unwrap_or(0), "{key:?} has {hits} and no more than {:?}", truth.get(key));
+    }
+    for (key, &hits) in truth {
+        let most = counted.get(key).copied().unwrap_or(0) + error(key).unwrap_or(floor);
+        assert!(hits <= most, "{key:?}: {hits} is more than {most}");
+    }
+}
+
+/// Every key of the truth is within its bounds.
+fn check_bounds(truth: &Tally, tally: &Tally) {
+    let (truth, counted, floor) = (counted(truth), counted(tally), tally.floor());
+    let mut errors = BTreeMap::new();
+    for view in tally.cells().filter(|view| !view.is_rest()) {
+        let key = (tally.client(view.client).to_string(), String::from_utf8_lossy(tally.path(view.path)).into_owned());
+        assert!(errors.insert(key, view.error()).is_none_or(|error| error == view.error()), "a pair has one error");
+    }
+    check(&truth.pairs, &counted.pairs, floor.pairs, |key| errors.get(key).copied());
+    let count = |client: &String| tally.client_counts().get(tally.number_of(Client::parse(client.as_bytes()))? as usize);
+    check(&truth.clients, &counted.clients, floor.clients, |client| Some(count(client)?.error));
+    check(&truth.requests, &counted.requests, floor.requests, |client| Some(count(client)?.missed));
+    let missed: Sums<String> =
+        (0..).zip(tally.path_errors()).map(|(number, error)| (String::from_utf8_lossy(tally.path(number)).into_owned(), *error)).collect();
+    let of_path = |path: &String| missed.get(path).copied().or_else(|| counted.paths.get(path).map(|_| 0));
+    check(&truth.paths, &counted.paths, floor.paths, of_path);
+}
+
+/// What no bound is needed for: the sums, and the rows of rules.
+fn exact_parts(report: &str) -> serde_json::Value {
+    let mut report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let bare = |mut row: serde_json::Value| {
+        let object = row.as_object_mut().unwrap();
+        // Of what was let go nobody knows how many there were.
+        object.remove("clients");
+        object.remove("paths");
+        row
+    };
+    let totals = bare(report["totals"].take());
+    let rules: Vec<_> = report["rules"].as_array().unwrap().iter().cloned().map(bare).collect();
+    serde_json::json!([totals, rules, report["inputs"]])
+}
+
+/// Whether these need no more than the budget.
+fn fits(tally: &Tally) -> bool {
+    let counted = counted(tally);
+    tally.len() <= SMALL.cells && counted.requests.len() <= SMALL.clients && counted.paths.len() <= SMALL.cells * 3 / 2
+}
+
+/// A few ask a lot, and many a little.
+fn request() -> impl Strategy<Value = Request> {
+    let few_or_many = |few: u8, many: u8| prop_oneof![0..few, 0..many];
+    let status = prop::sample::select(vec![404_u16, 404, 403, 200]);
+    (few_or_many(4, 60), few_or_many(3, 90), status, any::<bool>())
+}
+
+fn one_after_another(parts: &[Vec<Request>]) -> Vec<Scanned> {
+    let before = parts.iter().scan(0, |lines, part| Some(std::mem::replace(lines, *lines + part.len() as u64)));
+    parts.iter().zip(before).map(|(requests, before)| part(requests, before)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_let_go_bounds_hold_and_sums_are_exact(
+        parts in prop::collection::vec(prop::collection::vec(request(), 0..120), 1..7),
+        cut in any::<prop::sample::Index>(),
+        parts_are_bounded in any::<bool>(),
+    ) {
+        let parts = one_after_another(&parts);
+        let exact: Vec<String> = parts.iter().map(told).collect();
+        let truth = sum(&exact, Budget::STANDARD);
+        prop_assert_eq!(truth.tally.bound(), None);
+        let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| told(&cut_back(part))).collect() } else { exact };
+        let at = cut.index(reports.len() + 1);
+        let groups: Vec<String> =
+            [&reports[..at], &reports[at..]].into_iter().filter(|group| !group.is_empty()).map(|group| told(&sum(group, SMALL))).collect();
+        for result in [sum(&reports, SMALL), sum(&groups, SMALL)] {
+            check_bounds(&truth.tally, &result.tally);
+            prop_assert!(result.tally.len() <= SMALL.cells);
+            let (report, truly) = (told(&result), told(&truth));
+            prop_assert_eq!(exact_parts(&report), exact_parts(&truly));
+            // Above the budget it may be exact as well, where nothing had to go.
+            let is_exact = result.tally.bound().is_none();
+            prop_assert!(is_exact || !fits(&truth.tally));
+            let value: serde_json::Value = serde_json::from_str(&report).unwrap();
+            prop_assert_eq!(value["approximate"].is_null(), is_exact);
+            let is_whole = result.tally.is_exact();
+            for bound in ["floor", "client_errors", "path_errors"] {
+                prop_assert_eq!(value["evidence"].get(bound).is_none(), is_whole);
+            }
+            prop_assert!(is_exact || !is_whole);
+            if is_whole {
+                prop_assert_eq!(&report, &truly);
+            }
+            // Read again it is cut back again where it stood above what one that is not exact may hold.
+            let again = sum(std::slice::from_ref(&report), SMALL);
+            check_bounds(&truth.tally, &again.tally);
+            prop_assert_eq!(exact_parts(&told(&again)), exact_parts(&truly));
+            if is_whole {
+                prop_assert_eq!(told(&again), report);
+            }
+            for by in [By::Pair, By::Client, By::Path, By::Rule] {
+                printed(two_rules(), &result, Format::Csv, by);
+            }
+            prop_assert_eq!(printed(two_rules(), &result, Format::Table, By::Rule).contains("Approximate: "), !is_exact);
+        }
+    }
+
+    #[test]
+    fn a_part_of_this_run_keeps_its_bounds_as_if_it_were_written_and_read(
+        parts in prop::collection::vec(prop::collection::vec(request(), 60..160), 2..4),
+    ) {
+        let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(cut_back).collect();
+        let mut merged = Merged::bounded(two_rules(), SMALL);
+        for part in &parts {
+            with_report(two_rules(), part, |report| merged.add_part(report)).unwrap();
+        }
+        let result = of_whole(merged.finish(|_| false).unwrap());
+        let written: Vec<String> = parts.iter().map(told).collect();
+        prop_assert_eq!(told(&result), told(&sum(&written, SMALL)));
+    }
+}
+
+/// A bounded report in JSON, and where its evidence begins.
+fn bounded_report() -> &'static (String, usize) {
+    static REPORT: LazyLock<(String, usize)> = LazyLock::new(|| {
+        let requests: Vec<Request> = (0..160).map(|n| (n % 50, n % 90, if n % 3 == 0 { 200 } else { 404 }, n % 2 == 0)).collect();
+        let report = told(&cut_back(part(&requests, 0)));
+        let at = report.find("\"evidence\"").unwrap();
+        (report, at)
+    });
+    &REPORT
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever is made of a report that was tampered with: it is refused, or can be added up and told.
+    #[test]
+    fn damage_is_never_a_panic(at in any::<prop::sample::Index>(), length in 0_usize..6, put in prop::sample::select(vec![
+        "", "0", "1", "-1", "77", "4294967295", "1125899906842623", "null", "null,null", "[", "]", "true", "false,", ",", "\"",
+    ])) {
+        let (report, evidence) = bounded_report();
+        let text = report.as_bytes();
+        let at = evidence + at.index(text.len() - evidence);
+        let damaged = [&text[..at], put.as_bytes(), &text[(at + length).min(text.len())..]].concat();
+        if let Ok(evidence) = read(&*damaged, two_rules()) {
+            let mut merged = Merged::bounded(two_rules(), SMALL);
+            merged.add(evidence).unwrap();
+            merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
+            let Whole { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
+            let rules = rules.as_ref().unwrap_or(two_rules());
+            let scanned = Scanned { tally, texts, inputs, allow };
+            for format in [Format::Json, Format::Csv, Format::Table] {
+                printed(rules, &scanned, format, By::Path);
+            }
+        }
+    }
+}
+
+/// Inputs, rules and entries have other numbers when reports come together; so have those of what was let go.
+#[test]
+fn what_was_let_go_is_renumbered_too() {
+    let requests: Vec<Request> = (0..80).map(|n| (n % 50, n, 200, n % 2 == 0)).collect();
+    let bounded = cut_back(part(&requests, 0));
+    assert!(bounded.tally.path_cells().count() > 0 && bounded.tally.cells().any(|view| view.is_rest()));
+    let other = {
+        let mut other = part(&[(1, 1, 404, false)], 0);
+        other.inputs[0].path = b"a.log".into();
+        other.texts[0] = SourceText::new(b"a.log".into(), 7, Vec::new()).on(Some("web1"));
+        other
+    };
+    let both = sum(&[told(&other), told(&bounded)], SMALL);
+    assert_eq!(both.inputs.iter().map(|input| &*input.path).collect::<Vec<_>>(), [&b"a.log"[..], b"access.log", b"access.log"]);
+    let lines_of = |scanned: &Scanned, input: u32| -> (u64, u64) {
+        let hits = |views: &mut dyn Iterator<Item = crate::tally::CellView<'_>>| {
+            views.filter(|view| view.input == input).map(|v| v.cell.hits).sum()
+        };
+        (hits(&mut scanned.tally.cells()), hits(&mut scanned.tally.path_cells()))
+    };
+    assert_eq!(lines_of(&both, 1).0, lines_of(&bounded, 0).0);
+    assert_eq!(lines_of(&both, 2).0, lines_of(&bounded, 1).0);
+    assert!(lines_of(&bounded, 1).1 > 0 && lines_of(&both, 2).1 > 0);
+    assert!(both.tally.cells().chain(both.tally.path_cells()).all(|view| view.input == view.sample().place.input));
+}
+
+/// A client that gets ever other sizes of one path, and one that gets one size of it.
+fn of_many_sizes(before: u64) -> Scanned {
+    let requests: Vec<Request> = (0..300_u16).map(|n| (u8::from(n % 10 == 0), 1, 200, n % 3 == 0)).collect();
+    sized_part(&requests, before, |at, _| if at % 10 == 0 { 999 } else { 1000 + at })
+}
+
+/// Rows of pairs, clients and paths with their hits.
+fn rows(report: &str) -> Vec<(String, u64)> {
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let row = |row: &serde_json::Value| (format!("{} {}", row["client"], row["path"]), row["hits"].as_u64().unwrap());
+    let mut rows: Vec<_> = ["pairs", "clients", "paths"].iter().flat_map(|list| report[list].as_array().unwrap()).map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn what_a_pair_has_besides_its_cells_is_written_read_and_added_up() {
+    let [one, other] = [0, 300].map(of_many_sizes);
+    let truth = told(&sum(&[told(&one), told(&other)], Budget::STANDARD));
+    let bounded = [one, other].map(|part| told(&cut_back_to(OF_MANY_SIZES, part)));
+    let result = sum(&bounded, OF_MANY_SIZES);
+    assert!(result.tally.overflow_cells().count() >= 3 && result.tally.bound().is_none());
+    let report = told(&result);
+    assert_eq!(rows(&report), rows(&truth));
+    assert_eq!(exact_parts(&report), exact_parts(&truth));
+    assert_eq!(told(&sum(std::slice::from_ref(&report), Budget::STANDARD)), report, "nothing is lost that was written");
+    // The answers in the overflow are of no site, and uncertain.
+    let value: serde_json::Value = serde_json::from_str(&report).unwrap();
+    let pair = value["pairs"].as_array().unwrap().iter().find(|row| row["hits"] == 540).unwrap();
+    let of = |name: &str| pair[name].as_u64().unwrap();
+    assert_eq!((of("answered") + of("uncertain"), of("answered") < 100), (540, true), "{pair}");
+}

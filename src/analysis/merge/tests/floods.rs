@@ -1,0 +1,122 @@
+//! Requests that are a finding only where they are many: counts by minute add up, in any split.
+
+use crate::analysis::merge::tests::*;
+use crate::tally::Budget;
+
+fn log_in(client: &str, minute: u32, second: u32, path: &str) -> String {
+    format!("{client} - - [02/Nov/2026:08:{minute:02}:{second:02} +0100] \"POST {path} HTTP/1.1\" 200 512 \"-\" \"x\"\n")
+}
+
+/// Who sent how many, as a report says.
+fn told(scanned: &Scanned) -> Vec<(String, u64, u64)> {
+    with_report(rules(), scanned, |report| {
+        let row = |flood: &crate::analysis::model::Flood<'_>| (flood.client.unwrap().to_string(), flood.requests, flood.minutes);
+        report.floods.iter().map(row).collect()
+    })
+}
+
+/// Bursts of log-ins: who, in which minute, for what, how many.
+fn log_ins() -> impl Strategy<Value = Vec<String>> {
+    let path = prop::sample::select(&["/wp-login.php", "/xmlrpc.php", "/login"][..]);
+    let burst = (0_u8..4, 0_u32..7, path, 1_usize..13);
+    prop::collection::vec(burst, 1..14).prop_map(|bursts| {
+        let lines = |(client, minute, path, count): (u8, u32, &'static str, usize)| {
+            // One client is named by nobody.
+            let client = if client == 0 { "-".to_owned() } else { format!("192.0.2.{client}") };
+            (0..count).map(move |n| log_in(&client, minute, n as u32, path))
+        };
+        bursts.into_iter().flat_map(lines).collect()
+    })
+}
+
+/// The floods that the rule speaks of, counted the slow way.
+fn expected(lines: &[String]) -> Vec<String> {
+    let at =
+        |line: &String| line.split(":08:").nth(1).and_then(|rest| rest.get(..2)).and_then(|minute| minute.parse::<u32>().ok()).unwrap();
+    let mut found: Vec<String> = (1..4)
+        .map(|client| format!("192.0.2.{client}"))
+        .filter(|client| {
+            let mine: Vec<u32> = lines.iter().filter(|line| line.starts_with(&format!("{client} "))).map(at).collect();
+            (0..7).any(|minute| mine.iter().filter(|&&one| one == minute || one == minute + 1).count() >= 20)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_finds_the_same_floods(
+        lines in log_ins(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4), order in any::<u64>()
+    ) {
+        let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).chain([0, lines.len()]).collect();
+        at.sort_unstable();
+        let mut pieces: Vec<Piece> = Vec::new();
+        for pair in at.windows(2) {
+            let before = pieces.last().map_or((0, 0), |piece| (piece.offset + piece.text.len() as u64, piece.lines_before + piece.text.lines().count() as u64));
+            pieces.push(Piece { offset: before.0, lines_before: before.1, ..Piece::new("a.log", &lines[pair[0]..pair[1]]) });
+        }
+        let whole = scan(&pieces);
+        let mut found: Vec<String> = told(&whole).into_iter().map(|(client, ..)| client).collect();
+        found.sort();
+        prop_assert_eq!(&found, &expected(&lines));
+        let mut parts: Vec<String> = pieces.iter().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
+        let turn = order as usize % parts.len();
+        parts.rotate_left(turn);
+        let result = merged(&parts);
+        prop_assert_eq!(json(&result), json(&whole));
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&whole), "told twice");
+        for by in [By::Client, By::Rule] {
+            prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+        }
+    }
+}
+
+#[test]
+fn two_halves_of_an_hour_are_a_flood_together() {
+    let half = |path, machine| {
+        let lines: Vec<String> = (0..10).map(|n| log_in("192.0.2.1", 1, n, "/wp-login.php")).collect();
+        Piece { machine: Some(machine), ..Piece::new(path, &lines) }
+    };
+    let (one, other) = (scan(&[half("a.log", "web1")]), scan(&[half("a.log", "web2")]));
+    assert_eq!((told(&one), told(&other)), (vec![], vec![]));
+    let both = merged(&[json(&one), json(&other)]);
+    assert_eq!(told(&both), [("192.0.2.1".to_owned(), 20, 1)]);
+    let rows = printed(rules(), &both, Format::Csv, By::Client);
+    assert!(rows.contains("192.0.2.1") && rows.contains("flood/log-in"), "{rows}");
+}
+
+#[test]
+fn a_flood_is_kept_where_there_is_too_much_to_count() {
+    // Many who log in once, and one who tries.
+    let others = (0..600_u32).map(|n| log_in(&format!("198.51.{}.{}", n / 200, n % 200), n % 50, 3, "/login"));
+    let flood = (0..40).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php"));
+    let lines: Vec<String> = others.chain(flood).collect();
+    let exact = scan(&[Piece::new("a.log", &lines)]);
+    let mut tally = Tally::bounded(Budget { cells: 100, clients: 100 });
+    tally.merge(exact.tally.clone());
+    let kept: u64 = tally.minutes().iter().map(|(_, requests)| requests).sum();
+    assert!(tally.minutes().len() <= 25, "{}", tally.minutes().len());
+    assert_eq!(kept + tally.minutes().dropped(), 640, "what is dropped is counted");
+    let cut = Scanned { tally, ..exact };
+    assert_eq!(told(&cut), [("192.0.2.1".to_owned(), 40, 1)]);
+    let uncounted = with_report(rules(), &cut, |report| report.approximate.unwrap().uncounted);
+    assert_eq!(uncounted, 640 - kept);
+    let again = merged(&[json(&cut)]);
+    assert_eq!(with_report(rules(), &again, |report| report.approximate.unwrap().uncounted), uncounted, "and told");
+}
+
+#[test]
+fn whoever_does_not_know_the_rule_counts_all_the_same() {
+    let lines: Vec<String> = (0..25).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php")).collect();
+    let report = json(&scan(&[Piece::new("a.log", &lines)]));
+    let other = load(&RuleChoice { disable: vec!["flood/log-in".into()], ..RuleChoice::default() }).unwrap();
+    let mut sum = Merged::new(&other);
+    sum.add(read(report.as_bytes(), &other).unwrap()).unwrap();
+    let Whole { tally, texts, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
+    let set = rules.unwrap();
+    let floods = with_report(&set, &Scanned { tally, texts, inputs, allow }, |report| report.floods.len());
+    assert_eq!(floods, 1);
+}

@@ -1,0 +1,32 @@
+//! Decides what the hits of a run mean: which rules stand on this site, what answered, who probed, what is new.
+//!
+//! Everything here is a pure function of merged tallies, so a report is the same for any number of threads and any split
+//! of a log. It reads no log, prints nothing and knows no command line; [`model::Report`] is what renderers print.
+
+pub mod accuracy;
+pub mod anonymize;
+pub mod block_candidates;
+pub mod broad_rules;
+pub mod build;
+mod campaigns;
+pub mod diff;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub(crate) mod floods;
+pub mod hit;
+pub(crate) mod labels;
+pub mod learn;
+pub mod merge;
+pub mod model;
+pub mod novelty;
+mod overflow;
+pub mod path_answer;
+pub mod proposals;
+mod rows;
+pub mod rule_status;
+pub mod seen;
+pub mod site;
+pub mod snapshot;
+mod soft_404;
+pub mod status;
+mod suppressed;

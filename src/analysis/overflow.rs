@@ -1,0 +1,154 @@
+//! What the [overflow](Tally::overflow_cells) of a tally adds to the rows of pairs, clients and paths.
+//!
+//! Its hits have no site, and are in other cells as well: sums, rules and answers never count them.
+
+use foldhash::HashMap;
+
+use super::build::{Material, item};
+use super::rows::Item;
+use super::rule_status::{Context, OverflowDecision};
+use crate::names::Names;
+#[cfg(doc)]
+use crate::tally::Tally;
+
+/// The reported cells of the overflow, by whose rows they belong to.
+#[derive(Debug, Default)]
+pub(crate) struct Overflow<'a> {
+    pub(crate) pairs: Vec<Item<'a>>,
+    pub(crate) clients: Vec<Item<'a>>,
+    pub(crate) paths: Vec<Item<'a>>,
+    /// Hits by client that some rule may stand for.
+    pub(crate) matched: HashMap<u32, u64>,
+    pub(crate) missing: Missing,
+}
+
+/// The most hits of one pair, client and path that no row counts, as it depends on the site whether they are reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) pairs: u64,
+    pub(crate) clients: u64,
+    pub(crate) paths: u64,
+}
+
+impl<'a> Overflow<'a> {
+    pub(crate) fn of(material: &Material<'a>, context: &'a Context<'a>) -> Self {
+        let mut overflow = Self::default();
+        let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
+        for (view, OverflowDecision { least, most }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
+            let is_of_client = view.path == Names::REST;
+            if is_of_client && most.matched {
+                *overflow.matched.entry(view.client).or_default() += view.cell.hits;
+            }
+            if !least.reported && most.reported {
+                *missing.entry((view.client, view.path)).or_default() += view.cell.hits;
+            }
+            let items = match view.client {
+                Names::REST => &mut overflow.paths,
+                _ if is_of_client => &mut overflow.clients,
+                _ => &mut overflow.pairs,
+            };
+            items.extend(least.reported.then(|| item(context, view, least)));
+        }
+        overflow.missing = Missing::of(&missing);
+        overflow
+    }
+}
+
+impl Missing {
+    /// The most of each kind; by client and path, of which one may be [`Names::REST`].
+    fn of(missing: &HashMap<(u32, u32), u64>) -> Self {
+        let mut most = Self::default();
+        for (&owner, &hits) in missing {
+            let most = match owner {
+                (Names::REST, _) => &mut most.paths,
+                (_, Names::REST) => &mut most.clients,
+                _ => &mut most.pairs,
+            };
+            *most = hits.max(*most);
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::analysis::build::{Wanted, build};
+    use crate::analysis::model::{Input, Report};
+    use crate::analysis::overflow::*;
+    use crate::engine::{Judge, Scope, Scratch};
+    use crate::finding::Severity;
+    use crate::rules::AllowList;
+    use crate::source::SourceText;
+    use crate::tally::{Budget, Place, Tally};
+
+    const RULES: &str = r#"
+[[app]]
+id = "shop"
+title = "Shop"
+paths = ["/shop.css"]
+
+[[rule]]
+id = "t/login"
+title = "Log-in page of the shop"
+class = "panel"
+severity = "low"
+paths = ["/login"]
+unless_app = "shop"
+
+[[rule]]
+id = "t/key"
+title = "Key"
+class = "backup"
+severity = "low"
+paths = ["/key"]
+"#;
+
+    /// Room for a pair of as many cells as are kept of one.
+    const BUDGET: Budget = Budget { cells: 160, clients: 24 };
+
+    /// The report of one client that requests `path` from 300 hosts, after clients loaded the page of a shop from one of them.
+    fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&Report<'_>)) {
+        let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
+        let line = |host: u32, client: u32, path: &str, status: u16, bytes: u32| {
+            format!(
+                "h{host}.example:80 192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"x\"\n"
+            )
+        };
+        let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
+        let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
+        let (asked, mut scratch, mut part) = (Scope::default(), Scratch::default(), Tally::default());
+        part.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
+        let mut tally = Tally::bounded(BUDGET);
+        tally.merge(part.named(scratch.names));
+        let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let material =
+            Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+        let context = Context::of(&material);
+        let wanted = Wanted { pairs: true, clients: true, paths: true, ..Wanted::default() };
+        use_it(&build(&material, &context, vec![Input::default()], 0, wanted));
+    }
+
+    #[test]
+    fn rows_have_all_hits_where_no_site_makes_a_difference() {
+        for (path, is_shop) in [("/key", true), ("/login", false)] {
+            with_report(path, is_shop, |report| {
+                let hits = [&report.pairs, &report.clients, &report.paths].map(|rows| rows.iter().map(|row| row.hits).collect::<Vec<_>>());
+                assert_eq!((hits, report.approximate), ([[300]; 3].map(Vec::from), None), "{path}");
+            });
+        }
+    }
+
+    #[test]
+    fn what_is_ordinary_on_some_site_is_no_hit_but_may_be_missing() {
+        with_report("/login", true, |report| {
+            let bound = report.approximate.unwrap();
+            for (rows, missing) in [(&report.pairs, bound.pairs), (&report.clients, bound.clients), (&report.paths, bound.paths)] {
+                assert!(rows[0].hits < 299 && rows[0].hits + missing >= 299, "{} {missing}", rows[0].hits);
+            }
+            assert_eq!(report.pairs[0].hits + bound.rest_hits, report.totals.sum.hits);
+            assert_eq!(report.totals.sum.hits, 299, "one host is a shop");
+        });
+    }
+}

@@ -1,0 +1,108 @@
+//! What `learn` proposes.
+//!
+//! Paths are printable ASCII by the time they are here; what is shown as it was logged passes the mask like everywhere.
+
+use std::borrow::Cow;
+
+use super::model::Input;
+use crate::finding::Severity;
+use crate::record::Outcome;
+use crate::redact::mask;
+use crate::time::LogTime;
+
+/// Everything there is to say.
+#[derive(Debug, Default)]
+pub struct Proposals<'a> {
+    /// The inputs, in their order.
+    pub inputs: Vec<Input>,
+    /// The proposals, the most asked for first.
+    pub proposals: Vec<Proposal<'a>>,
+    /// Paths that were left out because they look made up by a machine.
+    pub random: u64,
+    /// Clients that are known to probe.
+    pub probers: u64,
+    /// Independent probers that a proposal needs.
+    pub min_probers: u64,
+    /// Lines kept without a time, where a window asked for one.
+    pub without_time: u64,
+}
+
+/// A path that a rule might name.
+#[derive(Debug, Clone)]
+pub struct Proposal<'a> {
+    /// The path in lower case, printable ASCII.
+    pub path: &'a str,
+    /// The id of the rule it would belong to.
+    pub rule: String,
+    /// The title of that rule.
+    pub title: String,
+    /// Its class, a guess.
+    pub class: &'static str,
+    /// Its severity, a guess.
+    pub severity: Severity,
+    /// Independent probers that asked for it.
+    pub probers: u64,
+    /// Independent others that did.
+    pub others: u64,
+    /// Requests of all of them.
+    pub requests: u64,
+    /// How often with which status, sorted.
+    pub statuses: Vec<(Option<u16>, u64)>,
+    /// The earliest time.
+    pub first_time: Option<LogTime>,
+    /// The latest time.
+    pub last_time: Option<LogTime>,
+    /// The earliest request.
+    pub example: Example<'a>,
+}
+
+/// One request for a path.
+#[derive(Debug, Clone, Default)]
+pub struct Example<'a> {
+    /// The path of the input.
+    pub source: &'a [u8],
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The target as logged, without its query.
+    pub target: &'a [u8],
+    /// The status code.
+    pub status: Option<u16>,
+}
+
+impl Default for Proposal<'_> {
+    fn default() -> Self {
+        Self {
+            path: "",
+            rule: String::new(),
+            title: String::new(),
+            class: "",
+            severity: Severity::Low,
+            probers: 0,
+            others: 0,
+            requests: 0,
+            statuses: Vec::new(),
+            first_time: None,
+            last_time: None,
+            example: Example::default(),
+        }
+    }
+}
+
+impl Proposal<'_> {
+    /// Requests that were answered.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.statuses.iter().filter(|(status, _)| Outcome::of(*status) == Outcome::Answered).map(|(_, n)| n).sum()
+    }
+
+    /// The statuses in words.
+    pub(crate) fn status_words(&self) -> Vec<String> {
+        self.statuses.iter().map(|(status, _)| status.map_or_else(|| "-".to_owned(), |status| status.to_string())).collect()
+    }
+}
+
+impl Example<'_> {
+    pub(crate) fn shown_target(&self) -> Cow<'_, str> {
+        mask::shown(self.target)
+    }
+}

@@ -1,0 +1,321 @@
+//! What sites answered so far, for `follow`: grades answers as they come, and again when more is known.
+//!
+//! Bounded: sites that were quiet longest give way, and of each site the latest answers are kept to be graded again. A site is
+//! weighed anew when its evidence has grown by an eighth, so that a flood of answers costs little.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use foldhash::{HashMap, HashSet};
+
+use super::live::Late;
+use crate::analysis::site::{Memory, RuleHashes, Site as SiteName};
+use crate::finding::RuleId;
+use crate::rules::RuleSet;
+use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
+
+/// Paths of all sites together: at most 16 MB.
+const PATHS: usize = 1 << 16;
+/// Answers of each site that are graded again.
+const GRADED: usize = 256;
+/// The same of all sites: with lines of 2 KB at most 16 MB.
+const ALL_GRADED: usize = 8_192;
+/// Evidence that is weighed at once, however little it is.
+const AT_ONCE: usize = 16;
+
+/// How long a site is remembered that answers nothing any more.
+const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+
+/// A site's number.
+type Site = u32;
+
+/// An answer that was graded, and may be again.
+#[derive(Debug)]
+struct Graded {
+    path: u64,
+    shape: PathShape,
+    rules: Box<[RuleId]>,
+    response: Response,
+    answer: Answer,
+    has_alerted: bool,
+    line: Late,
+}
+
+/// A line whose grade changed.
+#[derive(Debug)]
+pub struct Regraded {
+    /// The line.
+    pub line: Late,
+    /// It raised no alert yet.
+    pub may_alert: bool,
+}
+
+/// What is known of one site.
+#[derive(Debug)]
+struct SiteAnswers {
+    name: (bool, Box<[u8]>),
+    /// Its place in the grader.
+    place: usize,
+    evidence: SiteEvidence,
+    /// Changes of the evidence, how many the grader knows of, and how many the grades.
+    changes: usize,
+    weighed: usize,
+    graded_by: usize,
+    graded: VecDeque<Graded>,
+    /// An alert was raised: for the site, and in which of its folders.
+    has_alerted: bool,
+    folders: HashSet<u32>,
+    /// When it last changed, by the changes of all sites.
+    last: u64,
+}
+
+/// What all sites answered.
+#[derive(Debug)]
+pub(crate) struct LiveAnswers {
+    sites: HashMap<Site, SiteAnswers>,
+    grader: Grader,
+    memory: Memory,
+    rules: RuleHashes,
+    clock: u64,
+    /// Paths of all sites.
+    paths: usize,
+    /// Answers of all sites that are kept to be graded again.
+    graded: usize,
+    /// A site was weighed since its answers were graded.
+    has_ungraded: bool,
+}
+
+impl SiteAnswers {
+    /// Paths in the evidence.
+    fn len(&self) -> usize {
+        self.evidence.given_len() + self.evidence.refused_len()
+    }
+
+    fn is_ungraded(&self) -> bool {
+        self.weighed > self.graded_by && !self.graded.is_empty()
+    }
+}
+
+impl LiveAnswers {
+    pub(crate) fn new(rules: &RuleSet, memory: Memory) -> Self {
+        Self {
+            sites: HashMap::default(),
+            grader: Grader::empty(rules.subjects()),
+            memory,
+            rules: super::rule_hashes(rules),
+            clock: 0,
+            paths: 0,
+            graded: 0,
+            has_ungraded: false,
+        }
+    }
+
+    /// Takes in a response to a probe.
+    pub(crate) fn record(&mut self, site: Site, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
+        self.change(site, name, |evidence| {
+            let before = evidence.shared(path);
+            evidence.record(path, || shape, rules, response);
+            evidence.trim();
+            evidence.shared(path) != before
+        });
+    }
+
+    /// Takes in a size of a home page.
+    pub(crate) fn record_home(&mut self, site: Site, name: SiteName<'_>, bytes: u64) {
+        self.change(site, name, |evidence| {
+            let is_new = !evidence.home.contains(bytes);
+            evidence.home.insert(bytes);
+            is_new && evidence.home.contains(bytes)
+        });
+    }
+
+    fn change(&mut self, site: Site, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
+        self.clock += 1;
+        if !self.sites.contains_key(&site) {
+            self.add(site, name);
+        }
+        let Some(known) = self.sites.get_mut(&site) else { return };
+        known.last = self.clock;
+        let before = known.len();
+        if change(&mut known.evidence) {
+            known.changes += 1;
+            // A few are cheap to weigh, and the first ones matter most.
+            if known.changes <= AT_ONCE || known.changes - known.weighed > known.weighed / 8 {
+                Self::weigh(&mut self.grader, known);
+                self.has_ungraded |= known.is_ungraded();
+            }
+        }
+        self.paths = self.paths - before + known.len();
+        if self.paths > PATHS {
+            self.make_room(site);
+        }
+    }
+
+    fn add(&mut self, site: Site, name: SiteName<'_>) {
+        let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
+        let place = self.sites.len();
+        let name = match name {
+            SiteName::Host(host) => (true, host.into()),
+            SiteName::Log(log) => (false, log.into()),
+        };
+        let mut known = SiteAnswers {
+            name,
+            place,
+            evidence,
+            changes: 0,
+            weighed: 0,
+            graded_by: 0,
+            graded: VecDeque::new(),
+            has_alerted: false,
+            folders: HashSet::default(),
+            last: self.clock,
+        };
+        Self::weigh(&mut self.grader, &mut known);
+        self.paths += known.len();
+        self.sites.insert(site, known);
+    }
+
+    /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
+    /// stay, and so does the site that changed last.
+    fn make_room(&mut self, changed: Site) {
+        let mut quiet: Vec<(u64, Site)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
+        quiet.sort_unstable();
+        for (_, site) in quiet {
+            if self.paths <= PATHS - PATHS / 8 {
+                break;
+            }
+            let Some(known) = self.sites.get_mut(&site).filter(|known| site != changed && !known.evidence.is_empty()) else { continue };
+            self.paths -= known.len();
+            self.graded -= known.graded.len();
+            known.evidence = SiteEvidence::default();
+            known.graded.clear();
+            Self::weigh(&mut self.grader, known);
+        }
+    }
+
+    fn weigh(grader: &mut Grader, known: &mut SiteAnswers) {
+        grader.set(known.place, known.name.0, known.evidence.clone());
+        known.weighed = known.changes;
+    }
+
+    /// The grade of an answer, by what is known.
+    pub(crate) fn grade(&self, site: Site, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
+        let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
+        self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
+    }
+
+    /// Whether a distinct answer is to raise an alert, which is then remembered.
+    pub(crate) fn may_alert(&mut self, site: Site, shape: &PathShape) -> bool {
+        let Some(known) = self.sites.get_mut(&site) else { return true };
+        let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
+        let refuses = |folder| self.grader.refuses(known.place, folder);
+        let may = (!known.has_alerted || refuses(0)) && (is_first_in_folder || refuses(shape.folder));
+        if may {
+            known.has_alerted = true;
+            known.folders.insert(shape.folder);
+        }
+        may
+    }
+
+    /// Keeps an answer, to be graded again.
+    #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
+    pub(crate) fn keep(
+        &mut self,
+        site: Site,
+        path: u64,
+        shape: PathShape,
+        rules: &[RuleId],
+        response: Response,
+        answer: Answer,
+        has_alerted: bool,
+        line: impl FnOnce() -> Late,
+    ) {
+        let Some(known) = self.sites.get_mut(&site) else { return };
+        if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
+            // What is a soft 404 mostly stays one.
+            let soft = known.graded.iter().position(|graded| graded.answer == Answer::Soft404);
+            if known.graded.remove(soft.unwrap_or(0)).is_none() {
+                return;
+            }
+            self.graded -= 1;
+        }
+        known.graded.push_back(Graded { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        self.graded += 1;
+        self.has_ungraded |= known.is_ungraded();
+    }
+
+    /// Whether a site was weighed anew since its answers were graded.
+    pub(crate) fn has_ungraded(&self) -> bool {
+        self.has_ungraded
+    }
+
+    /// Weighs every site whose evidence changed.
+    pub(crate) fn weigh_all(&mut self) {
+        for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
+            Self::weigh(&mut self.grader, known);
+            self.has_ungraded |= known.is_ungraded();
+        }
+    }
+
+    /// Grades again what is kept, and gives the lines of those whose grade changed.
+    pub(crate) fn regrade(&mut self) -> Vec<Regraded> {
+        self.has_ungraded = false;
+        let mut changed = Vec::new();
+        let is_of_server = self.sites.values().any(|known| known.name.0 && known.weighed > known.graded_by);
+        for known in self.sites.values_mut() {
+            // Hosts are compared with each other.
+            if known.weighed == known.graded_by && !(known.name.0 && is_of_server) {
+                continue;
+            }
+            known.graded_by = known.weighed;
+            for graded in &mut known.graded {
+                let candidate = Candidate { path: graded.path, shape: graded.shape, rules: &graded.rules };
+                let grade = self.grader.grade(known.place, &candidate, known.evidence.path(graded.path), &graded.response);
+                if grade.answer != graded.answer {
+                    graded.answer = grade.answer;
+                    changed.push(Regraded { line: graded.line.clone(), may_alert: !graded.has_alerted });
+                }
+            }
+        }
+        changed
+    }
+
+    /// What is known of the sites, for the next run.
+    pub(crate) fn memory(&mut self, now: i64) -> &Memory {
+        for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
+            let (is_host, name) = &known.name;
+            let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
+            self.memory.record_answers(name, &known.evidence, &self.rules, now);
+        }
+        self.memory.prune(now, KEEP);
+        &self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::fixture::rules;
+    use crate::analysis::rule_status::live_answers::*;
+    use crate::finding::RuleId;
+    use crate::record::MethodClass;
+
+    /// Fails where a site may grow without bound once it is known.
+    #[test]
+    fn sites_that_grow_give_way_to_each_other() {
+        let mut answers = LiveAnswers::new(rules(), Memory::default());
+        let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
+        // Answered and refused paths have room for 1,024 of each on a site: more than all sites may hold together.
+        for path in 0..1_000 {
+            for site in 0..80 {
+                let name = format!("host{site}");
+                let rule = [RuleId(0)];
+                let shape = PathShape::of(format!("/{path}").as_bytes());
+                answers.record(site, SiteName::Host(name.as_bytes()), path, shape, &rule, &response);
+            }
+        }
+        let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();
+        assert_eq!(answers.paths, counted);
+        assert!(counted <= PATHS, "{counted}");
+        assert!(counted > PATHS / 2, "{counted}");
+    }
+}

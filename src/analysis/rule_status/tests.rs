@@ -1,0 +1,68 @@
+//! What becomes of requests that are a finding only where they are many.
+
+use std::path::Path;
+
+use crate::analysis::rule_status::*;
+use crate::engine::{Judge, Scope as Asked, Scratch};
+use crate::rules::AllowList;
+use crate::source::SourceText;
+use crate::tally::{Place, Tally};
+
+const RULES: &str = r#"
+[[rule]]
+id = "t/flood"
+title = "Floods"
+class = "panel"
+severity = "critical"
+paths = ["/a", "/b", "/c"]
+window = { by = "client", count = 3, within = "60s" }
+
+[[rule]]
+id = "t/guess"
+title = "Guesses"
+class = "exposure"
+severity = "high"
+paths = ["/guess"]
+with_client = { distinct_paths = 3 }
+
+[[rule]]
+id = "t/key"
+title = "Key"
+class = "backup"
+severity = "low"
+paths = ["/c"]
+"#;
+
+#[test]
+fn requests_of_a_window_are_findings_where_they_are_enough() {
+    // Three requests of the rule, and one besides.
+    assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
+    assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
+}
+
+/// The paths of hits that are reported, and the rules of each.
+fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
+    let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
+    let asked = Asked { windows: true, ..Asked::default() };
+    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
+    let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
+    let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
+    tally.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    let (tally, texts, allow) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+    let material =
+        Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
+    let context = Context::of(&material);
+    assert_eq!(tally.cells().count(), 4, "all are kept");
+    let mut told = Vec::new();
+    for (view, decision) in tally.cells().zip(context.decisions()) {
+        assert_eq!(decision.matched, decision.reported);
+        let known =
+            |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
+        let list = context.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+        if decision.reported {
+            told.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
+        }
+    }
+    told.sort();
+    told
+}

@@ -1,0 +1,171 @@
+//! One kind of keys that were seen: when first, and how long ago last. In JSON it is one string, 20 characters a key.
+//!
+//! A key is its hash. What is read back must be what was written: whole records, in order, no key twice.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+
+use foldhash::fast::RandomState;
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes of a key in writing: eight of its hash, four of the mark, three of the hour.
+const RECORD: usize = 15;
+
+/// The last hour that three bytes can say: in 1,900 years.
+const LAST_HOUR: u32 = (1 << 24) - 1;
+
+/// How much lower a mark may be, in hours, and still be that of a late line.
+const LATE: u32 = 31 * 24;
+
+/// At most `MOST` keys once it is pruned, and whenever it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Memory<const MOST: usize>(HashMap<u64, Sighting, RandomState>);
+
+/// When a key was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sighting {
+    /// The mark it is news of.
+    first: u32,
+    /// The latest hour.
+    last: u32,
+}
+
+impl Sighting {
+    /// What stays comes first: what was seen lately and, of what was seen in the same hour, what is known for longest. So
+    /// a flood of new keys drives each other out before what was there.
+    fn order(self, hash: u64) -> (Reverse<u32>, u32, u64) {
+        (Reverse(self.last), self.first, hash)
+    }
+}
+
+impl<const MOST: usize> Memory<MOST> {
+    /// Whether a key is new under a mark, and remembers that it was seen.
+    pub(crate) fn look(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
+        let known = self.0.entry(hash).or_insert(Sighting { first: mark, last: hour });
+        known.last = hour.max(known.last);
+        if known.first.checked_sub(mark).is_some_and(|later| later <= LATE) {
+            known.first = mark;
+        }
+        known.first == mark
+    }
+
+    /// Forgets what was seen last before an hour, and what is over the budget.
+    pub(crate) fn prune(&mut self, oldest: u32) {
+        self.0.retain(|_, seen| seen.last >= oldest);
+        if self.0.len() > MOST {
+            self.0 = self.kept().into_iter().collect();
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What stays within the budget, in no order.
+    fn kept(&self) -> Vec<(u64, Sighting)> {
+        let mut all: Vec<_> = self.0.iter().map(|(&hash, &seen)| (hash, seen)).collect();
+        if all.len() > MOST {
+            all.select_nth_unstable_by_key(MOST, |&(hash, seen)| seen.order(hash));
+            all.truncate(MOST);
+        }
+        all
+    }
+
+    fn written(&self) -> String {
+        let mut kept = self.kept();
+        kept.sort_unstable_by_key(|(hash, _)| *hash);
+        let mut bytes = Vec::with_capacity(RECORD * kept.len());
+        for (hash, Sighting { first, last }) in kept {
+            bytes.extend_from_slice(&hash.to_be_bytes());
+            bytes.extend_from_slice(&first.to_be_bytes());
+            bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
+        }
+        base64::written(&bytes)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let bytes = base64::read(text)?;
+        let (records, rest) = bytes.as_chunks::<RECORD>();
+        let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
+        let mut before = None;
+        for record in records {
+            let (hash, rest) = record.split_first_chunk()?;
+            let (first, hour) = rest.split_first_chunk()?;
+            let (hash, first) = (u64::from_be_bytes(*hash), u32::from_be_bytes(*first));
+            let last = hour.iter().fold(0, |hour, byte| hour << 8 | u32::from(*byte));
+            if before.replace(hash).is_some_and(|before| before >= hash) {
+                return None;
+            }
+            memory.0.insert(hash, Sighting { first, last });
+        }
+        rest.is_empty().then_some(memory)
+    }
+}
+
+impl<const MOST: usize> Serialize for Memory<MOST> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.written())
+    }
+}
+
+impl<'de, const MOST: usize> Deserialize<'de> for Memory<MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Records<const MOST: usize>;
+
+        impl<const MOST: usize> Visitor<'_> for Records<MOST> {
+            type Value = Memory<MOST>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("what was seen, 20 characters a key in Base64, in order")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                Memory::read(text)
+                    .ok_or_else(|| E::custom("what was seen is not as it was written: 20 characters a key in Base64, in order"))
+            }
+        }
+
+        deserializer.deserialize_str(Records)
+    }
+}
+
+/// Base64 (RFC 4648, section 4) of whole groups of three bytes, so that nothing is padded.
+mod base64 {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    pub(crate) fn written(bytes: &[u8]) -> String {
+        let (groups, _) = bytes.as_chunks::<3>();
+        let digits = |[a, b, c]: [u8; 3]| {
+            let bits = u32::from_be_bytes([0, a, b, c]);
+            [18, 12, 6, 0].map(|shift| char::from(DIGITS[(bits >> shift) as usize % 64]))
+        };
+        groups.iter().flat_map(|group| digits(*group)).collect()
+    }
+
+    pub(crate) fn read(text: &str) -> Option<Vec<u8>> {
+        let (groups, rest) = text.as_bytes().as_chunks::<4>();
+        let mut bytes = Vec::with_capacity(3 * groups.len());
+        for group in groups {
+            let mut bits = 0;
+            for digit in group {
+                bits = bits << 6 | value(*digit)?;
+            }
+            bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
+        }
+        rest.is_empty().then_some(bytes)
+    }
+
+    fn value(digit: u8) -> Option<u32> {
+        let place = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        Some(place.into())
+    }
+}

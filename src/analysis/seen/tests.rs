@@ -1,0 +1,251 @@
+//! The memory against one that keeps everything in a list, and what a state file may hold of it.
+
+use proptest::prelude::*;
+
+use super::memory::Memory;
+use crate::analysis::seen::*;
+
+const HOUR: i64 = 3_600;
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// What a run does to the memory.
+#[derive(Debug, Clone)]
+enum Act {
+    /// Looks at a key of a kind, under the run's mark or one that is lower by so much.
+    Look(usize, u8, u32),
+    /// Ends the run, with a clock that went on so many hours, and keeps what was seen in so many.
+    Prune(i64, u64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let look =
+        (0..5_usize, 0..12_u8, prop_oneof![4 => Just(0), 1 => 0..1_500_u32]).prop_map(|(kind, key, late)| Act::Look(kind, key, late));
+    let prune = (-300..300_i64, 0..600_u64).prop_map(|(hours, keep)| Act::Prune(hours, keep));
+    prop::collection::vec(prop_oneof![6 => look, 1 => prune], 0..120)
+}
+
+/// A key as the slow memory knows it.
+struct Known {
+    kind: usize,
+    key: u8,
+    first: u32,
+    /// Hours that counted since it was last seen.
+    age: u64,
+}
+
+proptest! {
+    #[test]
+    fn remembers_what_a_list_does(acts in acts()) {
+        let (mut seen, mut list) = (Seen::new(7), Vec::<Known>::new());
+        let (mut mark, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
+        seen.prune(now * HOUR, DAY);
+        for act in acts {
+            match act {
+                Act::Look(kind, key, late) => {
+                    let mark = mark - late;
+                    let expected = match list.iter_mut().find(|known| (known.kind, known.key) == (kind, key)) {
+                        None => {
+                            list.push(Known { kind, key, first: mark, age: 0 });
+                            true
+                        }
+                        Some(known) => {
+                            known.age = 0;
+                            if mark < known.first && known.first - mark <= 744 {
+                                known.first = mark;
+                            }
+                            known.first == mark
+                        }
+                    };
+                    prop_assert_eq!(seen.look(Kind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
+                }
+                Act::Prune(hours, keep) => {
+                    now += hours;
+                    let passed = (now - highest).clamp(0, 192);
+                    highest = highest.max(now);
+                    for known in &mut list {
+                        known.age += passed.cast_unsigned();
+                    }
+                    list.retain(|known| known.age <= keep);
+                    seen.prune(now * HOUR + 59, Duration::from_secs(keep * 3_600));
+                    mark += 1;
+                    prop_assert_eq!(seen.is_empty(), list.is_empty());
+                    let text = serde_json::to_string(&seen).unwrap();
+                    let again: Seen = serde_json::from_str(&text).unwrap();
+                    prop_assert_eq!(&again, &seen);
+                    seen = again;
+                }
+            }
+        }
+    }
+
+    /// Of a budget of four, whatever comes.
+    #[test]
+    fn the_longest_unseen_go_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
+        let (mut memory, mut list) = (Memory::<4>::default(), Vec::<(u64, u32, u32)>::new());
+        let mut hour = 0;
+        for (key, passed) in looks {
+            // Several in one hour; then what is known for longest stays.
+            hour += passed / 3;
+            let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
+            let first = known.map_or(hour, |(_, first, _)| first);
+            prop_assert_eq!(memory.look(key, hour, hour), first == hour);
+            list.push((key, first, hour));
+            list.sort_by_key(|&(key, first, last)| (std::cmp::Reverse(last), first, key));
+            list.truncate(4);
+            memory.prune(0);
+            let stays = serde_json::to_string(&memory).unwrap();
+            prop_assert_eq!(stays.len(), 20 * list.len() + 2);
+            let mut of_list = Memory::<4>::default();
+            for (key, first, last) in &list {
+                of_list.look(*key, *first, *last);
+            }
+            prop_assert_eq!(&memory, &of_list);
+        }
+    }
+
+    /// While the clock never shows more than `keep` after the first look, nothing is old enough, however it jumps.
+    #[test]
+    fn a_clock_that_is_set_back_loses_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
+        let (mut seen, keep, start) = (Seen::new(1), 90 * DAY, 1_793_577_600);
+        for (run, day) in (0..).zip(&readings) {
+            seen.look(Kind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
+            seen.prune(start + day * 24 * HOUR, keep);
+        }
+        for (run, _) in (0..).zip(&readings) {
+            prop_assert!(!seen.look(Kind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in prop_oneof![r#"[A-Za-z0-9+/=\\"-]{0,50}"#, any::<String>()], at in 0..400_usize, byte: u8) {
+        let as_string = serde_json::to_string(&text).unwrap();
+        if let Ok(memory) = serde_json::from_str::<Memory<9>>(&as_string) {
+            prop_assert_eq!(serde_json::to_string(&memory).unwrap(), as_string.clone(), "only what was written is read");
+        }
+        let mut bytes = serde_json::to_vec(&few()).unwrap();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        if let Ok(seen) = serde_json::from_slice::<Seen>(&bytes) {
+            prop_assert!(serde_json::to_vec(&seen).is_ok());
+        }
+    }
+}
+
+/// Some of each kind.
+fn few() -> Seen {
+    let mut seen = Seen::new(u64::MAX);
+    for kind in Kind::ALL {
+        for key in 0..3_u8 {
+            seen.look(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
+        }
+    }
+    seen
+}
+
+#[test]
+fn what_is_new_stays_new_in_its_own_report() {
+    let mut seen = Seen::new(3);
+    assert!(seen.is_empty());
+    assert!(seen.look(Kind::Answer, b"/.env", 4, 0));
+    assert!(seen.look(Kind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
+    assert!(!seen.look(Kind::Answer, b"/.env", 5, HOUR));
+    assert!(seen.look(Kind::Path, b"/.env", 5, HOUR), "another kind is another thing");
+    assert!(!seen.is_empty());
+}
+
+#[test]
+fn a_late_line_makes_it_news_of_the_earlier_period() {
+    let (mut seen, day) = (Seen::new(3), 497_000);
+    assert!(seen.look(Kind::Rule, b"r", day + 24, 0));
+    assert!(seen.look(Kind::Rule, b"r", day, 0));
+    assert!(!seen.look(Kind::Rule, b"r", day + 24, 0));
+    // Marks of runs are low: whoever turns from periods back to runs is not told everything again.
+    assert!(!seen.look(Kind::Rule, b"r", 12, 0));
+}
+
+#[test]
+fn what_was_not_seen_for_long_is_forgotten() {
+    let mut seen = Seen::new(3);
+    let mut at = |day: i64, mark, key: &[u8]| {
+        let is_new = seen.look(Kind::Client, key, mark, day * 24 * HOUR);
+        seen.prune(day * 24 * HOUR, 7 * DAY);
+        is_new
+    };
+    assert!(at(0, 1, b"a"));
+    assert!(at(4, 2, b"b"));
+    assert!(!at(7, 3, b"a"));
+    assert!(!at(8, 4, b"b"));
+    assert!(!at(14, 5, b"a"));
+    assert!(!at(21, 6, b"a"));
+    assert!(at(22, 7, b"b"), "unseen for 14 days");
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_makes_nothing_old() {
+    let (mut seen, now) = (Seen::new(3), 1_793_577_600);
+    seen.look(Kind::Path, b"/a", 1, now);
+    for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
+        seen.prune(wrong, 30 * DAY);
+    }
+    assert!(!seen.look(Kind::Path, b"/a", 2, now));
+}
+
+#[test]
+fn a_full_memory_is_small_and_whole() {
+    let (mut seen, mut now) = (Seen::new(0x0123_4567_89ab_cdef), 1_793_577_600);
+    let budgets = [(Kind::Answer, 8_000), (Kind::Rule, 12_000), (Kind::Path, 72_000), (Kind::Client, 40_000), (Kind::Campaign, 4_000)];
+    for (kind, most) in budgets {
+        for key in 0..most + 1_000_u32 {
+            now += HOUR;
+            assert!(seen.look(kind, &key.to_be_bytes(), 1_000_000 + key, now));
+        }
+    }
+    // Written without an end of the run.
+    let text = serde_json::to_string(&seen).unwrap();
+    assert!(text.len() < 3_000_000, "{}", text.len());
+    assert!(text.len() > 20 * 136_000);
+    let again: Seen = serde_json::from_str(&text).unwrap();
+    seen.prune(now, Duration::MAX);
+    assert_eq!(again, seen);
+    assert!(!seen.look(Kind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
+    assert!(seen.look(Kind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
+}
+
+#[test]
+fn what_was_not_written_is_refused() {
+    let one = "AAAAAAAAAAAAAABNAAAA";
+    let other = "AAAAAAAAAAEAAABNAAAA";
+    let reads = |text: &str| serde_json::from_str::<Memory<9>>(&format!("\"{text}\"")).is_ok();
+    assert!(reads("") && reads(one) && reads(&format!("{one}{other}")));
+    for text in [
+        &one[1..],
+        &format!("{one}="),
+        &format!("{one}A"),
+        &format!("{one}AAAA"),
+        &format!("{one}{one}"),
+        &format!("{other}{one}"),
+        &one.replace('N', "-"),
+        &one.replace('N', " "),
+        &one.replace('N', "é"),
+    ] {
+        assert!(!reads(text), "{text}");
+    }
+    let whole = serde_json::to_string(&few()).unwrap();
+    assert!(serde_json::from_str::<Seen>(&whole).is_ok());
+    for (from, to) in
+        [("\"seed\"", "\"sead\""), ("\"paths\":\"", "\"paths\":\"x"), ("{\"seed\"", "{\"more\":1,\"seed\""), ("\"hours\":", "\"hours\":-")]
+    {
+        assert!(serde_json::from_str::<Seen>(&whole.replacen(from, to, 1)).is_err(), "{from}");
+    }
+    for foreign in ["", "null", "[]", "{}", "7", r#"{"seed":1}"#] {
+        assert!(serde_json::from_str::<Seen>(foreign).is_err(), "{foreign}");
+    }
+}
+
+#[test]
+fn it_holds_no_text() {
+    let mut seen = Seen::new(5);
+    seen.look(Kind::Client, b"192.0.2.7", 1, 0);
+    let text = serde_json::to_string(&seen).unwrap();
+    assert!(!text.contains("192.0"), "{text}");
+}

@@ -1,0 +1,90 @@
+//! What a report was made of, told along with it in JSON, so that reports can be added up and the context decided anew.
+//!
+//! It holds every cell of the tally, whatever the report shows of it, in one order for any number of threads: adding up the
+//! parts gives the bytes of the whole. Texts are masked like all others; where that makes two keys look the same, a hash of
+//! what was logged keeps them apart. Of a tally that let go of something it tells by how much all of it may be too low. What is read back may come from anywhere: it is checked, bounded, and never trusted
+//! with a panic.
+
+mod error;
+mod guarded;
+mod ranks;
+mod read;
+mod rebuild;
+mod rows;
+mod samples;
+mod sources;
+mod sums;
+mod tell;
+mod told_rule;
+mod write;
+
+pub use self::error::EvidenceError;
+pub use self::read::read;
+pub(crate) use self::write::Told;
+
+use self::rebuild::Rebuild;
+use self::tell::{Teller, retell};
+use super::model::{Input, Report};
+use crate::client::Prefix;
+use crate::rules::Rule;
+use crate::source::SourceText;
+use crate::tally::Tally;
+
+/// What a report was made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Basis<'a> {
+    /// All hits.
+    pub tally: &'a Tally,
+    /// The inputs' texts, by number.
+    pub texts: &'a [SourceText],
+}
+
+/// An entry of an allow list that an earlier report told of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AllowedBy {
+    /// The list.
+    pub file: String,
+    /// The line the entry begins at, from 1.
+    pub line: usize,
+    /// Why it is allowed.
+    pub reason: String,
+}
+
+/// What an earlier report told.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// The machine it speaks of, where that was said.
+    pub machine: Option<String>,
+    /// The day or hour it speaks of, where it was cut into such.
+    pub period: Option<String>,
+    /// Which IPv6 addresses it counts as one client.
+    pub prefix: Option<Prefix>,
+    /// All hits. Rules that are not known have numbers behind those of the set that was asked, in the order of `unknown_rules`.
+    pub tally: Tally,
+    /// The inputs' texts, by number; they number no lines, as samples know theirs.
+    pub texts: Vec<SourceText>,
+    /// The inputs, by the same numbers, without hits.
+    pub inputs: Vec<Input>,
+    /// Entries of allow lists, by the numbers of [`Tally::allowed`].
+    pub allowed: Vec<AllowedBy>,
+    /// Lines without a time, where a window asked for one.
+    pub without_time: u64,
+    /// Rules that occur and that the set does not know, as the report tells of them.
+    pub unknown_rules: Vec<Rule>,
+}
+
+/// What a report tells, without writing it down: the lines of its samples are forgotten, and secrets with them.
+///
+/// # Errors
+///
+/// [`EvidenceError::Damaged`] where a count is beyond all bounds; [`EvidenceError::Cut`] where it has none.
+pub fn retold(report: &Report<'_>) -> Result<Evidence, EvidenceError> {
+    let Some(teller) = Teller::of(report) else { return Err(EvidenceError::Cut) };
+    let mut rebuild = Rebuild::new(report.rule_set);
+    retell(&teller, &mut rebuild).map_err(EvidenceError::Damaged)?;
+    let (machine, period, prefix) = (report.machine.clone(), report.period.clone(), report.prefix);
+    Ok(Evidence { machine, period, prefix, ..rebuild.done() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,381 @@
+//! Puts a tally together from rows that may come from anywhere: every number must be one that was told before, every time one
+//! that a log can have, and no sum may overflow.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::rows::{
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, Mention, MinuteRow, PathErrorRow, RuleRow, SampleRow,
+    SignRow, SiteRow, span,
+};
+use super::told_rule::{self, check_id};
+use super::{AllowedBy, Evidence};
+use crate::analysis::model::Input;
+use crate::client::Client;
+use crate::finding::{Few, Others, RuleId};
+use crate::formats::LogFormat;
+use crate::names::Names;
+use crate::redact::mask::as_shown;
+use crate::redact::sanitize::text;
+use crate::rules::{MOST_RULES, RuleSet};
+use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
+use crate::source::{SourceText, unescaped};
+use crate::tally::{Cell, ClientCount, Floor, MinuteKey, Place, Proof, Sample, Told, ToldKey};
+
+/// The most that one report may count of anything: thousands of such reports can be added up.
+const MOST: u64 = 1 << 50;
+/// Formats that one log may have: each is told by name.
+const MOST_FORMATS: usize = 256;
+
+/// A tally that comes to be.
+pub(crate) struct Rebuild<'r> {
+    known: &'r RuleSet,
+    evidence: Evidence,
+    /// By place; `None` for one that counts nothing here.
+    rules: Vec<Option<RuleId>>,
+    hosts: Vec<HostName>,
+    clients: Vec<u32>,
+    paths: Vec<PathName>,
+    lists: Vec<u32>,
+    generations: Vec<u64>,
+    agents: Vec<Arc<[u8]>>,
+    /// Hits, requests and lines so far, and those that may be missed.
+    sum: u64,
+}
+
+struct HostName {
+    number: u32,
+    shown: Box<[u8]>,
+}
+
+struct PathName {
+    number: u32,
+    bytes: Box<[u8]>,
+}
+
+impl<'r> Rebuild<'r> {
+    pub(crate) fn new(known: &'r RuleSet) -> Self {
+        Self {
+            known,
+            evidence: Evidence::default(),
+            rules: Vec::new(),
+            hosts: Vec::new(),
+            clients: Vec::new(),
+            paths: Vec::new(),
+            lists: Vec::new(),
+            generations: Vec::new(),
+            agents: Vec::new(),
+            sum: 0,
+        }
+    }
+
+    pub(crate) fn done(self) -> Evidence {
+        self.evidence
+    }
+
+    pub(crate) fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
+        check_id(&row.id)?;
+        let number = match self.known.number_of(&row.id) {
+            Some(number) => Some(number),
+            // Nobody knows how many of its requests are a flood.
+            None if row.window && row.counts.is_none() => None,
+            None => {
+                let unknown = &mut self.evidence.unknown_rules;
+                let number = self.known.rules().len() + unknown.len();
+                if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
+                    return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
+                }
+                unknown.push(told_rule::rule(row)?);
+                Some(RuleId(number as u16))
+            }
+        };
+        self.rules.push(number);
+        Ok(())
+    }
+
+    pub(crate) fn input(&mut self, row: &InputRow<'_>) -> Result<(), String> {
+        let counts = [row.bytes, row.lines, row.unparsed, row.oversized, row.skipped, row.pending, row.requests];
+        counts.into_iter().chain(row.formats).try_for_each(|count| self.add(count))?;
+        self.add(row.parsed)?;
+        let others = self.others(&row.other_formats)?;
+        let path = bytes(&row.path)?;
+        let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
+        let (first_time, last_time) = span(row.times)?.unzip();
+        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(machine.as_deref()));
+        self.evidence.inputs.push(Input {
+            path,
+            machine,
+            format: LogFormat::most_of(&row.formats, &others),
+            bytes: row.bytes,
+            lines: row.lines,
+            parsed: row.parsed,
+            formats: row.formats,
+            others,
+            unparsed: row.unparsed,
+            oversized: row.oversized,
+            skipped: row.skipped,
+            pending: row.pending,
+            requests: row.requests,
+            hits: 0,
+            first_time,
+            last_time,
+            problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+            skipped_whole: row.skipped_whole,
+        });
+        Ok(())
+    }
+
+    /// The lines of other formats by name; there are as many names as formats, and no more.
+    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
+        if rows.len() > MOST_FORMATS {
+            return Err(format!("it has {} formats of one log", rows.len()));
+        }
+        let mut others = Others::default();
+        for (name, lines) in rows {
+            self.add(*lines)?;
+            others.count(&text(name.as_bytes()).as_ref().into(), *lines);
+        }
+        Ok(others)
+    }
+
+    pub(crate) fn host(&mut self, row: &str) -> Result<(), String> {
+        let host = bytes(row)?;
+        if self.hosts.is_empty() != host.is_empty() {
+            return Err("the first host, and no other, is none".into());
+        }
+        let number = self.evidence.tally.insert_host(&host);
+        self.hosts.push(HostName { number, shown: host.into() });
+        Ok(())
+    }
+
+    pub(crate) fn client(&mut self, row: &ClientRow<'_>) -> Result<(), String> {
+        let ClientRow(name, requests, allowed) = row;
+        self.add(*requests)?;
+        self.add(*allowed)?;
+        let count = ClientCount { requests: *requests, allowed: *allowed, ..ClientCount::default() };
+        self.clients.push(self.evidence.tally.insert_client(Client::parse(&bytes(name)?), count));
+        Ok(())
+    }
+
+    pub(crate) fn path(&mut self, row: &str) -> Result<(), String> {
+        let bytes = bytes(row)?;
+        let number = self.evidence.tally.insert_path(&bytes);
+        self.paths.push(PathName { number, bytes: bytes.into() });
+        Ok(())
+    }
+
+    pub(crate) fn list(&mut self, row: &[u32]) -> Result<(), String> {
+        let rules: Vec<Option<RuleId>> = row.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
+        rules.sort_unstable();
+        rules.dedup();
+        self.lists.push(self.evidence.tally.insert_list(&rules));
+        Ok(())
+    }
+
+    pub(crate) fn cell(&mut self, row: CellRow<'_>) -> Result<(), String> {
+        self.add(row.hits)?;
+        self.add(row.error)?;
+        at(&self.evidence.inputs, row.input, "input")?;
+        let host = row.host.map(|host| at(&self.hosts, host, "host")).transpose()?;
+        if host.is_none() && row.client.or(row.path).is_none() {
+            return Err("it has a cell without a host, a client and a path".into());
+        }
+        let key = ToldKey {
+            client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
+            path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
+            rules: *at(&self.lists, row.list, "list of rules")?,
+            status: row.status,
+            input: if host.is_some() { row.input } else { Names::NO_INPUT },
+            host: host.map_or(Names::NO_HOST, |host| host.number),
+            answered: row.answered,
+            is_probe: row.is_probe,
+            method: MethodClass::from_u8(row.method),
+            bytes: row.bytes,
+            extra: row.extra,
+        };
+        let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
+        // Only a pair may miss hits here: what was let go is all there.
+        let error = row.client.and(row.path).map_or(0, |_| row.error);
+        self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
+        Ok(())
+    }
+
+    /// The sample of a cell with this input, path, host and status.
+    fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, Option<u32>, Option<u16>)) -> Result<Sample, String> {
+        let (input, path, host, status) = of;
+        if row.offset >= 1 << 62 || row.line >= 1 << 62 {
+            return Err("a line stands beyond the end of any log".into());
+        }
+        let generation = self.generation(row.generation)?;
+        let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
+        let usual = || {
+            let host = host.map(|host| at(&self.hosts, host, "host")).transpose()?;
+            Ok::<_, String>(host.map(|host| host.shown.clone()).filter(|host| !host.is_empty()))
+        };
+        let told = Told {
+            generation,
+            line: row.line,
+            target: match (row.target, path) {
+                (Some(target), _) => told_text(&target),
+                (None, Some(path)) => at(&self.paths, path, "path")?.bytes.clone(),
+                (None, None) => return Err("it has a request without a target".into()),
+            },
+            status,
+            host: row.host.map_or_else(usual, |host| Ok(Some(told_text(&host))))?,
+            user_agent,
+        };
+        let place = Place { input, chunk: row.offset, offset: 0, line: row.line };
+        Ok(Sample { time: row.time.map(super::rows::TimeRow::time).transpose()?, place, proof: Proof::Told(Box::new(told)) })
+    }
+
+    fn generation(&mut self, mention: Mention<'_>) -> Result<u64, String> {
+        match mention {
+            Mention::Again(number) => at(&self.generations, number, "generation").copied(),
+            Mention::First(digits) => {
+                let wrong = |_| format!("'{}' names no generation of a log", text(digits.as_bytes()));
+                let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
+                self.generations.push(generation);
+                Ok(generation)
+            }
+        }
+    }
+
+    fn agent(&mut self, mention: Mention<'_>) -> Result<Arc<[u8]>, String> {
+        match mention {
+            Mention::Again(number) => at(&self.agents, number, "user agent").cloned(),
+            Mention::First(agent) => {
+                let agent: Arc<[u8]> = Arc::from(told_text(&agent));
+                self.agents.push(Arc::clone(&agent));
+                Ok(agent)
+            }
+        }
+    }
+
+    pub(crate) fn minute(&mut self, row: MinuteRow) -> Result<(), String> {
+        let minute = row.minute()?;
+        let MinuteRow(client, path, list, _, requests) = row;
+        self.add(requests)?;
+        let rules = *at(&self.lists, list, "list of rules")?;
+        let key = match (client, path) {
+            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: Names::REST, rules, minute },
+            (None, Some(path)) => MinuteKey { client: Names::REST, path: at(&self.paths, path, "path")?.number, rules, minute },
+            _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
+        };
+        self.evidence.tally.insert_minute(key, requests);
+        Ok(())
+    }
+
+    pub(crate) fn uncounted(&mut self, requests: u64) -> Result<(), String> {
+        self.add(requests)?;
+        self.evidence.tally.insert_uncounted(requests);
+        Ok(())
+    }
+
+    pub(crate) fn sign(&mut self, row: &SignRow) -> Result<(), String> {
+        let SignRow(rule, input, host, clients, sizes, magnitudes) = row;
+        let rule = *at(&self.rules, *rule, "rule")?;
+        let input = input.unwrap_or(0);
+        at(&self.evidence.inputs, input, "input")?;
+        let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
+        let clients: Option<Vec<u32>> =
+            clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
+        // Three of those that there are stand for enough of them.
+        let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+            (None, None) => return Err("more clients saw an app than there are".into()),
+            (_, first) => first.copied().unwrap_or_default(),
+        };
+        if let Some(rule) = rule {
+            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn home(&mut self, row: &HomeRow) -> Result<(), String> {
+        let HomeRow(input, host, sizes) = row;
+        let (input, host) = self.site(*input, *host)?;
+        let mut home = HomeSizes::default();
+        for size in sizes {
+            home.insert(*size);
+        }
+        self.evidence.tally.insert_home(input, host, &home);
+        Ok(())
+    }
+
+    pub(crate) fn site_path(&mut self, row: SiteRow) -> Result<(), String> {
+        let SiteRow(input, host, path, shape, rules, flags, get, post) = row;
+        let (input, host) = self.site(input, host)?;
+        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
+        let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
+        let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
+        let mut evidence = SiteEvidence::default();
+        evidence.insert(path, &Arc::new(known));
+        self.evidence.tally.insert_evidence(input, host, &evidence);
+        Ok(())
+    }
+
+    fn site(&self, input: Option<u32>, host: Option<u32>) -> Result<(u32, u32), String> {
+        let input = input.unwrap_or(0);
+        at(&self.evidence.inputs, input, "input")?;
+        Ok((input, at(&self.hosts, host.unwrap_or(0), "host")?.number))
+    }
+
+    pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
+        let AllowedRow(file, line, reason, requests) = row;
+        self.add(requests)?;
+        let shown = |told: &str| text(told.as_bytes()).into_owned();
+        let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
+        self.evidence.allowed.push(AllowedBy { file: shown(&file), line, reason: shown(&reason) });
+        self.evidence.tally.insert_allowed(entry, requests);
+        Ok(())
+    }
+
+    pub(crate) fn without_time(&mut self, lines: u64) -> Result<(), String> {
+        self.add(lines)?;
+        self.evidence.without_time = lines;
+        Ok(())
+    }
+
+    pub(crate) fn floor(&mut self, row: &FloorRow) -> Result<(), String> {
+        let &FloorRow { pairs, clients, requests, paths } = row;
+        [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
+        self.evidence.tally.insert_floor(Floor { pairs, clients, requests, paths });
+        Ok(())
+    }
+
+    pub(crate) fn client_error(&mut self, row: &ClientErrorRow) -> Result<(), String> {
+        let &ClientErrorRow(client, hits, requests) = row;
+        self.add(hits)?;
+        self.add(requests)?;
+        let client = *at(&self.clients, client, "client")?;
+        self.evidence.tally.insert_client_error(client, hits, requests);
+        Ok(())
+    }
+
+    pub(crate) fn path_error(&mut self, row: &PathErrorRow) -> Result<(), String> {
+        let &PathErrorRow(path, hits) = row;
+        self.add(hits)?;
+        let path = at(&self.paths, path, "path")?.number;
+        self.evidence.tally.insert_path_error(path, hits);
+        Ok(())
+    }
+
+    fn add(&mut self, count: u64) -> Result<(), String> {
+        self.sum = self.sum.checked_add(count).filter(|sum| *sum <= MOST).ok_or("it counts more than any log can hold")?;
+        Ok(())
+    }
+}
+
+fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
+    list.get(place as usize).ok_or_else(|| format!("it speaks of {what} {place}, and has {}", list.len()))
+}
+
+fn bytes(exact: &str) -> Result<Vec<u8>, String> {
+    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
+}
+
+/// A text that was shown before; it is made fit again, as it may come from anywhere.
+fn told_text(told: &str) -> Box<[u8]> {
+    as_shown(&text(told.as_bytes())).into()
+}

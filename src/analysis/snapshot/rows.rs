@@ -1,0 +1,278 @@
+//! The rows that evidence is told in, to and from JSON: arrays, as there are many, and no name is repeated in each.
+//!
+//! Their shape alone is checked here; whether they make sense is asked when they are put together.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::analysis::model::Skipped;
+use crate::finding::Severity;
+use crate::rules::By;
+use crate::soft_404::{ShapeNumbers, SizeNumbers, Subject};
+use crate::time::LogTime;
+
+/// Seconds since 1970 and minutes east of UTC.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct TimeRow(i64, i16);
+
+/// The first and the last.
+pub(crate) type TimesRow = (TimeRow, TimeRow);
+
+/// What a report says of a rule, for whoever does not know it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RuleRow<'a> {
+    pub(crate) id: Cow<'a, str>,
+    pub(crate) title: Cow<'a, str>,
+    pub(crate) class: Cow<'a, str>,
+    pub(crate) severity: Severity,
+    pub(crate) exposes: bool,
+    /// Distinct paths of classes.
+    pub(crate) with_client: Option<(u32, Vec<Cow<'a, str>>)>,
+    pub(crate) window: bool,
+    /// What that counts: by whom, how many, within so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) counts: Option<(By, u32, u32)>,
+    pub(crate) unless_app: Vec<Cow<'a, str>>,
+    pub(crate) is_sign: bool,
+    pub(crate) subject: Subject,
+    pub(crate) cve: Vec<Cow<'a, str>>,
+}
+
+/// An input, exactly.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct InputRow<'a> {
+    pub(crate) machine: Option<Cow<'a, str>>,
+    pub(crate) path: Cow<'a, str>,
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+    pub(crate) parsed: u64,
+    pub(crate) formats: [u64; 3],
+    /// Lines of other formats by name; told only where there are any, as earlier versions knew none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) other_formats: Vec<(Cow<'a, str>, u64)>,
+    pub(crate) unparsed: u64,
+    pub(crate) oversized: u64,
+    pub(crate) skipped: u64,
+    pub(crate) pending: u64,
+    pub(crate) requests: u64,
+    pub(crate) times: Option<TimesRow>,
+    pub(crate) problem: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) skipped_whole: Option<Skipped>,
+}
+
+/// A client, all its requests, and those that are allowed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ClientRow<'a>(pub(crate) Cow<'a, str>, pub(crate) u64, pub(crate) u64);
+
+/// A cell. Numbers are places in the lists before it. One without a path holds what was let go of the pairs of a client, one
+/// without both what was let go of clients. One with a path and no client holds what was let go of the pairs of that path: its
+/// hits are in cells of the other kinds as well. One without a host is one of the overflow: what a client and a path, a client, or a
+/// path had besides the cells that are told of it, on several sites. Its hits are in other cells as well, its input is that of its
+/// sample, and it has no size.
+#[derive(Debug, Deserialize)]
+pub(crate) struct CellRow<'a> {
+    pub(crate) client: Option<u32>,
+    pub(crate) path: Option<u32>,
+    pub(crate) list: u32,
+    pub(crate) status: Option<u16>,
+    pub(crate) input: u32,
+    pub(crate) host: Option<u32>,
+    pub(crate) answered: bool,
+    /// It is evidence of what the site answers to anything.
+    pub(crate) is_probe: bool,
+    /// The class of the method: 0 GET, 1 POST, 2 HEAD, 3 others.
+    pub(crate) method: u8,
+    pub(crate) bytes: Option<u64>,
+    /// Bytes of the target beyond the path.
+    pub(crate) extra: u8,
+    pub(crate) hits: u64,
+    /// Hits that the pair may have had besides.
+    pub(crate) error: u64,
+    pub(crate) times: Option<TimesRow>,
+    pub(crate) sample: SampleRow<'a>,
+}
+
+/// A request, to prove a cell.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SampleRow<'a> {
+    pub(crate) time: Option<TimeRow>,
+    pub(crate) generation: Mention<'a>,
+    pub(crate) offset: u64,
+    pub(crate) line: u64,
+    /// As every output shows it; `None` where that is the cell's path.
+    pub(crate) target: Option<Cow<'a, str>>,
+    /// As every output shows it; `None` where that is the cell's host.
+    pub(crate) host: Option<Cow<'a, str>>,
+    pub(crate) user_agent: Option<Mention<'a>>,
+}
+
+/// A text that is told in full the first time, and by its number among those after that.
+#[derive(Debug)]
+pub(crate) enum Mention<'a> {
+    First(Cow<'a, str>),
+    Again(u32),
+}
+
+/// An app that was seen: the rule, the input or the host, the clients and sizes while they are not enough, and the magnitudes of the
+/// sizes, which earlier versions did not count.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SignRow(
+    pub(crate) u32,
+    pub(crate) Option<u32>,
+    pub(crate) Option<u32>,
+    pub(crate) Option<Vec<u32>>,
+    pub(crate) Option<Vec<u64>>,
+    #[serde(default)] pub(crate) u64,
+);
+
+/// Sizes of the home page of an input or a host, sorted.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HomeRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) Vec<u64>);
+
+/// What a site answered for a path whose cells may be gone: the input or the host, the hash of the path in hexadecimal digits, its
+/// shape, the rules, flags, and the sizes that GET and POST got with the bytes of the target beyond the path.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SiteRow(
+    pub(crate) Option<u32>,
+    pub(crate) Option<u32>,
+    pub(crate) String,
+    pub(crate) ShapeNumbers,
+    pub(crate) Vec<u32>,
+    pub(crate) u8,
+    pub(crate) Vec<SizeNumbers>,
+    pub(crate) Vec<SizeNumbers>,
+);
+
+/// An entry of an allow list and what it took out: file, line, reason, requests.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AllowedRow<'a>(pub(crate) Cow<'a, str>, pub(crate) usize, pub(crate) Cow<'a, str>, pub(crate) u64);
+
+/// Requests that rules with a window count: the place of a client or of a path, that of a list of rules, the minute since 1970,
+/// and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct MinuteRow(pub(crate) Option<u32>, pub(crate) Option<u32>, pub(crate) u32, pub(crate) i64, pub(crate) u64);
+
+/// The most that a key may have had that is not told.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FloorRow {
+    pub(crate) pairs: u64,
+    pub(crate) clients: u64,
+    pub(crate) requests: u64,
+    pub(crate) paths: u64,
+}
+
+/// The place of a client, and the hits and requests that it may have had besides.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ClientErrorRow(pub(crate) u32, pub(crate) u64, pub(crate) u64);
+
+/// The place of a path, and the hits that it may have had besides.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PathErrorRow(pub(crate) u32, pub(crate) u64);
+
+/// Seconds of the years 0 to 9999.
+const YEARS: std::ops::Range<i64> = -62_167_305_600..253_402_387_200;
+
+impl MinuteRow {
+    /// The minute, where a log can have written it.
+    pub(crate) fn minute(self) -> Result<i64, String> {
+        let is_known = self.3.checked_mul(60).is_some_and(|seconds| YEARS.contains(&seconds));
+        if is_known { Ok(self.3) } else { Err(format!("minute {} is no time of a log", self.3)) }
+    }
+}
+
+impl From<LogTime> for TimeRow {
+    fn from(time: LogTime) -> Self {
+        Self(time.utc, time.offset)
+    }
+}
+
+impl TimeRow {
+    /// The time, where a log can have written it.
+    pub(crate) fn time(self) -> Result<LogTime, String> {
+        // A day.
+        const DAY: i16 = 24 * 60;
+        if !YEARS.contains(&self.0) || self.1.abs() >= DAY {
+            return Err(format!("{} seconds at {} minutes is no time of a log", self.0, self.1));
+        }
+        Ok(LogTime { utc: self.0, offset: self.1 })
+    }
+}
+
+/// Both ends of a span.
+pub(crate) fn span(times: Option<TimesRow>) -> Result<Option<(LogTime, LogTime)>, String> {
+    times.map(|(first, last)| Ok((first.time()?, last.time()?))).transpose()
+}
+
+impl Serialize for CellRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_tuple(15)?;
+        row.serialize_element(&self.client)?;
+        row.serialize_element(&self.path)?;
+        row.serialize_element(&self.list)?;
+        row.serialize_element(&self.status)?;
+        row.serialize_element(&self.input)?;
+        row.serialize_element(&self.host)?;
+        row.serialize_element(&self.answered)?;
+        row.serialize_element(&self.is_probe)?;
+        row.serialize_element(&self.method)?;
+        row.serialize_element(&self.bytes)?;
+        row.serialize_element(&self.extra)?;
+        row.serialize_element(&self.hits)?;
+        row.serialize_element(&self.error)?;
+        row.serialize_element(&self.times)?;
+        row.serialize_element(&self.sample)?;
+        row.end()
+    }
+}
+
+impl Serialize for SampleRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut row = serializer.serialize_tuple(7)?;
+        row.serialize_element(&self.time)?;
+        row.serialize_element(&self.generation)?;
+        row.serialize_element(&self.offset)?;
+        row.serialize_element(&self.line)?;
+        row.serialize_element(&self.target)?;
+        row.serialize_element(&self.host)?;
+        row.serialize_element(&self.user_agent)?;
+        row.end()
+    }
+}
+
+impl Serialize for Mention<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::First(text) => serializer.serialize_str(text),
+            Self::Again(number) => serializer.serialize_u32(*number),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Mention<'_> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MentionVisitor)
+    }
+}
+
+struct MentionVisitor;
+
+impl Visitor<'_> for MentionVisitor {
+    type Value = Mention<'static>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text, or the number of one that was told before")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Mention::First(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        u32::try_from(number).map(Mention::Again).map_err(|_| E::custom("a number beyond all that were told"))
+    }
+}

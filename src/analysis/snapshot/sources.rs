@@ -1,0 +1,94 @@
+//! The inputs of a report as evidence tells them, and which of them each text of a tally is.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::rows::InputRow;
+use crate::analysis::model::{Input, Report};
+use crate::formats::LogFormat;
+use crate::redact::sanitize::{exact, text};
+use crate::source::SourceText;
+
+/// The rows of inputs.
+pub(crate) struct Sources<'a> {
+    pub(crate) rows: Vec<InputRow<'a>>,
+    /// By the number of the text.
+    places: Vec<u32>,
+}
+
+impl<'a> Sources<'a> {
+    /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
+    pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
+        let machine = report.machine.as_deref();
+        let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, machine)).collect();
+        let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
+        for (input, place) in report.inputs.iter().zip(0..) {
+            known.entry((input.machine.as_deref().or(machine), &input.path)).or_insert(place);
+        }
+        let mut places = vec![u32::MAX; texts.len()];
+        for number in used {
+            let at = number as usize;
+            if places[at] == u32::MAX {
+                let text = &texts[at];
+                let its_machine = text.machine.as_deref().or(machine);
+                places[at] = *known.entry((its_machine, &text.path)).or_insert_with(|| {
+                    rows.push(unlisted(text, its_machine));
+                    (rows.len() - 1) as u32
+                });
+            }
+        }
+        Self { rows, places }
+    }
+
+    /// The place of a text by its number.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        self.places[number as usize]
+    }
+}
+
+fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
+    let mut formats = input.formats;
+    if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == input.format.as_deref())
+        && formats == [0; 3]
+        && input.others.is_empty()
+    {
+        formats[format] = input.parsed;
+    }
+    InputRow {
+        machine: input.machine.as_deref().or(machine).map(|machine| text(machine.as_bytes())),
+        path: exact(&input.path),
+        bytes: input.bytes,
+        lines: input.lines,
+        parsed: input.parsed,
+        formats,
+        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
+        unparsed: input.unparsed,
+        oversized: input.oversized,
+        skipped: input.skipped,
+        pending: input.pending,
+        requests: input.requests,
+        times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
+        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        skipped_whole: input.skipped_whole,
+    }
+}
+
+fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a> {
+    InputRow {
+        machine: machine.map(|machine| text(machine.as_bytes())),
+        path: exact(&source.path),
+        bytes: 0,
+        lines: 0,
+        parsed: 0,
+        formats: [0; 3],
+        other_formats: Vec::new(),
+        unparsed: 0,
+        oversized: 0,
+        skipped: 0,
+        pending: 0,
+        requests: 0,
+        times: None,
+        problem: None::<Cow<'_, str>>,
+        skipped_whole: None,
+    }
+}

@@ -1,0 +1,389 @@
+//! Tells a tally in rows, in an order that does not depend on who counted what: names are numbered by their texts.
+//!
+//! Holds numbers and borrowed texts; rows are made as they are asked for.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::Basis;
+use super::ranks::{ClientName, PathName, Ranks};
+use super::rebuild::Rebuild;
+use super::rows::{
+    AllowedRow, CellRow, ClientErrorRow, ClientRow, FloorRow, HomeRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SignRow, SiteRow,
+};
+use super::samples::Samples;
+use super::sources::Sources;
+use crate::analysis::model::{Allowed, Report};
+use crate::finding::{Few, RuleId, Signs};
+use crate::names::Names;
+use crate::redact::mask::Key;
+use crate::redact::sanitize::{exact, text};
+use crate::rules::{Rule, RuleSet};
+use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
+use crate::tally::{CellView, ClientCount, Floor, MinuteKey, Scope, Tally};
+
+/// A report's evidence, ready to be told.
+pub(crate) struct Teller<'a> {
+    basis: Basis<'a>,
+    set: &'a RuleSet,
+    allowed: &'a [Allowed<'a>],
+    pub(crate) without_time: u64,
+    sources: Sources<'a>,
+    rules: Vec<RuleId>,
+    lists: Ranks<&'a [RuleId]>,
+    clients: Ranks<ClientName<'a>>,
+    paths: Ranks<PathName<'a>>,
+    hosts: Hosts<'a>,
+    cells: Vec<Placed<'a>>,
+    signs: Vec<(RuleId, Scope<'a>, Few)>,
+}
+
+/// Virtual hosts as they are told, and the place of each as the tally has it.
+struct Hosts<'a> {
+    names: Vec<Cow<'a, [u8]>>,
+    places: HashMap<&'a [u8], u32>,
+}
+
+/// A cell and the places of its names.
+struct Placed<'a> {
+    client: u32,
+    path: u32,
+    input: u32,
+    host: Option<u32>,
+    list: u32,
+    view: CellView<'a>,
+}
+
+impl<'a> Teller<'a> {
+    /// The evidence of a report, where it has any.
+    pub(crate) fn of(report: &'a Report<'a>) -> Option<Self> {
+        let basis = report.evidence?;
+        let tally = basis.tally;
+        let mut signs: Signs<Scope<'a>> = Signs::default();
+        for (app, site, few) in tally.signs() {
+            signs.gather(app, site, few);
+        }
+        let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
+        let kept: Vec<_> = tally.kept_evidence().map(|(_, site, ..)| site).collect();
+        let sites = || cells_of(tally).filter_map(site_of).chain(signs.iter().map(|sign| sign.1)).chain(kept.iter().copied());
+        let asked = |&(client, count): &(u32, &ClientCount)| (*count != ClientCount::default()).then_some(client);
+        let clients = (0..).zip(tally.client_counts()).filter_map(|pair| asked(&pair));
+        let clients = clients
+            .chain(cells_of(tally).map(|view| view.client))
+            .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
+        let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
+        let counted = tally.minutes().iter().map(|(key, _)| key);
+        let lists = Ranks::of(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rules(list));
+        let counted = tally.minutes().iter().map(|(key, _)| key.path);
+        let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors())).chain(counted);
+        let mut rules: Vec<RuleId> = lists
+            .names
+            .iter()
+            .flat_map(|list| list.iter().copied())
+            .chain(signs.iter().map(|sign| sign.0))
+            .chain(kept_rules(tally))
+            .collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let mut teller = Self {
+            basis,
+            set: report.rule_set,
+            allowed: &report.allowed,
+            without_time: report.totals.without_time,
+            sources: Sources::of(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
+            clients: Ranks::of(clients, |client| ClientName::of(tally.client(client))),
+            paths: Ranks::of(paths, |path| PathName::of(tally.path(path))),
+            hosts: hosts(sites()),
+            rules,
+            lists,
+            cells: Vec::with_capacity(tally.len()),
+            signs,
+        };
+        teller.place_cells();
+        Some(teller)
+    }
+
+    fn place_cells(&mut self) {
+        let place = |view: CellView<'a>| Placed {
+            client: self.clients.place(view.client),
+            path: self.paths.place(view.path),
+            input: self.sources.place(source_of(&view)),
+            host: site_of(view).map(|site| self.host(site)),
+            list: self.lists.place(view.rules),
+            view,
+        };
+        let mut cells: Vec<_> = cells_of(self.basis.tally).map(place).collect();
+        cells.sort_unstable_by_key(|cell| {
+            let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
+            (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
+        });
+        self.cells = cells;
+    }
+
+    fn host(&self, site: Scope<'_>) -> u32 {
+        host_of(site).and_then(|host| self.hosts.places.get(host)).copied().unwrap_or(0)
+    }
+
+    fn rule_place(&self, rule: RuleId) -> u32 {
+        self.rules.partition_point(|known| *known < rule) as u32
+    }
+
+    pub(crate) fn rules(&self) -> impl Iterator<Item = RuleRow<'a>> {
+        self.rules.iter().map(|&rule| rule_row(self.set.rule(rule)))
+    }
+
+    pub(crate) fn inputs(&self) -> &[InputRow<'a>] {
+        &self.sources.rows
+    }
+
+    /// The first one is no host.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.hosts.names.iter().map(|host| exact(host))
+    }
+
+    pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
+        let counts = self.basis.tally.client_counts();
+        self.clients.numbered().map(|(client, name)| {
+            let count = counts.get(client as usize).copied().unwrap_or_default();
+            ClientRow(name.exact(), count.requests, count.allowed)
+        })
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.paths.names.iter().map(|path| exact(&path.bytes))
+    }
+
+    /// Lists of places of rules.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
+        self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_place(rule)).collect())
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
+        let mut samples = Samples::default();
+        self.cells.iter().map(move |placed| {
+            let Placed { client, path, input, host, list, view } = placed;
+            let text = &self.basis.texts[source_of(view) as usize];
+            let known = |place: u32| (place != Names::REST).then_some(place);
+            let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
+            CellRow {
+                client: known(*client),
+                path: known(*path),
+                list: *list,
+                status: view.status,
+                input: *input,
+                host: *host,
+                answered: view.answered,
+                is_probe: view.is_probe,
+                method: view.method as u8,
+                bytes: view.bytes,
+                extra: view.extra,
+                hits: view.cell.hits,
+                error: view.error(),
+                times: view.cell.times().map(|(first, last)| (first.into(), last.into())),
+                sample: samples.row(text, view.sample(), shown, view.site),
+            }
+        })
+    }
+
+    pub(crate) fn minutes(&self) -> Vec<MinuteRow> {
+        let known = |place: u32| (place != Names::REST).then_some(place);
+        let row = |(key, requests): (MinuteKey, u64)| {
+            let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
+            MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
+        };
+        let mut rows: Vec<MinuteRow> = self.basis.tally.minutes().iter().map(row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// Requests that no minute counts any more.
+    pub(crate) fn uncounted(&self) -> u64 {
+        self.basis.tally.minutes().dropped()
+    }
+
+    pub(crate) fn signs(&self) -> Vec<SignRow> {
+        let row = |(app, site, few): &(RuleId, Scope<'a>, Few)| {
+            let (input, host) = self.site(*site);
+            let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
+            let mut sizes = few.sizes().map(<[u64]>::to_vec);
+            if let Some(clients) = &mut clients {
+                clients.sort_unstable();
+            }
+            if let Some(sizes) = &mut sizes {
+                sizes.sort_unstable();
+            }
+            SignRow(self.rule_place(*app), input, host, clients, sizes, few.magnitudes())
+        };
+        let mut rows: Vec<_> = self.signs.iter().map(row).collect();
+        rows.sort_unstable_by_key(|row| (row.0, row.1, row.2));
+        rows
+    }
+
+    /// Sizes of home pages.
+    pub(crate) fn homes(&self) -> Vec<HomeRow> {
+        let row = |(_, site, _, home): (u32, Scope<'a>, Option<&SiteEvidence>, Option<&'a HomeSizes>)| {
+            let mut sizes: Vec<u64> = home?.iter().collect();
+            sizes.sort_unstable();
+            let (input, host) = self.site(site);
+            Some(HomeRow(input, host, sizes))
+        };
+        let mut rows: Vec<_> = self.basis.tally.kept_evidence().filter_map(row).collect();
+        rows.sort_unstable_by_key(|row| (row.0, row.1));
+        // Of one host on several inputs.
+        rows.dedup_by(|row, first| {
+            let same = (row.0, row.1) == (first.0, first.1);
+            if same {
+                first.2.append(&mut row.2);
+                first.2.sort_unstable();
+                first.2.dedup();
+            }
+            same
+        });
+        rows
+    }
+
+    /// What sites answered where the cells that showed it are gone.
+    pub(crate) fn site_paths(&self) -> Vec<SiteRow> {
+        let mut rows = Vec::new();
+        for (_, site, evidence, _) in self.basis.tally.kept_evidence() {
+            let (input, host) = self.site(site);
+            let paths = evidence.into_iter().flat_map(|evidence| evidence.given().chain(evidence.refused()));
+            rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
+        }
+        rows.sort_unstable_by(|a, b| (a.0, a.1, &a.2, &a.6, &a.7).cmp(&(b.0, b.1, &b.2, &b.6, &b.7)));
+        rows
+    }
+
+    /// The place of a site: of its input, or of its host.
+    fn site(&self, site: Scope<'_>) -> (Option<u32>, Option<u32>) {
+        match site {
+            Scope::Input(input) => (Some(self.sources.place(input)), None),
+            Scope::Host(_) => (None, Some(self.host(site))),
+        }
+    }
+
+    pub(crate) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
+        self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
+    }
+
+    /// Whether nothing was let go, so that there are no bounds to tell.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.basis.tally.is_exact()
+    }
+
+    pub(crate) fn floor(&self) -> FloorRow {
+        let Floor { pairs, clients, requests, paths } = self.basis.tally.floor();
+        FloorRow { pairs, clients, requests, paths }
+    }
+
+    /// Of those that may have had something besides.
+    pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
+        let counts = self.basis.tally.client_counts();
+        let row = |(place, (client, _)): (u32, (u32, &ClientName<'_>))| {
+            let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
+            (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
+        };
+        (0..).zip(self.clients.numbered()).filter_map(row)
+    }
+
+    /// The same of paths.
+    pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
+        let error = |path| self.basis.tally.path_error(path);
+        let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
+        rows.filter(|row| row.1 > 0)
+    }
+}
+
+fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvidence, rule: impl Fn(RuleId) -> u32) -> SiteRow {
+    let PathNumbers { shape, flags, get, post } = path.numbers();
+    let rules = path.rules().iter().map(|&id| rule(id)).collect();
+    SiteRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
+}
+
+/// The rules that evidence beside the cells names.
+fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
+    let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
+    evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
+}
+
+/// All cells, what was let go of the pairs of each path, and the overflow.
+fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
+    tally.cells().chain(tally.path_cells()).chain(tally.overflow_cells())
+}
+
+/// The site of a cell, where it has one.
+fn site_of(view: CellView<'_>) -> Option<Scope<'_>> {
+    (!view.is_overflow()).then_some(view.site)
+}
+
+/// The number of the input that a cell is told of.
+fn source_of(view: &CellView<'_>) -> u32 {
+    if view.is_overflow() { view.sample().place.input } else { view.input }
+}
+
+/// The numbers of those that may have had something besides.
+fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
+    (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
+}
+
+/// Tells it all to a tally that is put together anew.
+pub(crate) fn retell(teller: &Teller<'_>, rebuild: &mut Rebuild<'_>) -> Result<(), String> {
+    teller.rules().try_for_each(|row| rebuild.rule(row))?;
+    teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
+    teller.hosts().try_for_each(|row| rebuild.host(&row))?;
+    teller.clients().try_for_each(|row| rebuild.client(&row))?;
+    teller.paths().try_for_each(|row| rebuild.path(&row))?;
+    teller.lists().try_for_each(|row| rebuild.list(&row))?;
+    teller.cells().try_for_each(|row| rebuild.cell(row))?;
+    teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
+    rebuild.uncounted(teller.uncounted())?;
+    teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
+    teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
+    teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
+    teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
+    rebuild.without_time(teller.without_time)?;
+    rebuild.floor(&teller.floor())?;
+    teller.client_errors().try_for_each(|row| rebuild.client_error(&row))?;
+    teller.path_errors().try_for_each(|row| rebuild.path_error(&row))
+}
+
+fn input_of(site: Scope<'_>) -> Option<u32> {
+    match site {
+        Scope::Input(input) => Some(input),
+        Scope::Host(_) => None,
+    }
+}
+
+/// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
+fn hosts<'a>(sites: impl Iterator<Item = Scope<'a>>) -> Hosts<'a> {
+    let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
+    let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
+    hosts.sort_unstable();
+    let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
+    Hosts { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
+}
+
+fn host_of(site: Scope<'_>) -> Option<&[u8]> {
+    match site {
+        Scope::Host(host) => Some(host),
+        Scope::Input(_) => None,
+    }
+}
+
+fn rule_row(rule: &Rule) -> RuleRow<'_> {
+    let all = |texts: &'_ [String]| texts.iter().map(|text| Cow::Owned(text.clone())).collect();
+    RuleRow {
+        id: Cow::Borrowed(&rule.id),
+        title: text(rule.title.as_bytes()),
+        class: Cow::Borrowed(&rule.class),
+        severity: rule.severity,
+        exposes: rule.exposes(),
+        with_client: rule.with_client.as_ref().map(|with| (with.distinct_paths, all(&with.classes))),
+        window: rule.window.is_some(),
+        counts: rule.window.map(|window| (window.by, window.count, window.within)),
+        unless_app: all(&rule.unless_app),
+        is_sign: rule.is_sign,
+        subject: rule.subject,
+        cve: all(&rule.cve),
+    }
+}

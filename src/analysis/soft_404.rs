@@ -1,0 +1,162 @@
+//! Sites that answer anything: one entry a site, out of the hits that are graded as soft 404s.
+//!
+//! Hosts of one server that answer alike are one entry. Grades nothing itself.
+
+use std::cmp::Reverse;
+
+use foldhash::HashMap;
+
+use super::build::Material;
+use super::model::Soft404;
+use super::rows::Item;
+use super::rule_status::Context;
+use crate::names::Names;
+use crate::soft_404::{Answer, Grade, HOSTS, Reason};
+use crate::tally::Scope;
+
+/// Sizes that differ by no more than this share are those of one page.
+const ALIKE: f64 = 0.05;
+/// Hosts share a server where they share this part of the range of their sizes.
+const SHARED: f64 = 1.0 / 3.0;
+
+/// What is known of one site.
+#[derive(Debug, Default)]
+struct Site<'a> {
+    names: Vec<&'a [u8]>,
+    is_host: bool,
+    sizes: Vec<u64>,
+    paths: Vec<u32>,
+    requests: u64,
+    reasons: HashMap<Reason, u64>,
+}
+
+/// The sites, those with most requests first.
+pub(crate) fn sites<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]) -> Vec<Soft404<'a>> {
+    let mut sites: HashMap<Scope<'a>, Site<'a>> = HashMap::default();
+    for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
+        let scope = context.home(item.view.site);
+        let site = sites.entry(scope).or_default();
+        if site.names.is_empty() {
+            site.names.push(super::build::site_name(material, scope));
+            site.is_host = matches!(scope, Scope::Host(_));
+        }
+        site.add(item);
+    }
+    let mut sites: Vec<Site<'a>> = sites.into_values().collect();
+    sites.iter_mut().for_each(Site::tidy);
+    sites.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
+    let mut found: Vec<Soft404<'a>> = servers(sites).into_iter().map(Site::entry).collect();
+    found.sort_by(|a, b| {
+        let order = |site: &Soft404<'a>| (Reverse(site.requests), site.site, Reverse(site.paths), site.grade.reason);
+        order(a).cmp(&order(b)).then_with(|| a.sizes.cmp(&b.sizes))
+    });
+    found
+}
+
+/// Hosts that answer alike become one, where they are three or more.
+fn servers(sites: Vec<Site<'_>>) -> Vec<Site<'_>> {
+    let (hosts, mut all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|site| site.is_host);
+    let mut servers: Vec<Vec<Site<'_>>> = Vec::new();
+    for host in hosts {
+        let is_alike = |server: &mut Vec<Site<'_>>| server.iter().any(|other| other.is_alike(&host));
+        let mut joined: Vec<Site<'_>> = servers.extract_if(.., is_alike).flatten().collect();
+        joined.push(host);
+        servers.push(joined);
+    }
+    for server in &mut servers {
+        server.sort_by_key(|site| (Reverse(site.requests), site.names[0]));
+    }
+    for server in servers {
+        if server.len() < HOSTS {
+            all.extend(server);
+        } else {
+            all.extend(server.into_iter().reduce(Site::merged));
+        }
+    }
+    all
+}
+
+impl<'a> Site<'a> {
+    fn add(&mut self, item: &Item<'a>) {
+        let Some(Grade { reason, .. }) = item.grade else { return };
+        self.sizes.extend(item.view.response().size().map(|size| size.bytes));
+        self.paths.extend((item.view.path != Names::REST).then_some(item.view.path));
+        self.requests += item.view.cell.hits;
+        *self.reasons.entry(reason.kind()).or_default() += item.view.cell.hits;
+    }
+
+    fn tidy(&mut self) {
+        self.sizes.sort_unstable();
+        self.sizes.dedup();
+        self.paths.sort_unstable();
+        self.paths.dedup();
+    }
+
+    /// Whether two hosts give sizes in about the same range.
+    #[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
+    fn is_alike(&self, other: &Self) -> bool {
+        let ends = |site: &Self| Some((*site.sizes.first()? as f64 * (1.0 - ALIKE), *site.sizes.last()? as f64 * (1.0 + ALIKE)));
+        match (ends(self), ends(other)) {
+            (Some((low, high)), Some((other_low, other_high))) => {
+                let shared = high.min(other_high) - low.max(other_low);
+                shared >= SHARED * (high.max(other_high) - low.min(other_low))
+            }
+            // Without sizes nothing separates them.
+            _ => true,
+        }
+    }
+
+    fn merged(mut self, mut other: Self) -> Self {
+        self.names.append(&mut other.names);
+        self.sizes.append(&mut other.sizes);
+        self.paths.append(&mut other.paths);
+        self.requests += other.requests;
+        for (reason, hits) in other.reasons {
+            *self.reasons.entry(reason).or_default() += hits;
+        }
+        self.tidy();
+        self
+    }
+
+    fn entry(self) -> Soft404<'a> {
+        let reason = self.reasons.iter().max_by_key(|(reason, hits)| (**hits, Reverse(**reason))).map(|(reason, _)| *reason);
+        let grade = Grade { answer: Answer::Soft404, reason: reason.unwrap_or(Reason::AnswersAnything) };
+        Soft404 {
+            site: self.names[0],
+            hosts: self.names.len() as u64,
+            grade,
+            sizes: ranges(&self.sizes),
+            paths: self.paths.len() as u64,
+            requests: self.requests,
+        }
+    }
+}
+
+/// Sorted sizes as a few ranges: those that are alike are one; where that leaves too many, the nearest are put together.
+#[expect(clippy::cast_precision_loss, reason = "a share of sizes and counts, far below 2^52")]
+pub(crate) fn ranges(sizes: &[u64]) -> Vec<(u64, u64)> {
+    let is_alike = |a: &u64, b: &u64| (*b - *a) as f64 <= ALIKE * *b as f64;
+    let mut ranges: Vec<(u64, u64)> = sizes.chunk_by(is_alike).map(|run| (run[0], run[run.len() - 1])).collect();
+    while ranges.len() > Soft404::MOST_RANGES {
+        let gap = |at: usize| ranges[at + 1].0 as f64 / ranges[at].1.max(1) as f64;
+        let Some(at) = (0..ranges.len() - 1).min_by(|a, b| gap(*a).total_cmp(&gap(*b))) else { break };
+        ranges[at].1 = ranges.remove(at + 1).1;
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::soft_404::*;
+
+    #[test]
+    fn sizes_become_ranges() {
+        assert_eq!(ranges(&[]), []);
+        assert_eq!(ranges(&[612]), [(612, 612)]);
+        assert_eq!(ranges(&[2_100, 2_110, 2_190, 48_211]), [(2_100, 2_190), (48_211, 48_211)]);
+        assert_eq!(
+            ranges(&[1, 50, 1_000, 1_040, 10_000, 20_000, 40_000, 80_000]),
+            [(1, 1), (50, 50), (1_000, 1_040), (10_000, 40_000), (80_000, 80_000)]
+        );
+    }
+}

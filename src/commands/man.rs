@@ -1,0 +1,132 @@
+//! `probewatch man`: the manual as a man page on standard output.
+//!
+//! One page holds the whole tool, because it is read as one; the page of one subcommand is there for those who package
+//! them apart. Installs nothing.
+
+use std::io::{self, Write};
+
+use clap::Command;
+use clap_mangen::Man;
+
+use super::message::shown;
+use super::{Exit, message, stdout};
+
+/// Prints the page of `command`, or of its subcommand `only`.
+#[must_use]
+pub fn run(mut command: Command, only: Option<&str>) -> Exit {
+    command.build();
+    let subject = match only {
+        None => Some(&command),
+        Some(name) => visible(&command).find(|c| c.get_name() == name),
+    };
+    let Some(subject) = subject else {
+        return unknown(&command, only.unwrap_or_default());
+    };
+    match page(subject, command.get_version().unwrap_or_default()) {
+        Ok(page) => stdout::print(&page),
+        Err(error) => stdout::failed(&error),
+    }
+}
+
+fn unknown(command: &Command, name: &str) -> Exit {
+    let names: Vec<_> = visible(command).map(Command::get_name).collect();
+    message::error(&format!("no subcommand is called '{}'", shown(name)));
+    message::hint(&format!("type one of {}, or none for the whole manual", names.join(", ")));
+    Exit::Usage
+}
+
+/// The subcommands that a reader may want to know: `help` says nothing that the page does not.
+fn visible(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
+}
+
+/// A page: a command, and its subcommands as chapters.
+fn page(command: &Command, version: &str) -> io::Result<Vec<u8>> {
+    let man = Man::new(command.clone()).source(format!("probewatch {version}"));
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    // Names of variables and flags are copied from here: none is broken at a line's end.
+    writeln!(page, ".nh\n.ad l")?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    for subcommand in visible(command) {
+        chapter(subcommand, &mut page)?;
+    }
+    notes(command, "SH", &mut page)?;
+    Ok(page)
+}
+
+/// A subcommand as a section of a page, its own sections one level down; one that only holds others gives way to them.
+fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
+    if command.has_subcommands() {
+        return visible(command).try_for_each(|c| chapter(c, page));
+    }
+    let man = Man::new(command.clone());
+    let mut sections = Vec::new();
+    man.render_description_section(&mut sections)?;
+    man.render_synopsis_section(&mut sections)?;
+    man.render_options_section(&mut sections)?;
+    let name = command.get_bin_name().unwrap_or(command.get_name()).to_uppercase();
+    writeln!(page, ".SH \"{name}\"")?;
+    for line in String::from_utf8_lossy(&sections).lines() {
+        match line.strip_prefix(".SH ") {
+            Some("DESCRIPTION") => {}
+            Some(title) => writeln!(page, ".SS {title}")?,
+            None => writeln!(page, "{line}")?,
+        }
+    }
+    notes(command, "SS", page)
+}
+
+/// What the help says after the options, line by line as it stands there: examples and tables do not survive filling.
+/// A line that begins at the margin and ends in a colon is a heading.
+fn notes(command: &Command, level: &str, page: &mut Vec<u8>) -> io::Result<()> {
+    let text = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
+    for line in text.lines().filter(|l| !l.is_empty()) {
+        match line.strip_suffix(':').filter(|_| !line.starts_with(' ')) {
+            Some(title) => writeln!(page, ".fi\n.{level} \"{}\"\n.nf", title.to_uppercase())?,
+            None => writeln!(page, "\\&{}", escaped(line))?,
+        }
+    }
+    writeln!(page, ".fi")
+}
+
+fn escaped(line: &str) -> String {
+    line.replace('\\', "\\e").replace('-', "\\-")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cli;
+    use crate::commands::man::*;
+
+    fn page_of(name: Option<&str>) -> String {
+        let mut command = cli::command();
+        command.build();
+        let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
+        String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
+    }
+
+    #[test]
+    fn the_whole_page_holds_every_flag_of_every_subcommand() {
+        let page = page_of(None);
+        let command = cli::command();
+        let scan = command.find_subcommand("scan").expect("scan");
+        for long in scan.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long) {
+            assert!(page.contains(&format!("\\-\\-{}", long.replace('-', "\\-"))), "{long}");
+        }
+        let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
+        let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(page.contains(".SS \"EXIT CODES\""), "{page}");
+    }
+
+    #[test]
+    fn a_subcommand_has_a_page_of_its_own() {
+        let page = page_of(Some("scan"));
+        assert!(page.contains(".TH probewatch-scan 1") && page.contains("1.2.3") && page.contains("min\\-severity"), "{page}");
+        assert!(page_of(Some("rules")).contains("PROBEWATCH RULES TEST"));
+    }
+}

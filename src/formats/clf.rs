@@ -1,0 +1,535 @@
+//! The Common Log Format and its two children, told apart line by line:
+//!
+//! ```text
+//! common                     client ident user [time] "request" status bytes
+//! combined                   client ident user [time] "request" status bytes "referer" "user agent"
+//! vhost_combined   host:port client ident user [time] "request" status bytes "referer" "user agent"
+//! ```
+//!
+//! More fields may follow. Sources: Apache `mod_log_config` (`common`, `combined`, `vhost_combined` of Debian), nginx
+//! `ngx_http_log_module` (`combined`). This file decodes nothing and believes little: an attacker writes the request, the
+//! referer and the agent, and with `escape=none` even bare quotes in them; the client and the time stand to their left.
+
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::LogFormat;
+use super::client_place::{is_doubtful, is_moved};
+use super::swar::marks_of_8;
+use crate::client::Client;
+use crate::record::Record;
+use crate::time::{CLF_TIME_LEN, LogTime};
+
+/// Where the fields of a line lie that every line is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Frame<'a> {
+    /// The client, as logged.
+    pub client: &'a [u8],
+    /// The virtual host without its port.
+    pub host: Option<&'a [u8]>,
+    /// What stands between the brackets.
+    pub time: &'a [u8],
+    /// What stands between the first quotes.
+    pub request: &'a [u8],
+    /// What follows the request: status and bytes, and perhaps more.
+    answer: &'a [u8],
+    /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
+    /// them, numbers are left out: a time taken is another one in each line.
+    pub headers: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Finds the frame of a line, which comes without its newline. With `only`, lines of other formats have none.
+    #[must_use]
+    #[inline]
+    pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
+        Self::locate_by(line, only, |from| Some(from + memchr(b'"', line.get(from..)?)?))
+    }
+
+    /// The same, for who knows already where the first quote stands from a place on.
+    #[must_use]
+    #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
+    #[inline(always)]
+    pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
+        let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
+        let first = first_quote(open)?;
+        let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
+        let rest = &line[close + 2..];
+        // Asked of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
+        if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
+            return None;
+        }
+        let (time, request) = (&line[bracket + 1..open - 3], &line[open..close]);
+        Some(Self { client, host, time, request, answer: rest, headers: headers(rest) })
+    }
+
+    /// Status and bytes, and perhaps more.
+    pub(super) fn answer(&self) -> &'a [u8] {
+        self.answer
+    }
+
+    /// The frame of a line that was read otherwise, of these parts.
+    #[inline]
+    pub(super) fn of_parts(host: Option<&'a [u8]>, [client, time, request, answer, headers]: [&'a [u8]; 5]) -> Self {
+        Self { client, host, time, request, answer, headers }
+    }
+
+    /// Whether it is a GET of `/`, perhaps with a short query. A long one would let the client choose the size of the page.
+    #[must_use]
+    #[inline]
+    pub fn is_home_page(&self) -> bool {
+        /// `GET `, a target of 16 bytes, ` HTTP/1.1`: what fits is no padding.
+        const SHORT: usize = 4 + 16 + 9;
+        match self.request {
+            [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
+            [b'G', b'E', b'T', b' ', b'/', b'?', ..] => self.request.len() <= SHORT,
+            _ => false,
+        }
+    }
+
+    /// The status code, where it has three digits.
+    #[must_use]
+    #[inline]
+    pub fn status(&self) -> Option<u16> {
+        match self.answer {
+            [a, b, c, b' ', ..] | [a, b, c] => status_code(*a, *b, *c),
+            _ => None,
+        }
+    }
+
+    /// Bytes sent.
+    #[must_use]
+    #[inline]
+    pub fn bytes(&self) -> Option<u64> {
+        let short = behind_status(self.answer).and_then(|size| short_number(*size.first_chunk()?));
+        short.or_else(|| number(word(word(self.answer).1).0))
+    }
+
+    /// The whole record, of a line whose time was read already.
+    #[must_use]
+    pub fn record(&self, time: Option<LogTime>) -> Record<'a> {
+        let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
+            let end = quoted_end(r)?;
+            let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
+            Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
+        });
+        // A dash is what a log writes for nothing.
+        let (referer, user_agent) = headers.unzip();
+        Record {
+            client: self.client,
+            host: self.host,
+            time,
+            request: self.request,
+            status: self.status(),
+            bytes: self.bytes(),
+            referer: referer.filter(|r| *r != b"-"),
+            user_agent: user_agent.filter(|a| *a != b"-"),
+        }
+    }
+
+    /// The format of this line.
+    #[must_use]
+    #[inline]
+    pub fn format(&self) -> LogFormat {
+        match (self.host, self.headers.is_empty()) {
+            (Some(_), _) => LogFormat::VhostCombined,
+            (None, false) => LogFormat::Combined,
+            (None, true) => LogFormat::Common,
+        }
+    }
+}
+
+/// Whether a line may be read as `format`; a combined line is a common one with something behind.
+#[cold]
+#[inline(never)]
+fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
+    match format {
+        LogFormat::VhostCombined => has_host,
+        LogFormat::Combined => !has_host && !headers(rest).is_empty(),
+        LogFormat::Common => !has_host,
+    }
+}
+
+/// The virtual host and the client as logged, where `[` of the time stands, and where the request begins.
+type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize);
+
+/// The start of nearly all lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Nothing is searched but a space.
+#[inline]
+fn usual_start(line: &[u8]) -> Option<Start<'_>> {
+    let space = space_in(line.first_chunk()?)?;
+    let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + BEHIND_TIME.len());
+    let (between, behind) = (line.get(space..=bracket)?, line.get(open - BEHIND_TIME.len()..open)?);
+    (space > 0 && *between == DASHES && *behind == BEHIND_TIME).then(|| (None, &line[..space], bracket, open))
+}
+
+/// Between the client and the time, where neither an identity nor a user is known.
+const DASHES: [u8; 6] = *b" - - [";
+const BEHIND_TIME: [u8; 3] = *b"] \"";
+
+/// The first space in sixteen bytes: an IPv4 address takes up to fifteen.
+#[inline]
+fn space_in(bytes: &[u8; 16]) -> Option<usize> {
+    let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
+    match (marks_of_8(*first, b' '), marks_of_8(*second, b' ')) {
+        (0, 0) => None,
+        (0, marks) => Some(8 + marks.trailing_zeros() as usize / 8),
+        (marks, _) => Some(marks.trailing_zeros() as usize / 8),
+    }
+}
+
+/// The start of any line.
+fn rare_start(line: &[u8]) -> Option<Start<'_>> {
+    if is_object(line) {
+        return None;
+    }
+    let (bracket, open) = request_start(line)?;
+    let (host, client) = split_client(&line[..bracket])?;
+    Some((host, client, bracket, open))
+}
+
+/// Whether a line is JSON, whatever stands in its texts. A brace alone may begin a host or a client that somebody made up; neither
+/// can have a quote or a space.
+fn is_object(line: &[u8]) -> bool {
+    line.strip_prefix(b"{").is_some_and(|inside| inside.trim_ascii_start().starts_with(b"\""))
+}
+
+/// Where `[` of the time stands, and where the request begins.
+pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
+    let quote = memchr(b'"', line)?;
+    let bracket = quote.wrapping_sub(CLF_TIME_LEN + 3);
+    if line.get(bracket) == Some(&b'[') && line[..quote].ends_with(b"] ") {
+        return Some((bracket, quote + 1));
+    }
+    request_start_behind_quotes(line)
+}
+
+/// The rare case: a user name with a quote in it, or a time of another length.
+#[cold]
+fn request_start_behind_quotes(line: &[u8]) -> Option<(usize, usize)> {
+    let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
+    let bracket = memrchr(b'[', &line[..quote])?;
+    Some((bracket, quote + 1))
+}
+
+/// Whether the first quote behind the start of a request ends it: a bare one with a status behind it.
+#[inline]
+fn is_end(line: &[u8], start: usize, quote: usize) -> bool {
+    (quote == start || line[quote - 1] != b'\\') && starts_like_status(&line[quote + 1..])
+}
+
+/// The length of a request with quotes in it: up to the first bare one with a status behind it. Where a writer that escapes
+/// nothing let a backslash stand before the closing quote, an escaped one will do.
+#[cold]
+fn request_end_behind_quotes(text: &[u8]) -> Option<usize> {
+    let mut second_choice = None;
+    for quote in memchr_iter(b'"', text) {
+        if !starts_like_status(&text[quote + 1..]) {
+            continue;
+        }
+        if !is_escaped(text, quote) {
+            return Some(quote);
+        }
+        second_choice = second_choice.or(Some(quote));
+    }
+    second_choice
+}
+
+/// ` 200`, ` 200 ...`, ` -`, and malformed numbers too.
+fn starts_like_status(text: &[u8]) -> bool {
+    matches!(text, [b' ', b'0'..=b'9' | b'-', ..])
+}
+
+/// Whether the byte at `at` has an odd number of backslashes before it.
+pub(super) fn is_escaped(text: &[u8], at: usize) -> bool {
+    text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
+}
+
+/// Length of a quoted header: up to the first bare quote that a space or the end of the line follows.
+fn quoted_end(text: &[u8]) -> Option<usize> {
+    memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
+}
+
+/// The virtual host, where there is one, and the client as logged, out of what stands before the time.
+fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
+    let end = memchr(b' ', prefix)?;
+    let (first, rest) = (&prefix[..end], &prefix[end + 1..]);
+    if first.is_empty() {
+        return None;
+    }
+    if memchr(b':', first).is_some()
+        && let Some((host, client)) = split_host(first, rest)
+        && !(memchr_iter(b' ', rest).count() > 3 && is_moved(prefix))
+    {
+        return Some((Some(host), client));
+    }
+    if is_doubtful(prefix) {
+        return None;
+    }
+    // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
+    // prefix of another writer.
+    let usual = memchr_iter(b' ', rest).count() <= 2;
+    (usual || Client::parse(first).address().is_some()).then_some((None, first))
+}
+
+/// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
+/// come only two fields, behind a host three.
+#[cold]
+fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let colon = memrchr(b':', first)?;
+    let digits = &first[colon + 1..];
+    let is_port = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let fields = rest.split(|&b| b == b' ').filter(|f| !f.is_empty()).count();
+    let bare_address = !first.starts_with(b"[") && matches!(Client::parse(first), Client::V6(_));
+    if !is_port || fields < 3 || bare_address {
+        return None;
+    }
+    let client = &rest[..memchr(b' ', rest)?];
+    (!client.is_empty()).then_some((&first[..colon], client))
+}
+
+/// The headers in what follows a request.
+#[expect(clippy::inline_always, reason = "in the line loop")]
+#[inline(always)]
+fn headers(rest: &[u8]) -> &[u8] {
+    let headers = behind_size(rest);
+    match headers {
+        [b'"', .., b'"'] => headers,
+        [b'"', ..] => without_numbers(headers),
+        _ => &[],
+    }
+}
+
+/// What follows a status of three bytes, as nearly all are. With `- - ` the fourth byte is no status's end.
+#[inline]
+fn behind_status(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [_, middle, _, b' ', size @ ..] if *middle != b' ' => Some(size),
+        _ => None,
+    }
+}
+
+/// What follows a status and a size.
+#[inline]
+fn behind_size(rest: &[u8]) -> &[u8] {
+    if let Some(size) = behind_status(rest)
+        && let Some(start) = size.first_chunk()
+        && let Some(space) = space_in(start)
+    {
+        return &size[space + 1..];
+    }
+    word(word(rest).1).1
+}
+
+/// Headers without the numbers behind them, ` 0.004` or the like.
+#[cold]
+fn without_numbers(headers: &[u8]) -> &[u8] {
+    let numbers = headers.iter().rev().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b'-')).count();
+    match headers.split_at(headers.len() - numbers) {
+        (kept @ [b'"', .., b'"'], [b' ', ..]) => kept,
+        _ => headers,
+    }
+}
+
+/// A word and what follows the space behind it.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    // A status and a size are short: a plain loop beats a search here.
+    text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
+}
+
+/// A number of three digits that does not begin with a zero.
+#[inline]
+fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
+    let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
+    ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
+}
+
+/// The number that eight bytes begin with and a space ends: nearly all sizes are so short. All digits are read at once, as how
+/// many there are nobody could foretell.
+#[inline]
+fn short_number(text: [u8; 8]) -> Option<u64> {
+    const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+    const SIXES: u64 = u64::from_le_bytes([6; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
+    let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
+    // With as many zeros before them as there is room; neither none nor all of the eight are digits.
+    let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
+    let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
+    // More than nine carries into the upper half of its byte; what carries further has a bit there already.
+    if (values | values.wrapping_add(SIXES)) & HIGH != 0 {
+        return None;
+    }
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |n, b| {
+        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
+        n.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::formats::clf::*;
+    use proptest::prelude::*;
+
+    const TIME: &str = "[02/Nov/2026:08:01:00 +0000]";
+
+    fn frame(line: &str) -> Option<Frame<'_>> {
+        Frame::locate(line.as_bytes(), None)
+    }
+
+    fn text(bytes: Option<&[u8]>) -> &str {
+        bytes.map_or("", |b| std::str::from_utf8(b).unwrap())
+    }
+
+    #[test]
+    fn reads_the_three_formats() {
+        let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 612 "https://example.org/" "curl/8""#);
+        for (prefix, suffix, format) in
+            [("", "", "combined"), ("www.example.org:443 ", "", "vhost_combined"), ("", " \"-\" 0.004", "combined")]
+        {
+            let line = format!("{prefix}{line}{suffix}");
+            let frame = frame(&line).unwrap();
+            let record = frame.record(LogTime::parse_clf(frame.time));
+            assert_eq!(record.client, b"192.0.2.7", "{line}");
+            assert_eq!(record.host.is_some(), !prefix.is_empty());
+            assert_eq!((record.status, record.bytes), (Some(200), Some(612)));
+            assert_eq!(text(record.referer), "https://example.org/");
+            assert_eq!(text(record.user_agent), "curl/8");
+            assert_eq!(record.time.unwrap().rfc3339(), "2026-11-02T08:01:00+00:00");
+            assert_eq!(frame.format().as_str(), format);
+        }
+        let hung_up = format!(r#"192.0.2.7 - - {TIME} "" - - "https://example.org/" "curl/8""#);
+        assert_eq!(text(frame(&hung_up).unwrap().record(None).user_agent), "curl/8");
+        let common = format!(r#"host.example - jo {TIME} "GET / HTTP/1.1" 304 -"#);
+        let frame = frame(&common).unwrap();
+        assert_eq!(frame.format(), LogFormat::Common);
+        assert_eq!((frame.status(), frame.record(None).bytes), (Some(304), None));
+    }
+
+    #[test]
+    fn tells_hosts_from_clients() {
+        for (prefix, host, client) in [
+            ("2001:db8::80 - -", "", "2001:db8::80"),
+            ("[2001:db8::80]:8080 - -", "", "[2001:db8::80]:8080"),
+            ("192.0.2.1:1234 - -", "", "192.0.2.1:1234"),
+            ("192.0.2.1:443 192.0.2.9 - -", "192.0.2.1", "192.0.2.9"),
+            ("[2001:db8::1]:443 2001:db8::2 - -", "[2001:db8::1]", "2001:db8::2"),
+            ("example.org:80 host.example - jo", "example.org", "host.example"),
+            ("192.0.2.1 - Jo Doe", "", "192.0.2.1"),
+            ("{:80 192.0.2.1 - -", "{", "192.0.2.1"),
+            ("{a-client-of-many-bytes - -", "", "{a-client-of-many-bytes"),
+        ] {
+            let line = format!(r#"{prefix} {TIME} "GET / HTTP/1.1" 200 1"#);
+            let frame = frame(&line).unwrap();
+            assert_eq!((text(frame.host), text(Some(frame.client))), (host, client), "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_the_end_of_hostile_requests() {
+        for (request, expected) in [
+            (r#"GET /?q=\"x\" HTTP/1.1"#, r#"GET /?q=\"x\" HTTP/1.1"#),
+            (r#"GET /?q="x" HTTP/1.1"#, r#"GET /?q="x" HTTP/1.1"#),
+            (r"GET /a\", r"GET /a\"),
+            (r"GET /a\\", r"GET /a\\"),
+            ("", ""),
+            ("-", "-"),
+            (r"\x16\x03\x01", r"\x16\x03\x01"),
+        ] {
+            let line = format!(r#"192.0.2.7 - - {TIME} "{request}" 404 0 "-" "x""#);
+            assert_eq!(text(frame(&line).map(|f| f.request)), expected, "{line}");
+        }
+        let forged = format!(r#"192.0.2.7 - - {TIME} "GET /a" 404 0 "-" "x" 200 0 "-" "y" HTTP/1.1" 500 0"#);
+        assert_eq!(frame(&forged).unwrap().record(None).status, Some(404));
+        let named = format!(r#"192.0.2.7 - a\"b {TIME} "GET / HTTP/1.1" 401 0"#);
+        assert_eq!(text(frame(&named).map(|f| f.request)), "GET / HTTP/1.1");
+    }
+
+    #[test]
+    fn bad_numbers_are_no_numbers() {
+        for (numbers, status, bytes) in [
+            ("99999 1", None, Some(1)),
+            ("-1 1", None, Some(1)),
+            ("200 18446744073709551616", Some(200), None),
+            ("- -", None, None),
+            ("000 0", None, Some(0)),
+        ] {
+            let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" {numbers} "-" "-""#);
+            let record = frame(&line).unwrap().record(None);
+            assert_eq!((record.status, record.bytes), (status, bytes), "{line}");
+            assert_eq!((record.referer, record.user_agent), (None, None));
+        }
+    }
+
+    #[test]
+    fn other_logs_have_no_frame() {
+        for line in [
+            "",
+            "hello",
+            r#"2026/11/02 08:01:00 [error] 12#12: *1 open() "/srv/x" failed (2: No such file), client: 192.0.2.7, request: "GET /x HTTP/1.1", host: "h""#,
+            "[Mon Nov 02 08:01:00.1 2026] [core:error] [pid 1] [client 192.0.2.7:1] AH00126: Invalid URI in request GET /../ HTTP/1.1",
+            r#"Nov  2 08:01:00 web nginx: 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"#,
+            r#"{"client":"192.0.2.7","request":"GET / HTTP/1.1","status":200}"#,
+            r#"{ "a": "192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1"}"#,
+            r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTT"#,
+        ] {
+            assert_eq!(frame(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_named_format_is_the_only_one() {
+        let common = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 1"#);
+        let combined = format!(r#"{common} "-" "-""#);
+        let vhost = format!("h:80 {combined}");
+        let fits = |line: &str, format| Frame::locate(line.as_bytes(), Some(format)).is_some();
+        assert_eq!(
+            [&common, &combined, &vhost].map(|l| LogFormat::ALL.map(|f| fits(l, f))),
+            [[false, true, false], [true, true, false], [false, false, true]]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_frame_or_none(line in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..120) {
+            let mut whole = format!(r#"h:80 192.0.2.7 - - {TIME} "GET /a HTTP/1.1" 200 1 "-" "x""#).into_bytes();
+            whole.truncate(cut);
+            whole.extend(&line);
+            for only in [None, Some(LogFormat::Common), Some(LogFormat::Combined), Some(LogFormat::VhostCombined)] {
+                if let Some(frame) = Frame::locate(&whole, only) {
+                    let _ = frame.record(None);
+                }
+            }
+        }
+
+        #[test]
+        fn a_short_number_is_a_number(
+            digits in "[0-9]{0,8}",
+            other: Option<(u8, prop::sample::Index)>,
+        ) {
+            let mut text = *b"        ";
+            text[..digits.len()].copy_from_slice(digits.as_bytes());
+            if let Some((byte, at)) = other {
+                text[at.index(8)] = byte;
+            }
+            let expected = word(&text).0;
+            let is_short = (1..8).contains(&expected.len());
+            prop_assert_eq!(short_number(text), number(expected).filter(|_| is_short));
+        }
+
+        #[test]
+        fn what_was_written_is_read(request in "[ !#-\\[\\]-~]{0,60}", agent in "[!#-\\[\\]-~]{1,40}", status in 100_u16..600, bytes: u64) {
+            let line = format!(r#"192.0.2.7 - - {TIME} "{request}" {status} {bytes} "-" "{agent}""#);
+            let record = frame(&line).unwrap().record(None);
+            prop_assert_eq!(record.request, request.as_bytes());
+            prop_assert_eq!((record.status, record.bytes), (Some(status), Some(bytes)));
+            prop_assert_eq!(record.user_agent, Some(agent.as_bytes()).filter(|a| *a != b"-"));
+        }
+    }
+}

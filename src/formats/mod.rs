@@ -1,0 +1,103 @@
+//! Log formats: which bytes of a line are which field.
+//!
+//! A line is looked at in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
+//! [`Frame::record`] reads the rest. Lines of formats other than the Common Log Format and its children come to a frame by way
+//! of a [`Sheet`], or are written down again as such lines by a [`transcriber`]; `canonical` says what both are to be. Nothing here
+//! fails or allocates: a line that no format explains has no frame, and a field that cannot be read is `None`.
+
+mod apache;
+mod begins;
+pub mod builtin;
+pub mod canonical;
+mod clf;
+mod client_place;
+pub mod detect;
+mod fields;
+mod foreign;
+mod forwarded;
+mod header;
+pub mod hole;
+mod iso;
+mod json;
+mod nginx;
+mod page;
+mod part;
+mod plan;
+pub mod prefix;
+mod room;
+mod sheet;
+mod swar;
+pub mod transcriber;
+mod values;
+pub mod w3c;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::finding::Others;
+pub use builtin::{FormatChoice, FormatId, Formats};
+pub use clf::Frame;
+pub use client_place::{ClientPlace, client_place};
+pub use fields::{Asked, Escapes, Fields, Meaning, When};
+pub use foreign::{is_binary, is_error_log, recognise};
+pub use forwarded::has_forwarded;
+pub use header::Header;
+pub use json::Json;
+pub use plan::{FormatError, NginxEscape, Plan, Quotes};
+pub use room::Room;
+pub use sheet::Sheet;
+
+/// A format of access logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// nginx `combined`, Apache `combined`.
+    #[default]
+    Combined,
+    /// Apache `common`, the Common Log Format.
+    Common,
+    /// Apache `vhost_combined`: host and port, then combined.
+    VhostCombined,
+}
+
+impl LogFormat {
+    /// Every format.
+    pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
+
+    /// The name of the format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL), those
+    /// of other formats behind them by name.
+    #[must_use]
+    pub fn most_of(lines: &[u64; 3], others: &Others) -> Option<Arc<str>> {
+        let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
+        let all = own.chain(others.iter().map(|(name, lines)| (&**name, lines)));
+        let most = all.clone().map(|(_, lines)| lines).max().filter(|&lines| lines > 0)?;
+        all.into_iter().find(|(_, lines)| *lines == most).map(|(name, _)| name.into())
+    }
+
+    /// The name people and configurations use.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Combined => "combined",
+            Self::Common => "common",
+            Self::VhostCombined => "vhost_combined",
+        }
+    }
+}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|f| f.as_str() == name)
+            .ok_or_else(|| format!("no log format is called '{name}'; there are combined, common, vhost_combined"))
+    }
+}

@@ -1,0 +1,248 @@
+//! Hides secrets: what a log keeps of passwords, tokens and sessions is not for a report to spread.
+//!
+//! Masks by form alone: the value of a parameter with a telling name, the password of a URL, signed tokens, credentials
+//! of the `Authorization` header, reset links. It knows no site and no account, so it can miss a secret under a harmless
+//! name, and it hides an attack in a password field with the password. Matching happens before, on the real text.
+
+mod link;
+mod named;
+mod octet;
+mod sealed;
+mod token;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use self::octet::unescape;
+pub use self::sealed::{Key, as_logged, as_shown};
+use super::sanitize;
+
+/// What stands in place of a secret, whatever its length.
+const MASK: &[u8] = b"***";
+
+/// Percent-decoding is undone as often as the decoded view may have been.
+const ROUNDS: usize = 4;
+
+/// The text of a log as every output shows it: masked, then [sanitised](sanitize::text).
+#[must_use]
+pub fn shown(text: &[u8]) -> Cow<'_, str> {
+    if let Some((text, _)) = sealed::open(text) {
+        return sanitize::text(text);
+    }
+    match mask(text) {
+        Cow::Borrowed(text) => sanitize::text(text),
+        Cow::Owned(text) => Cow::Owned(sanitize::text(&text).into_owned()),
+    }
+}
+
+/// The decoded form of `target`, as every output shows it.
+///
+/// Decoding takes delimiters out of hiding: the secret of `password=a%26b` is `a&b`, where the decoded text alone would
+/// seem to end at `a`. So the secrets of the target are looked for first.
+#[must_use]
+pub fn shown_decoded<'a>(target: &[u8], decoded: &'a [u8]) -> Cow<'a, str> {
+    if sealed::open(decoded).is_some() {
+        return shown(decoded);
+    }
+    let mut open = Cow::Borrowed(decoded);
+    for secret in secrets(target) {
+        for value in values_in_hiding(&target[secret]) {
+            if let Some(at) = memchr::memmem::find(&open, &value) {
+                open.to_mut().splice(at + 1..at + value.len(), MASK.iter().copied());
+            }
+        }
+    }
+    match open {
+        Cow::Borrowed(decoded) => shown(decoded),
+        Cow::Owned(decoded) => Cow::Owned(shown(&decoded).into_owned()),
+    }
+}
+
+/// Secrets in hiding that are looked for one by one; a text that holds more of them is a secret as a whole.
+const MOST_IN_HIDING: usize = 64;
+
+/// Where the secrets are in the decoded form of `logged`, those among them that only the logged form shows to be one.
+pub(crate) fn secrets_of_decoded(logged: &[u8], decoded: &[u8]) -> Vec<Range<usize>> {
+    let mut found = secrets(decoded);
+    if logged == decoded {
+        return found;
+    }
+    let mut values: Vec<_> = secrets(logged).into_iter().flat_map(|secret| values_in_hiding(&logged[secret])).collect();
+    values.sort_unstable();
+    values.dedup();
+    if values.len() > MOST_IN_HIDING {
+        return Vec::from_iter((!decoded.is_empty()).then_some(0..decoded.len()));
+    }
+    for value in values {
+        found.extend(memchr::memmem::find_iter(decoded, &value).map(|at| at + 1..at + value.len()));
+    }
+    merged(found)
+}
+
+/// The text with `***` in place of every secret.
+#[must_use]
+pub fn mask(text: &[u8]) -> Cow<'_, [u8]> {
+    let secrets = secrets(text);
+    if secrets.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut masked = Vec::with_capacity(text.len());
+    let mut shown_to = 0;
+    for secret in secrets {
+        masked.extend_from_slice(&text[shown_to..secret.start]);
+        masked.extend_from_slice(MASK);
+        shown_to = secret.end;
+    }
+    masked.extend_from_slice(&text[shown_to..]);
+    Cow::Owned(masked)
+}
+
+/// Where the secrets are: in order, apart from each other, none empty.
+fn secrets(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    named::find(text, &mut found);
+    link::find_user_info(text, &mut found);
+    link::find_reset_tokens(text, &mut found);
+    token::find_signed(text, &mut found);
+    token::find_credentials(text, &mut found);
+    merged(found)
+}
+
+/// In order and apart from each other.
+fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    found.sort_unstable_by_key(|secret| secret.start);
+    found.dedup_by(|next, kept| {
+        let overlaps = next.start < kept.end;
+        if overlaps {
+            kept.end = kept.end.max(next.end);
+        }
+        overlaps
+    });
+    found
+}
+
+/// What a secret may read once decoded, behind its `=`, where it then holds what would end it.
+fn values_in_hiding(secret: &[u8]) -> Vec<Vec<u8>> {
+    let mut values = Vec::new();
+    let mut text = [b"=", secret].concat();
+    for _ in 0..ROUNDS {
+        let spaced = text.iter().map(|&b| if b == b'+' { b' ' } else { b }).collect::<Vec<_>>();
+        text = unescape(&text);
+        for value in [unescape(&spaced), text.clone()] {
+            if value.iter().any(|b| b"&;#?\"' ".contains(b)) && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::mask::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn hides_what_is_secret() {
+        let cases = [
+            ("/login?user=bob&password=hunter2&next=/", "/login?user=bob&password=***&next=/"),
+            ("/a?TOKEN=abc", "/a?TOKEN=***"),
+            ("/a?access_token=abc#top", "/a?access_token=***#top"),
+            ("/a?accessToken=abc;b=c", "/a?accessToken=***;b=c"),
+            ("/a?user[password]=abc&x=1", "/a?user[password]=***&x=1"),
+            ("/a?user%5Bpassword%5D=abc&x=1", "/a?user%5Bpassword%5D=***&x=1"),
+            ("/a?tokens[]=1&token[]=2", "/a?tokens[]=1&token[]=***"),
+            ("/a?X-Amz-Signature=00ff&X-Amz-Date=1", "/a?X-Amz-Signature=***&X-Amz-Date=1"),
+            ("/a;jsessionid=00FF?x=1", "/a;jsessionid=***?x=1"),
+            ("/a?next=%2Fb%3Ftoken%3Dabc%26x%3D1&y=2", "/a?next=%2Fb%3Ftoken%3D***%26x%3D1&y=2"),
+            ("/a?next=%252Fb%253Fkey%253Dabc%2526x%253D1", "/a?next=%252Fb%253Fkey%253D***%2526x%253D1"),
+            ("/a?password=p%26ss%23&x=1", "/a?password=***&x=1"),
+            (r"/a?password=abc\x22&x=1", r"/a?password=***\x22&x=1"),
+            (r#"{"user":"bob","password":"hunter2 & more","x":1}"#, r#"{"user":"bob","password":"***","x":1}"#),
+            (r#"{\"password\": \"hunter2\"}"#, r#"{\"password\": \"***\"}"#),
+            ("/oauth?code=abc&state=1", "/oauth?code=***&state=1"),
+            ("http://bob:hunter2@example.com/x", "http://bob:***@example.com/x"),
+            ("/p?url=http%3A%2F%2Fbob%3Ahunter2%40example.com%2Fx", "/p?url=http%3A%2F%2Fbob%3A***%40example.com%2Fx"),
+            ("https://ghp_0123456789abcdefABCD@github.com/a", "https://***@github.com/a"),
+            ("/x/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl/y", "/x/***/y"),
+            ("/x?a%3DeyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln&b=1", "/x?a%3D***&b=1"),
+            ("curl Authorization: Basic dXNlcjpwYXNz end", "curl Authorization: Basic *** end"),
+            ("x bearer%20abcDEF0123456789", "x bearer%20***"),
+            ("/reset-password/0123456789abcdef0123", "/reset-password/***"),
+            ("/accounts/reset/MQ/5xx-0123456789abcdef0123/", "/accounts/reset/MQ/***/"),
+            ("/Users/Magic_Link/abcdefghijKLMNOPQRSTUV?x=1", "/Users/Magic_Link/***?x=1"),
+        ];
+        for (text, masked) in cases {
+            assert_eq!(shown(text.as_bytes()), masked);
+            assert_eq!(shown(masked.as_bytes()), masked, "twice");
+        }
+    }
+
+    #[test]
+    fn leaves_what_is_not() {
+        let plain = [
+            "/index.php?id=1 union select password from users",
+            "/?page=../../etc/passwd",
+            "/?bypass=1&monkey=2&compass=3&keyboard=4&country_code=DE&encode=5&passport=6",
+            "/?password=&token=",
+            "/wp-login.php?action=rp",
+            "/reset/../../../../../../etc/passwd",
+            "/verify/phpunit-eval-stdin2.php",
+            "/confirm?redirect=www.evil1-site.example.com",
+            "/?u=http://good.example.com@evil.example.com/",
+            "Mozilla/5.0 (compatible; Basic Browser; +http://example.com/bot)",
+            "/?x=${jndi:ldap://evil.example.com:1389/a}",
+            "/?a=1=2==3",
+            "token",
+            "=",
+            "",
+        ];
+        for text in plain {
+            assert!(matches!(mask(text.as_bytes()), Cow::Borrowed(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_attack_beside_a_secret_stays() {
+        assert_eq!(shown(b"/?token=abc&cmd=;cat /etc/passwd"), "/?token=***&cmd=;cat /etc/passwd");
+        assert_eq!(shown(b"/?pass=x' or 1=1"), "/?pass=***' or 1=1");
+    }
+
+    #[test]
+    fn a_secret_stays_hidden_when_its_delimiters_are_decoded() {
+        assert_eq!(shown_decoded(b"/?password=a%26b%2520c&x=<", b"/?password=a&b c&x=<"), "/?password=***&x=<");
+        assert_eq!(shown_decoded(b"/?password=my+dog%23&x=1", b"/?password=my dog#&x=1"), "/?password=***&x=1");
+        assert_eq!(shown_decoded(b"/%2e%2e/x", b"/../x"), "/../x");
+    }
+
+    #[test]
+    fn takes_no_text_twice() {
+        // Each of these would take minutes if a search began anew at every step.
+        for bomb in ["basic+", "token=", "://", "eyJ.", "reset/", "eyJaaaaaaaa.", "password=\"", "%25", "a:", "password=%26", "token%3D"] {
+            let text = bomb.repeat((1 << 20) / bomb.len());
+            assert!(!shown(text.as_bytes()).is_empty(), "{bomb}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_and_settles(text in prop::collection::vec(
+            prop::sample::select(vec!["token", "=", "%3D", "%253d", "&", "%26", "://", "a:b@", "eyJabcdefgh", ".", "reset", "/", "Basic ", "\"", "'",
+                ":", "aB3", "0123456789abcdefG", "%", "\\x22", " ", "é", "[", "]"]), 0..24)) {
+            let text = text.concat();
+            let once = mask(text.as_bytes()).into_owned();
+            prop_assert!(once.len() <= text.len() + 3 * text.len());
+        }
+
+        #[test]
+        fn any_bytes(text in any::<Vec<u8>>()) {
+            let _ = shown(&text);
+        }
+
+        #[test]
+        fn the_secret_is_gone(before in "[a-z/]{0,9}", secret in "Q[A-Za-z0-9.,:!*()%+/_-]{5,20}Q", after in "(&x[0-9]{1,5}=[a-z]{0,5}){0,2}") {
+            let masked = shown(format!("/{before}?session_key={secret}{after}").as_bytes()).into_owned();
+            prop_assert_eq!(masked, format!("/{before}?session_key=***{after}"));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Values of parameters whose name says that they are secret: `password=...`, `"token": "..."`.
+//!
+//! Judges names only; what the value looks like does not matter.
+
+use std::ops::Range;
+
+use super::octet::{Octet, has_encoded, octets};
+
+/// Words that make a name secret whatever stands before them: `csrftoken`, `newPassword`.
+const ENDINGS: [&str; 16] = [
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "accesskey",
+    "secretkey",
+    "privatekey",
+    "jwt",
+    "signature",
+    "sessid",
+    "sessionid",
+    "session_id",
+    "credential",
+    "credentials",
+];
+
+/// Words that do so only as a word of their own: `api_key`, `user[pass]`, `apiKey`, but not `monkey` or `bypass`.
+const WORDS: [&str; 9] = ["key", "pass", "pwd", "pw", "auth", "authorization", "sig", "sid", "session"];
+
+/// Words that do so only alone: half of all forms have some `country_code`.
+const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
+
+/// Adds the values of secret names.
+pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
+    if !may_name_values(text) {
+        return;
+    }
+    let (mut name, mut quoted) = (0..0, false);
+    let mut in_query = false;
+    let mut at = 0;
+    while let Some(octet) = octets(text, at).next() {
+        at = octet.end;
+        match octet.byte {
+            b if is_name(b) && !quoted => name.end = octet.end,
+            b'"' | b'\'' if !name.is_empty() && !quoted => quoted = true,
+            b'=' | b':' if (octet.byte == b'=' || quoted) && is_secret_name(&text[name.clone()]) => {
+                let value = value_after(text, octet, in_query);
+                (at, name, quoted) = (value.end, value.end..value.end, false);
+                if !value.is_empty() {
+                    found.push(value);
+                }
+            }
+            b if is_name(b) => (name, quoted) = (octet.start..at, false),
+            _ => (name, quoted) = (at..at, false),
+        }
+        in_query |= octet.byte == b'?';
+    }
+}
+
+/// Whether there is a separator, bare or in some disguise: most texts have none, and are done.
+fn may_name_values(text: &[u8]) -> bool {
+    let after_quote = |at: usize| at > 0 && matches!(text[at - 1], b'"' | b'\'' | b'2' | b'7');
+    memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr_iter(b':', text).any(after_quote) || has_encoded(text, &[b"3", b"25"])
+}
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']')
+}
+
+fn is_secret_name(escaped: &[u8]) -> bool {
+    let name: Vec<u8> = octets(escaped, 0).map(|octet| octet.byte).collect();
+    let brackets = name.iter().rev().take_while(|b| matches!(b, b'[' | b']')).count();
+    let name = &name[..name.len() - brackets];
+    ENDINGS.iter().any(|word| ends_with(name, word).is_some())
+        || WORDS.iter().any(|word| ends_with(name, word).is_some_and(|before| is_word_start(name, before)))
+        || NAMES.iter().any(|word| ends_with(name, word) == Some(0))
+}
+
+/// Where `word` begins, if the name ends in it in whatever case.
+fn ends_with(name: &[u8], word: &str) -> Option<usize> {
+    let before = name.len().checked_sub(word.len())?;
+    name[before..].eq_ignore_ascii_case(word.as_bytes()).then_some(before)
+}
+
+/// Whether a word begins here: at the start, after punctuation, or with a capital after a small letter.
+fn is_word_start(name: &[u8], at: usize) -> bool {
+    at == 0 || !name[at - 1].is_ascii_alphanumeric() || (name[at - 1].is_ascii_lowercase() && name[at].is_ascii_uppercase())
+}
+
+/// The value behind a `=` or `:`. What is encoded more often than the separator is part of it: the `%26` in
+/// `password=a%26b`, but not that in `next=%3Ftoken%3Da%26b`. A `?` ends it where it begins the query, as in
+/// `;jsessionid=1?page=2`.
+fn value_after(text: &[u8], separator: Octet, in_query: bool) -> Range<usize> {
+    let delimiters = |from| octets(text, from).filter(|octet| octet.depth <= separator.depth);
+    let is_json = separator.byte == b':';
+    let mut start = separator.end;
+    let mut quote = None;
+    for octet in delimiters(start) {
+        match octet.byte {
+            b' ' if is_json && octet.start == start => start = octet.end,
+            b'"' | b'\'' if octet.start == start => {
+                (start, quote) = (octet.end, Some(octet.byte));
+                break;
+            }
+            _ => break,
+        }
+    }
+    let ends = |byte| match (quote, is_json) {
+        (Some(quote), true) => byte == quote,
+        (Some(quote), false) => byte == quote || matches!(byte, b'&' | b'#'),
+        (None, true) => matches!(byte, b',' | b'}' | b' ' | b'&'),
+        (None, false) => matches!(byte, b'&' | b';' | b'#' | b'"' | b'\'') || byte.is_ascii_whitespace() || (byte == b'?' && !in_query),
+    };
+    let end = delimiters(start).find(|octet| ends(octet.byte)).map_or(text.len(), |octet| octet.start);
+    start..end
+}

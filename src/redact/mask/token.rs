@@ -1,0 +1,93 @@
+//! Secrets that show by their own form: JSON web tokens, and what follows `Basic` and `Bearer`.
+//!
+//! Decodes none of them.
+
+use std::ops::Range;
+
+use super::octet::octets;
+
+/// Characters of a part of a JSON web token that are enough to be one.
+const MIN_PART: usize = 8;
+
+/// The shortest credentials.
+const MIN_CREDENTIALS: usize = 8;
+
+/// Adds JSON web tokens: `eyJ` is how base64 writes the `{"` every one of them begins with.
+pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
+    let mut at = 0;
+    // The rarest of the three letters.
+    for third in memchr::memchr_iter(b'J', text) {
+        let start = third.saturating_sub(2);
+        if start < at || !text[start..].starts_with(b"eyJ") {
+            continue;
+        }
+        let head = run(text, start);
+        let body = if text.get(head) == Some(&b'.') { run(text, head + 1) } else { head };
+        at = head;
+        if begins(text, start) && head - start >= MIN_PART && body - head > MIN_PART {
+            at = body;
+            // A signature, or the three further parts of an encrypted token.
+            for _ in 0..3 {
+                if text.get(at) == Some(&b'.') && run(text, at + 1) > at + 1 {
+                    at = run(text, at + 1);
+                }
+            }
+            found.push(start..at);
+        }
+    }
+}
+
+/// Whether what stands before is no part of the token: no letter or digit but those of an escape, `%3D` or `\x22`.
+fn begins(text: &[u8], start: usize) -> bool {
+    let is_escape = || (start >= 3 && text[start - 3] == b'%') || text[..start].ends_with(b"\\x22");
+    start == 0 || !is_base64url(text[start - 1]) || is_escape()
+}
+
+/// Where the run of base64url characters that begins at `start` ends.
+fn run(text: &[u8], start: usize) -> usize {
+    text[start..].iter().position(|&b| !is_base64url(b)).map_or(text.len(), |length| start + length)
+}
+
+fn is_base64url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Adds the credentials behind `Basic` and `Bearer`.
+pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
+    let mut at = 0;
+    while let Some(next) = memchr::memchr2(b'B', b'b', &text[at..]) {
+        at += next;
+        let Some(scheme) = ["basic", "bearer"].into_iter().find(|scheme| starts_with(&text[at..], scheme)) else {
+            at += 1;
+            continue;
+        };
+        let value = credentials(text, at + scheme.len());
+        at = value.end;
+        if is_credentials(&text[value.clone()]) {
+            found.push(value);
+        }
+    }
+}
+
+fn starts_with(text: &[u8], word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// What may be credentials at `from`, behind at least one blank.
+fn credentials(text: &[u8], from: usize) -> Range<usize> {
+    let start = octets(text, from).take_while(|octet| matches!(octet.byte, b' ' | b'+')).last().map(|blank| blank.end);
+    let end = start.and_then(|start| octets(text, start).take_while(|octet| is_token68(octet.byte)).last()).map(|last| last.end);
+    let start = start.unwrap_or(from);
+    start..end.unwrap_or(start)
+}
+
+/// Base64 mixes cases and digits; the `Browser` of `Basic Browser` does not.
+fn is_credentials(value: &[u8]) -> bool {
+    value.len() >= MIN_CREDENTIALS
+        && (value.iter().any(|b| b.is_ascii_digit() || *b == b'=') || value.iter().skip(1).any(u8::is_ascii_uppercase))
+}
+
+/// The characters of RFC 9110's `token68`.
+fn is_token68(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
+}

@@ -1,0 +1,6 @@
+//! Makes text from a log safe to print: masks secrets, and escapes what a terminal, a spreadsheet or a parser would act on.
+//!
+//! No text of a log reaches an output except through this module. It decides nothing about requests.
+
+pub mod mask;
+pub mod sanitize;

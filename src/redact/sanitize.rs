@@ -1,0 +1,201 @@
+//! The one door between the bytes of a log and an output.
+//!
+//! What a terminal, a spreadsheet or a reader's eye could act on is written out as `\xNN` (a byte) or `\u{..}` (a
+//! character); everything else stays as it is. Nothing here decodes: a text that already reads `\x1b` was harmless when
+//! it came and stays so.
+
+mod exact;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthChar;
+
+pub use self::exact::exact;
+
+/// Combining marks kept in a row. Vietnamese needs two and pointed Hebrew three; a flood paints over the lines around it.
+const MAX_MARKS: usize = 4;
+
+/// The text of these bytes, with nothing in it that acts. Doing it twice changes nothing.
+#[must_use]
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.iter().all(|b| matches!(b, b' '..=b'~')) => Cow::Borrowed(text),
+        Ok(text) if !acts(text) => Cow::Borrowed(text),
+        _ => Cow::Owned(escape(bytes)),
+    }
+}
+
+/// Puts a `'` before a cell that a spreadsheet would take for a formula: one that begins with `= + - @`, a tab or a
+/// carriage return (by now `\x09` and `\x0d`), or a form of these that it folds, be it after spaces or quotes.
+///
+/// A lone `-` is what a log writes for nothing; it is no formula and stays.
+#[must_use]
+pub fn guard(cell: Cow<'_, str>) -> Cow<'_, str> {
+    let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));
+    let formula = first.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫', '−'])
+        || first.starts_with(r"\x09")
+        || first.starts_with(r"\x0d");
+    if formula && cell != "-" { Cow::Owned(format!("'{cell}")) } else { cell }
+}
+
+fn acts(text: &str) -> bool {
+    let mut marks = Marks::default();
+    text.chars().any(|c| is_hostile(c) || marks.flooded_by(c))
+}
+
+fn escape(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + 16);
+    let mut marks = Marks::default();
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if is_hostile(c) || marks.flooded_by(c) {
+                marks = Marks::default();
+                push_escaped(&mut out, c);
+            } else {
+                out.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            marks = Marks::default();
+            // Writing to a `String` does not fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+fn push_escaped(out: &mut String, c: char) {
+    let code = u32::from(c);
+    let _ = if c.is_ascii() { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{{{code:x}}}") };
+}
+
+/// Counts combining marks in a row.
+#[derive(Default)]
+struct Marks(usize);
+
+impl Marks {
+    fn flooded_by(&mut self, c: char) -> bool {
+        // Marks are the characters that take no room and are not hostile: the width tables have them all.
+        self.0 = if !c.is_ascii() && c.width() == Some(0) { self.0 + 1 } else { 0 };
+        self.0 > MAX_MARKS
+    }
+}
+
+/// Whether a character acts on what shows it, or cannot be seen: controls, the bidirectional controls of UAX #9, line
+/// and paragraph separators, and the default-ignorable code points of Unicode (zero-width, fillers, variation
+/// selectors, tags).
+fn is_hostile(c: char) -> bool {
+    matches!(
+        c,
+        '\0'..='\x1f'
+            | '\x7f'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::sanitize::*;
+    use proptest::prelude::*;
+
+    fn csv_cell(bytes: &[u8]) -> Cow<'_, str> {
+        guard(text(bytes))
+    }
+
+    #[test]
+    fn writes_out_what_acts() {
+        let cases: [(&[u8], &str); 14] = [
+            (b"/plain?a=b", "/plain?a=b"),
+            (b"\x1b[2J", r"\x1b[2J"),
+            (b"\x1b]52;c;eA==\x07", r"\x1b]52;c;eA==\x07"),
+            (b"a\tb\r\nc\0", r"a\x09b\x0d\x0ac\x00"),
+            (b"\x7f", r"\x7f"),
+            (b"\x9b31m", r"\x9b31m"),
+            ("\u{9b}31m".as_bytes(), r"\u{9b}31m"),
+            (b"\xc3(", r"\xc3("),
+            (b"\xed\xa0\x80", r"\xed\xa0\x80"),
+            ("a\u{202e}txt.exe".as_bytes(), r"a\u{202e}txt.exe"),
+            ("a\u{200b}b\u{feff}\u{ad}".as_bytes(), r"a\u{200b}b\u{feff}\u{ad}"),
+            ("\u{e0041}\u{fe0f}".as_bytes(), r"\u{e0041}\u{fe0f}"),
+            (br"already \x1b written \u{202e} out", r"already \x1b written \u{202e} out"),
+            ("/größe/日本/שלום".as_bytes(), "/größe/日本/שלום"),
+        ];
+        for (bytes, shown) in cases {
+            assert_eq!(text(bytes), shown);
+        }
+    }
+
+    #[test]
+    fn borrows_what_is_clean() {
+        for clean in ["", "/index.php?id=1", "/größe", "e\u{301}\u{302}"] {
+            assert!(matches!(text(clean.as_bytes()), Cow::Borrowed(_)), "{clean}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_marks_is_cut() {
+        let flood = format!("a{}", "\u{301}".repeat(9));
+        assert_eq!(text(flood.as_bytes()), "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}");
+    }
+
+    #[test]
+    fn no_cell_is_a_formula() {
+        let formulas =
+            ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\"=1", "' \"@x", "＝1", "＋1", "－1", "＠x", "\t=1", "\r", "--", "\u{a0}=1"];
+        for cell in formulas {
+            assert!(csv_cell(cell.as_bytes()).starts_with('\''), "{cell}");
+        }
+        for cell in ["", "-", "a=1", "/x", "1-1", "Mozilla/5.0", "\"quoted\"", "203.0.113.7", "::1"] {
+            assert_eq!(csv_cell(cell.as_bytes()), cell);
+        }
+    }
+
+    fn hostile_text() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            any::<Vec<u8>>(),
+            any::<String>().prop_map(String::into_bytes),
+            prop::sample::select(vec!["\x1b[0m", "\u{202e}", "\u{9b}", "\u{301}", "\u{200d}", "\r\n", "=", "\"", "\u{2028}", "\\x1b"])
+                .prop_map(|s| s.as_bytes().to_vec()),
+        ];
+        prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_acts_comes_through(bytes in hostile_text()) {
+            let shown = text(&bytes);
+            prop_assert!(!shown.chars().any(|c| c.is_control() || is_hostile(c)));
+            prop_assert!(!acts(&shown));
+        }
+
+        #[test]
+        fn twice_is_once(bytes in hostile_text()) {
+            let once = text(&bytes).into_owned();
+            prop_assert_eq!(text(once.as_bytes()), once.as_str());
+            let cell = csv_cell(&bytes).into_owned();
+            prop_assert!(cell == "-" || !cell.starts_with(['=', '+', '-', '@']));
+        }
+
+        #[test]
+        fn printable_ascii_stays(line in "[ -~]{0,80}") {
+            prop_assert_eq!(text(line.as_bytes()), line.as_str());
+        }
+    }
+}

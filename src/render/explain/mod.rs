@@ -1,0 +1,131 @@
+//! Tells what became of one request and why, for a person and for a program.
+//!
+//! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
+
+mod answer;
+mod json;
+mod marked;
+mod page;
+mod places;
+mod sentence;
+mod text;
+
+use std::cell::OnceCell;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use self::marked::Marked;
+use super::View;
+use crate::analysis::path_answer::Graded;
+use crate::engine::explain::{Explanation, Reread};
+use crate::finding::{RuleId, Severity};
+use crate::record::{Outcome, Record, RequestLine};
+use crate::render::Format;
+use crate::rules::{Field, RuleSet, View as Seen};
+
+/// What a text was taken for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Taken {
+    /// A line of the format of this name.
+    Line(Arc<str>),
+    /// No log line, but something that reads like a request.
+    Request,
+    /// Neither; rules look for a request in it, or at all of it. Where it is known, what it looks like.
+    Unparsed(Option<&'static str>),
+}
+
+/// Something that was explained.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// File and line it was read from.
+    pub place: Option<(&'a [u8], u64)>,
+    /// What it was taken for.
+    pub taken: Taken,
+    /// Its fields.
+    pub record: Record<'a>,
+    /// Its request line.
+    pub line: RequestLine<'a>,
+    /// What the rules say.
+    pub explanation: &'a Explanation<'a>,
+    /// The rules.
+    pub rules: &'a RuleSet,
+    /// The one rule that was asked for.
+    pub only: Option<RuleId>,
+    /// What became of its answer, where that could expose something.
+    pub answer: Option<&'a Graded>,
+    /// Its views as they are shown, once they are asked for.
+    pub shown: Views,
+}
+
+/// Views of a request, fit for an output; made when they are first asked for.
+#[derive(Debug, Default)]
+pub struct Views([OnceCell<Marked>; 8]);
+
+/// Writes what there is to say of a subject: JSON as one object on a line, anything else as text.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
+    match view.format {
+        Format::Json | Format::Ndjson => json::write(subject, out),
+        Format::Table | Format::Csv => text::write(subject, view, out),
+    }
+}
+
+impl Subject<'_> {
+    fn outcome(&self) -> Outcome {
+        Outcome::of(self.record.status)
+    }
+
+    /// How bad a hit of this rule is here.
+    fn severity(&self, rule: RuleId) -> Severity {
+        self.rules.rule(rule).severity_when(self.is_raised())
+    }
+
+    /// Whether the answer raises the severity: without a log it counts as distinct.
+    fn is_raised(&self) -> bool {
+        match self.answer {
+            Some(Graded::Known(answer)) => answer.is_distinct(),
+            Some(Graded::Ordinary) => false,
+            Some(Graded::NeedsLog) | None => self.outcome() == Outcome::Answered,
+        }
+    }
+
+    /// A resolved path in which nothing was to be resolved is the path.
+    fn same(&self, view: Seen) -> Seen {
+        let (path, texts) = (Seen::Field(Field::Path), &self.explanation.texts);
+        if view == Seen::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
+    }
+
+    /// The name of a view within a sentence.
+    fn name(&self, view: Seen) -> &'static str {
+        sentence::name(self.same(view))
+    }
+
+    /// A view, masked by what it was as logged.
+    fn marked(&self, view: Seen) -> &Marked {
+        let place = match view {
+            Seen::Field(field) => field as usize,
+            Seen::Resolved => 7,
+        };
+        self.shown.0[place].get_or_init(|| self.mark(view))
+    }
+
+    fn mark(&self, view: Seen) -> Marked {
+        Marked::new(self.explanation.texts.of_view(view), self.logged(view))
+    }
+
+    /// A text that was read again, masked by what it was as logged.
+    fn reread(&self, reread: &Reread) -> String {
+        Marked::new(&reread.text, self.logged(Seen::Field(reread.field))).whole()
+    }
+
+    fn logged(&self, view: Seen) -> &[u8] {
+        match view {
+            Seen::Field(Field::Referer) => self.record.referer.unwrap_or_default(),
+            Seen::Field(Field::UserAgent) => self.record.user_agent.unwrap_or_default(),
+            Seen::Field(_) | Seen::Resolved => self.line.target,
+        }
+    }
+}

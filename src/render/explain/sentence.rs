@@ -1,0 +1,225 @@
+//! What a rule asks for and whether it got it, as sentences.
+
+use super::Subject;
+use crate::engine::explain::{Account, RereadAs, Withheld, literal};
+use crate::finding::RuleId;
+use crate::normalize::Reading;
+use crate::redact::sanitize::text;
+use crate::rules::{Asks, Check, Field, RuleSet, Shape, Span, View, bit};
+
+/// Literals that a sentence lists.
+const LISTED: usize = 6;
+
+/// The name of a view within a sentence.
+pub(crate) fn name(view: View) -> &'static str {
+    match view {
+        View::Field(Field::Path) => "path",
+        View::Resolved => "resolved path",
+        View::Field(Field::Query) => "query",
+        View::Field(Field::Target) => "target",
+        View::Field(Field::Referer) => "referer",
+        View::Field(Field::UserAgent) => "user agent",
+        View::Field(Field::Method) => "method",
+        View::Field(Field::Raw) => "raw request",
+    }
+}
+
+/// What a check is about, in the words of rule files.
+pub(crate) fn topic(asks: &Asks<'_>) -> &'static str {
+    match asks {
+        Asks::Literal(kind) => literal(*kind),
+        Asks::Glob(_) => "path_glob",
+        Asks::Method(_) => "methods",
+        Asks::Status(_) => "statuses",
+        Asks::Shape(_) => "shape",
+        Asks::Word(_) => "words",
+        Asks::Regex(..) => "regex",
+        Asks::Not(..) => "unless",
+    }
+}
+
+/// What the request says to a check.
+pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>) -> String {
+    let method = shown_method(subject);
+    match (check.asks, check.holds) {
+        (Asks::Literal(kind), true) => present(kind, account, subject),
+        (Asks::Word(fields), true) => present(fields, account, subject),
+        (Asks::Literal(kind), false) => absent(kind, account, subject),
+        (Asks::Word(fields), false) => absent(fields, account, subject),
+        (Asks::Method(methods), holds) => {
+            format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| text(m).into_owned())))))
+        }
+        (Asks::Status(statuses), holds) => {
+            let wanted = one_of(statuses.iter().map(u16::to_string));
+            match subject.record.status {
+                Some(status) => format!("status is {status}{}", unless(holds, &format!(", not {wanted}"))),
+                None => format!("there is no status, and the rule asks for {wanted}"),
+            }
+        }
+        (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
+        (Asks::Glob(glob), holds) => {
+            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, shown(glob))
+        }
+        (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
+        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
+        (Asks::Not(_, _), false) => {
+            format!("excused by unless: {}", check.found.as_ref().map(|span| stands(span, subject)).unwrap_or_default())
+        }
+        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), shown(regex)),
+    }
+}
+
+/// How a text was read again.
+pub(crate) fn reading(reading: RereadAs) -> &'static str {
+    let reading = match reading {
+        RereadAs::Fragment => return "# as a byte of the path",
+        RereadAs::Run(reading) => reading,
+    };
+    match reading {
+        Reading::Spaced => "comments and control bytes as spaces",
+        Reading::Joined => "comments within words as nothing",
+        Reading::Unquoted => "quotes and backslashes within words as nothing",
+        Reading::Unwrapped => "Base64 unwrapped",
+    }
+}
+
+/// Why a match is not reported.
+pub(crate) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> String {
+    match reason {
+        Withheld::Sign => "shows that the site runs this app, where it is answered; it is never reported".into(),
+        Withheld::App(app) => format!("silenced: app {} (--app)", rules.rule(app).app().unwrap_or_default()),
+        Withheld::Client => match &rules.rule(rule).with_client {
+            Some(with) => {
+                let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
+                format!("counts only where its client also asked for {} distinct paths that rules of {classes} name", with.distinct_paths)
+            }
+            None => String::new(),
+        },
+        Withheld::Window => match rules.rule(rule).window {
+            Some(window) => format!("no finding by itself, only at {window}"),
+            None => String::new(),
+        },
+        Withheld::BelowMinSeverity { severity, least } => {
+            format!("matches, but a scan would not report it: {severity} is below --min-severity {least}")
+        }
+    }
+}
+
+/// The literals of a rule that stand where they must, each once: `'/.env' stands in the path`.
+pub(crate) fn seen(account: &Account<'_>, subject: &Subject<'_>) -> String {
+    present(u16::MAX, account, subject)
+}
+
+fn present(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+    let mut places = Vec::new();
+    for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
+        let place = stands(&seen.span, subject);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    let more = places.len().saturating_sub(LISTED);
+    places.truncate(LISTED);
+    if more > 0 {
+        places.push(format!("{more} more"));
+    }
+    places.join(", ")
+}
+
+/// Why no literal of these kinds counts: one stands in the wrong place, or none is there.
+fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
+    let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
+    // Of several views that show the same bytes, the one that says most about the place.
+    let telling = |view| match view {
+        View::Resolved => 4,
+        View::Field(Field::Path | Field::Query | Field::Referer | Field::UserAgent) => 3,
+        View::Field(Field::Target | Field::Method) => 2,
+        View::Field(Field::Raw) => 1,
+    };
+    let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
+    if let Some(seen) = nearest {
+        return format!("{}, {}", stands(&seen.span, subject), but(kinds, seen.span.view, subject.name(View::Resolved)));
+    }
+    let literals = [subject.rules.request_literals(), subject.rules.header_literals()];
+    let mut texts: Vec<_> = literals.iter().flat_map(|l| l.of_rule(account.rule.0)).filter(|(_, wanted)| wanted & kinds != 0).collect();
+    texts.sort_unstable();
+    texts.dedup_by_key(|(text, _)| *text);
+    let more = texts.len().saturating_sub(LISTED);
+    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", text(literal))).collect();
+    if more > 0 {
+        listed.push(format!("or {more} more"));
+    }
+    format!("{} {}", nowhere(kinds), listed.join(", "))
+}
+
+fn nowhere(kinds: u16) -> String {
+    match kinds {
+        bit::PATHS => "no segments of the path are".into(),
+        bit::SUFFIX => "the path does not end in".into(),
+        bit::GLOB => "the path does not hold".into(),
+        bit::AGENT => "the user agent does not hold".into(),
+        bit::PREFIX => "the request does not begin with".into(),
+        fields => format!("the {} does not hold", fields_of(fields)),
+    }
+}
+
+/// What is wrong with a literal's place.
+fn but(kinds: u16, view: View, resolved: &str) -> String {
+    match (kinds, view) {
+        (bit::PATHS, View::Resolved) => "but not as whole segments where the rule looks".into(),
+        (bit::SUFFIX, View::Resolved) => "but not at its end".into(),
+        (bit::GLOB, View::Resolved) => "but the path ends otherwise".into(),
+        (bit::PATHS | bit::SUFFIX | bit::GLOB, _) => format!("not in the {resolved}"),
+        (bit::PREFIX, _) => "but the request does not begin with it".into(),
+        (bit::AGENT, _) => "not in the user agent".into(),
+        (fields, _) => format!("not in the {}", fields_of(fields)),
+    }
+}
+
+fn stands(span: &Span, subject: &Subject<'_>) -> String {
+    format!("'{}' stands in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view))
+}
+
+fn matched(span: Option<&Span>, subject: &Subject<'_>) -> String {
+    let told = |span: &Span| format!("matches '{}' in the {}", subject.marked(span.view).text(&span.range), subject.name(span.view));
+    span.map(told).unwrap_or_default()
+}
+
+fn fields_of(mask: u16) -> String {
+    one_of(Field::ALL.into_iter().filter(|f| mask & bit::of_field(*f) != 0).map(|f| name(View::Field(f)).to_owned()))
+}
+
+/// `a, b or c`.
+fn one_of(words: impl Iterator<Item = String>) -> String {
+    let words: Vec<_> = words.collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+fn shape_name(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Absolute => "in absolute form",
+        Shape::NoMethod => "without a method",
+        Shape::Binary => "binary",
+        Shape::UnknownMethod => "one with an unknown method",
+    }
+}
+
+fn shown_method(subject: &Subject<'_>) -> String {
+    match subject.line.method {
+        b"" => "missing".into(),
+        method => text(method).into_owned(),
+    }
+}
+
+fn unless(holds: bool, text: &str) -> &str {
+    if holds { "" } else { text }
+}
+
+/// A regex on one line. Line breaks in one that is written over several mean nothing.
+pub(crate) fn shown(regex: &str) -> String {
+    let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
+    text(lines.join(" ").as_bytes()).into_owned()
+}

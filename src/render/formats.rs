@@ -1,0 +1,232 @@
+//! Which log formats are known, and what a log is written in: text for a person, JSON for a program.
+//!
+//! Puts into words what was found; finds nothing out itself. All text of a log is masked and escaped on the way.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::View;
+use super::style::{BOLD, DIM, PLAIN};
+use super::table::plain::{Cell, Column, Grid, Leaf};
+use crate::formats::builtin::Format as LogFormat;
+use crate::formats::detect::{Detected, Found};
+use crate::formats::{FormatId, Formats};
+use crate::redact::mask::shown;
+use crate::redact::sanitize::text;
+use crate::render::Format;
+
+/// A log, and what it is written in.
+#[derive(Debug)]
+pub struct Sampled {
+    /// As named; `-` is standard input.
+    pub path: Vec<u8>,
+    /// What its first lines are.
+    pub detected: Detected,
+    /// What went wrong with it, in a sentence.
+    pub problem: Option<String>,
+}
+
+/// Writes which formats are known.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_known<W: Write>(formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
+    if view.format == Format::Json {
+        let known: Vec<_> = formats.all().map(known).collect();
+        return write_json(&KnownList { schema_version: 1, formats: known }, out);
+    }
+    let rows: Vec<&LogFormat> = formats.all().collect();
+    let leaf = Leaf::new(view);
+    Grid::of(&rows)
+        .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
+        .column(Column::text("what it is").flexible(20), |format| Cell::new(&format.title))
+        .column(Column::text("where it is written down").flexible(16).rank(2), |format| {
+            Cell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
+        })
+        .write(leaf.width, leaf.pen, out)?;
+    writeln!(out)?;
+    let own = "Any other is given as a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as log_format or LogFormat has it in the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
+    leaf.text(own, 0, PLAIN, out)
+}
+
+/// Writes what logs are written in.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_sampled<W: Write>(sampled: &[Sampled], formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
+    if view.format == Format::Json {
+        let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();
+        return write_json(&LogList { schema_version: 1, logs }, out);
+    }
+    let leaf = Leaf::new(view);
+    for (number, sampled) in sampled.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        leaf.text(&format!("{}: {}", text(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
+        leaf.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
+        if let Some((line, _)) = &sampled.detected.first_unread {
+            leaf.text(&format!("The first line that no format explains: {}", shown(line)), 2, DIM, out)?;
+        }
+        for found in &sampled.detected.found {
+            writeln!(out)?;
+            write_fields(found, formats, &leaf, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_fields<W: Write>(found: &Found, formats: &Formats, leaf: &Leaf, out: &mut W) -> io::Result<()> {
+    leaf.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
+    if found.fields.is_empty() {
+        return leaf.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
+    }
+    Grid::of(&found.fields)
+        .column(Column::text("field"), |field| Cell::new(shown(field.name.as_bytes())))
+        .column(Column::text("means"), |field| Cell::new(field.meaning.as_deref().unwrap_or_default()).styled(DIM))
+        .column(Column::text("text").flexible(12), |field| Cell::new(shown(&field.text)))
+        .write(leaf.width, leaf.pen, out)
+}
+
+/// What a log is, in a few words.
+fn verdict(sampled: &Sampled, formats: &Formats) -> String {
+    let Detected { found, lines, first_unread, .. } = &sampled.detected;
+    match (&sampled.problem, found.first(), first_unread) {
+        (Some(problem), ..) => text(problem.as_bytes()).into_owned(),
+        (None, Some(first), _) => format!("{} ({})", name(first, formats), formats.format(best(first)).title),
+        (None, None, Some((_, Some(what)))) => format!("no format that is known; it looks like {what}"),
+        (None, None, _) if *lines == 0 => "it holds no line".to_owned(),
+        (None, None, _) => "no format that is known".to_owned(),
+    }
+}
+
+/// Why it is that.
+fn why(detected: &Detected, formats: &Formats) -> String {
+    let Detected { lines, found, own, unread, .. } = detected;
+    let mut parts: Vec<String> = found.iter().map(|found| format!("{} in {}", found.lines, name(found, formats))).collect();
+    if *own > 0 {
+        parts.push(format!("{own} of its own (#)"));
+    }
+    if *unread > 0 {
+        parts.push(format!("{unread} in none"));
+    }
+    let sum = if *lines == 1 { "1 line was looked at".to_owned() } else { format!("{lines} lines were looked at") };
+    if parts.is_empty() { format!("{sum}.") } else { format!("{sum}: {}.", parts.join(", ")) }
+}
+
+/// The format that says most of a line.
+fn best(found: &Found) -> FormatId {
+    found.exactly.unwrap_or(found.format)
+}
+
+fn name(found: &Found, formats: &Formats) -> String {
+    let name = formats.name(best(found));
+    match found.prefix {
+        None => name.to_string(),
+        Some(prefix) => format!("{name} behind the prefix of {}", prefix.as_str()),
+    }
+}
+
+/// How sure it is: the share of lines that a format explains.
+#[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+fn confidence(detected: &Detected) -> f64 {
+    let asked = detected.lines - detected.own;
+    let read: u64 = detected.found.iter().map(|found| found.lines).sum();
+    if asked == 0 { 0.0 } else { ((read as f64 / asked as f64) * 1000.0).round() / 1000.0 }
+}
+
+#[derive(Serialize)]
+struct KnownList<'a> {
+    schema_version: u32,
+    formats: Vec<Known<'a>>,
+}
+
+#[derive(Serialize)]
+struct Known<'a> {
+    name: &'a str,
+    title: &'a str,
+    source: Option<&'a str>,
+    string: Option<&'a str>,
+    example: Option<&'a str>,
+}
+
+fn known(format: &LogFormat) -> Known<'_> {
+    Known {
+        name: &format.name,
+        title: &format.title,
+        source: format.source.as_deref(),
+        string: format.string.as_deref(),
+        example: format.example.as_deref(),
+    }
+}
+
+#[derive(Serialize)]
+struct LogList<'a> {
+    schema_version: u32,
+    logs: Vec<Log<'a>>,
+}
+
+#[derive(Serialize)]
+struct Log<'a> {
+    path: String,
+    format: Option<&'a str>,
+    confidence: f64,
+    lines: u64,
+    unread: u64,
+    problem: Option<String>,
+    found: Vec<FoundObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct FoundObject<'a> {
+    format: &'a str,
+    read_as: &'a str,
+    prefix: Option<&'static str>,
+    lines: u64,
+    line: u64,
+    fields: Vec<Field<'a>>,
+}
+
+#[derive(Serialize)]
+struct Field<'a> {
+    name: String,
+    meaning: Option<&'a str>,
+    text: String,
+}
+
+fn log<'a>(sampled: &'a Sampled, formats: &'a Formats) -> Log<'a> {
+    let detected = &sampled.detected;
+    Log {
+        path: text(&sampled.path).into_owned(),
+        format: detected.found.first().map(|found| &**formats.name(best(found))),
+        confidence: confidence(detected),
+        lines: detected.lines,
+        unread: detected.unread,
+        problem: sampled.problem.as_deref().map(|problem| text(problem.as_bytes()).into_owned()),
+        found: detected.found.iter().map(|found| object(found, formats)).collect(),
+    }
+}
+
+fn object<'a>(found: &'a Found, formats: &'a Formats) -> FoundObject<'a> {
+    let field = |field: &'a crate::formats::detect::Split| Field {
+        name: shown(field.name.as_bytes()).into_owned(),
+        meaning: field.meaning.as_deref(),
+        text: shown(&field.text).into_owned(),
+    };
+    FoundObject {
+        format: formats.name(best(found)),
+        read_as: formats.name(found.format),
+        prefix: found.prefix.map(crate::formats::prefix::Prefix::as_str),
+        lines: found.lines,
+        line: found.line,
+        fields: found.fields.iter().map(field).collect(),
+    }
+}
+
+fn write_json<W: Write>(value: &impl Serialize, out: &mut W) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    out.write_all(b"\n")
+}

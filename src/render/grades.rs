@@ -1,0 +1,150 @@
+//! What several formats say of answers in the same words: why one has its grade, what a site answers to anything, and how to look.
+//!
+//! Takes the model's values and gives text that is fit for an output; grades nothing.
+
+use std::borrow::Cow;
+
+use crate::analysis::model::{AnswerDetail, Key, Row, Soft404};
+use crate::number::{counted, grouped};
+use crate::redact::mask::shown;
+use crate::soft_404::{MethodClass, Reason};
+
+/// Stands for a host that the log does not vouch for.
+const YOUR_SITE: &str = "YOUR-SITE";
+
+/// Why an answer has its grade, in a few words.
+pub(crate) fn why(detail: &AnswerDetail<'_>) -> String {
+    let size = match detail.bytes {
+        Some(bytes) if bytes > 0 && has_content(detail) => counted(bytes, "byte", "bytes"),
+        _ => without_size(detail),
+    };
+    let range = |low, high| sizes(&[(low, high)]);
+    match detail.grade.reason {
+        Reason::NoSoft404 => format!("{size}; no sign of a soft 404"),
+        Reason::StandsOut(low, high) | Reason::LikeTheRest(low, high) | Reason::NearTheRest(low, high) => {
+            format!("{size}; the site gives {} to anything", range(low, high))
+        }
+        Reason::HomePage => format!("{size}, as the home page"),
+        Reason::SameSize => format!("{size}, as unlike paths got"),
+        Reason::SameOnOtherHosts => format!("{size}, as other hosts of the server give to anything"),
+        Reason::AnswersAnything => "the site answers anything, and its log has no sizes".to_owned(),
+        Reason::RefusedToGet => format!("{size}; GET of the path was refused"),
+        Reason::NoContent => "the method requests no content".to_owned(),
+        Reason::SizeShared => format!("{size}, as an unlike path got"),
+        Reason::SizesAlike => format!("{size}; unlike paths got about as many"),
+        Reason::FewSizes => format!("{size}; the site answers anything, and few sizes are known"),
+        Reason::NoSize => format!("{size}; the site answers other paths with a soft 404"),
+        Reason::ManySites => "answers of several sites, counted together".to_owned(),
+    }
+}
+
+/// The word for programs.
+pub(crate) fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoSoft404 => "no_soft_404",
+        Reason::StandsOut(..) => "stands_out",
+        Reason::HomePage => "home_page",
+        Reason::SameSize => "same_size",
+        Reason::SameOnOtherHosts => "same_on_other_hosts",
+        Reason::LikeTheRest(..) => "like_the_rest",
+        Reason::AnswersAnything => "answers_anything",
+        Reason::RefusedToGet => "refused_to_get",
+        Reason::NoContent => "no_content",
+        Reason::SizeShared => "size_shared",
+        Reason::SizesAlike => "sizes_alike",
+        Reason::NearTheRest(..) => "near_the_rest",
+        Reason::FewSizes => "few_sizes",
+        Reason::NoSize => "no_size",
+        Reason::ManySites => "many_sites",
+    }
+}
+
+/// One sentence on a site that answers anything.
+pub(crate) fn sentence(site: &Soft404<'_>) -> String {
+    let name = match site.hosts {
+        1 => shown(site.site).into_owned(),
+        many => format!("{} and {}", shown(site.site), counted(many - 1, "other host", "other hosts")),
+    };
+    let gives = if site.hosts == 1 { "answers" } else { "answer" };
+    let what = if site.sizes.is_empty() { String::new() } else { format!(" ({})", sizes(&site.sizes)) };
+    let paths = counted(site.paths, "probed path", "probed paths");
+    let requests = counted(site.requests, "request", "requests");
+    match site.grade.reason {
+        Reason::RefusedToGet => format!("{name} {gives} POST and HEAD where it refuses GET{what}: {paths}, {requests}, soft 404."),
+        Reason::NoContent => format!("{name} {gives} methods that request no content: {paths}, {requests}, soft 404."),
+        Reason::HomePage => format!("{name} {gives} with its home page{what}: {paths}, {requests}, soft 404."),
+        _ => format!("{name} {gives} anything{what}: {paths}, {requests}, soft 404."),
+    }
+}
+
+/// Sizes in words: `612, 2,100 to 4,800 bytes`.
+pub(crate) fn sizes(ranges: &[(u64, u64)]) -> String {
+    let range = |(low, high): &(u64, u64)| if low == high { grouped(*low) } else { format!("{} to {}", grouped(*low), grouped(*high)) };
+    format!("{} bytes", ranges.iter().map(range).collect::<Vec<_>>().join(", "))
+}
+
+/// A command that shows what the path answers now, quoted for a shell.
+pub(crate) fn command(row: &Row<'_>) -> Option<String> {
+    let Key::Answer(host, ..) = row.key else { return None };
+    let detail = row.answer.as_ref()?;
+    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), shown);
+    let target = shown(row.sample.target);
+    let path = if target.starts_with('/') { target } else { row.shown_path()? };
+    let url = quoted(&format!("http://{host}{path}"));
+    Some(format!("curl -s --path-as-is -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' {url}"))
+}
+
+/// A word as a POSIX shell takes it literally.
+fn quoted(word: &str) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b':' | b'.' | b'-' | b'_' | b',' | b'+' | b'@' | b'%');
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Whether the size is one of content.
+fn has_content(detail: &AnswerDetail<'_>) -> bool {
+    matches!(detail.method, MethodClass::Get | MethodClass::Post) && detail.statuses.iter().any(|status| !matches!(status, 204 | 206 | 304))
+}
+
+fn without_size(detail: &AnswerDetail<'_>) -> String {
+    match (detail.method, detail.statuses.as_slice()) {
+        (MethodClass::Head, _) => "HEAD, no size".to_owned(),
+        (_, [304]) => "304, no size".to_owned(),
+        (_, [206]) => "a part of the content".to_owned(),
+        _ => "no size".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::render::grades::*;
+    use crate::soft_404::{Answer, Grade};
+
+    fn detail(reason: Reason) -> AnswerDetail<'static> {
+        let grade = Grade { answer: Answer::Distinct, reason };
+        AnswerDetail { statuses: vec![200], bytes: Some(6_861), method: MethodClass::Get, grade, client: None, is_known_host: true }
+    }
+
+    #[test]
+    fn a_grade_has_a_reason() {
+        assert_eq!(why(&detail(Reason::StandsOut(2_100, 4_800))), "6,861 bytes; the site gives 2,100 to 4,800 bytes to anything");
+        assert_eq!(why(&detail(Reason::NoSoft404)), "6,861 bytes; no sign of a soft 404");
+        let head = AnswerDetail { method: MethodClass::Head, bytes: Some(0), ..detail(Reason::NoSize) };
+        assert_eq!(why(&head), "HEAD, no size; the site answers other paths with a soft 404");
+    }
+
+    #[test]
+    fn a_site_has_one_sentence() {
+        let grade = Grade { answer: Answer::Soft404, reason: Reason::SameSize };
+        let site = Soft404 { site: b"app.example", hosts: 1, grade, sizes: vec![(612, 612), (2_100, 4_800)], paths: 14, requests: 31 };
+        assert_eq!(sentence(&site), "app.example answers anything (612, 2,100 to 4,800 bytes): 14 probed paths, 31 requests, soft 404.");
+        let server = Soft404 { hosts: 3, sizes: vec![], paths: 1, requests: 1, ..site };
+        assert_eq!(sentence(&server), "app.example and 2 other hosts answer anything: 1 probed path, 1 request, soft 404.");
+    }
+
+    #[test]
+    fn a_shell_takes_the_command_literally() {
+        assert_eq!(quoted("http://a.example/.env"), "http://a.example/.env");
+        assert_eq!(quoted("http://a/?x=1&y=$(id)"), "'http://a/?x=1&y=$(id)'");
+        assert_eq!(quoted("http://a/'; rm -rf ~ #"), r"'http://a/'\''; rm -rf ~ #'");
+    }
+}

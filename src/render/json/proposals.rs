@@ -1,0 +1,102 @@
+//! Proposals as one JSON document. The keys are a promise: additions only.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::Serializer as JsonSerializer;
+
+use super::rows::RowLines;
+use super::{GENERATED_BY, InputObject, input};
+use crate::analysis::labels::first;
+use crate::analysis::proposals::{Proposal, Proposals};
+use crate::finding::Severity;
+use crate::redact::sanitize::text;
+use crate::time::LogTime;
+
+/// Counts the additions to the document.
+const SCHEMA_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema_version: u32,
+    generated_by: &'static str,
+    inputs: Vec<InputObject<'a>>,
+    totals: Totals,
+    proposals: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    proposals: u64,
+    probers: u64,
+    min_probers: u64,
+    left_out: u64,
+    without_time: u64,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    rank: u64,
+    path: &'a str,
+    probers: u64,
+    others: u64,
+    requests: u64,
+    answered: u64,
+    statuses: BTreeMap<String, u64>,
+    rule: &'a str,
+    class: &'a str,
+    severity: Severity,
+    first_time: Option<String>,
+    last_time: Option<String>,
+    sample: Sample<'a>,
+}
+
+#[derive(Serialize)]
+struct Sample<'a> {
+    source: Cow<'a, str>,
+    line: u64,
+    target: Cow<'a, str>,
+    status: Option<u16>,
+}
+
+/// Writes the document, with the first `top` proposals.
+pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
+    let Proposals { inputs, proposals: all, random, probers, min_probers, without_time } = proposals;
+    let document = Document {
+        schema_version: SCHEMA_VERSION,
+        generated_by: GENERATED_BY,
+        inputs: inputs.iter().map(input).collect(),
+        totals: Totals {
+            proposals: all.len() as u64,
+            probers: *probers,
+            min_probers: *min_probers,
+            left_out: *random,
+            without_time: *without_time,
+        },
+        proposals: (1..).zip(first(all, top)).map(|(rank, proposal)| row(rank, proposal)).collect(),
+    };
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    out.write_all(b"\n")
+}
+
+fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> Row<'a> {
+    let example = &proposal.example;
+    let statuses = proposal.status_words().into_iter().zip(proposal.statuses.iter().map(|(_, n)| *n)).collect();
+    Row {
+        rank,
+        path: proposal.path,
+        probers: proposal.probers,
+        others: proposal.others,
+        requests: proposal.requests,
+        answered: proposal.answered(),
+        statuses,
+        rule: &proposal.rule,
+        class: proposal.class,
+        severity: proposal.severity,
+        first_time: proposal.first_time.map(LogTime::rfc3339),
+        last_time: proposal.last_time.map(LogTime::rfc3339),
+        sample: Sample { source: text(example.source), line: example.line, target: example.shown_target(), status: example.status },
+    }
+}

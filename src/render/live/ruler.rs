@@ -1,0 +1,89 @@
+//! One line that grows to the right: each cell begins at its stop, or a gap behind the one before it where that is too
+//! long; the cells after it come back to their stops as soon as they can.
+//!
+//! A stream has no last row, so columns cannot be measured first as in a table. Nothing is written past the page unless
+//! it is asked for.
+
+use anstyle::Style;
+
+use crate::render::layout::{cut, width};
+use crate::render::style::Pen;
+
+/// The line that is being written, and the page it must fit.
+#[derive(Debug)]
+pub(crate) struct Ruler {
+    text: String,
+    /// Columns of the page that are taken.
+    taken: usize,
+    pub(crate) page: usize,
+    /// Blanks between two cells, at least.
+    pub(crate) gap: usize,
+    pub(crate) pen: Pen,
+}
+
+impl Ruler {
+    pub(crate) fn new(page: usize, gap: usize, pen: Pen) -> Self {
+        Self { text: String::new(), taken: 0, page, gap, pen }
+    }
+
+    /// Columns that are left for a cell with this stop.
+    pub(crate) fn room(&self, stop: usize) -> usize {
+        self.page.saturating_sub(self.start(stop))
+    }
+
+    /// Adds a cell, cut to `most` columns and to the page. Its text is fit for an output.
+    pub(crate) fn put(&mut self, stop: usize, style: Style, text: &str, most: usize) {
+        let cell = cut(text, most.min(self.room(stop)));
+        self.put_whole(stop, style, &cell);
+    }
+
+    /// Adds a cell that is not cut, be it wider than the page.
+    pub(crate) fn put_whole(&mut self, stop: usize, style: Style, cell: &str) {
+        if cell.is_empty() {
+            return;
+        }
+        let start = self.start(stop);
+        self.text.extend(std::iter::repeat_n(' ', start - self.taken));
+        self.pen.push(style, cell, &mut self.text);
+        self.taken = start + width(cell);
+    }
+
+    /// The line with its end, until the next one is begun.
+    pub(crate) fn end(&mut self) -> &str {
+        self.text.push('\n');
+        &self.text
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.text.clear();
+        self.taken = 0;
+    }
+
+    /// Where a cell with this stop begins.
+    fn start(&self, stop: usize) -> usize {
+        if self.taken == 0 { stop } else { stop.max(self.taken + self.gap) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::render::live::ruler::*;
+    use crate::render::style::PLAIN;
+
+    #[test]
+    fn cells_come_back_to_their_stops() {
+        let mut ruler = Ruler::new(20, 1, Pen { color: false });
+        let mut line = |cells: [&str; 3]| {
+            ruler.begin();
+            for (stop, cell) in [0, 4, 10].into_iter().zip(cells) {
+                ruler.put(stop, PLAIN, cell, 8);
+            }
+            ruler.end().to_owned()
+        };
+        assert_eq!(line(["a", "b", "c"]), "a   b     c\n");
+        assert_eq!(line(["abcdef", "b", "c"]), "abcdef b  c\n");
+        assert_eq!(line(["a", "", "日本語日本"]), "a         日本語…\n");
+        assert_eq!(line(["abcdefghi", "abcdefgh", "c"]), "abcdefg… abcdefgh c\n");
+        assert_eq!(line(["", "b", ""]), "    b\n");
+    }
+}

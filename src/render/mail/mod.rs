@@ -1,0 +1,72 @@
+//! What a run says to a person: a page beside the tables, and a mail of a few lines when there is something to tell.
+//!
+//! Says only what the report and the news hold, in an order that fits a hurry: what answered, what is new, who asked most, whom
+//! one could block. Programs read CSV or JSON instead: this layout promises them nothing.
+
+mod candidates;
+mod message;
+mod page;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::analysis::model::Report;
+use crate::analysis::novelty::News;
+use crate::analysis::seen::Kind;
+use crate::finding::Severity;
+
+/// Lines of a mail at most.
+pub const MAIL_LINES: usize = message::LINES;
+
+/// Everything a page or a mail is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// The report, with its answers and clients whole.
+    pub report: &'a Report<'a>,
+    /// What was never seen before.
+    pub news: &'a [News<'a>],
+    /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
+    pub label: &'a str,
+    /// The machine the logs are of, where that is known.
+    pub machine: Option<&'a str>,
+    /// Nothing was seen before, so that everything is new and nothing worth telling as such.
+    pub is_first: bool,
+    /// Where the files are, as it will be when the run is done.
+    pub folder: &'a Path,
+    /// What else a reader must know, a sentence each: late lines, counts that are bounds. What is wrong with an input is
+    /// said without them.
+    pub notes: &'a [String],
+    /// What is worth a mail.
+    pub level: Severity,
+}
+
+/// Whether there is something to tell: an answer, a flood, or a rule or campaign never seen before, at or above the level. New
+/// paths and clients there are every day, and in the first run all is new.
+#[must_use]
+pub fn is_due(page: &Page<'_>) -> bool {
+    let telling = |news: &News<'_>| matches!(news.kind, Kind::Answer | Kind::Rule | Kind::Campaign) && news.severity >= page.level;
+    page.report.answered.iter().any(|row| row.severity >= page.level)
+        || page.report.floods.iter().any(|flood| flood.severity >= page.level)
+        || (!page.is_first && page.news.iter().any(telling))
+}
+
+/// Writes the page, `summary.txt`.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub fn write_page<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
+    page::write(page, out)
+}
+
+/// Writes the mail. Whether it is due is the caller's to ask.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub fn write_mail<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
+    message::write(page, out)
+}

@@ -1,0 +1,233 @@
+//! The page and the mail of a night, whole; and whatever stands in a log, ten lines that fit.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::analysis::block_candidates::blocks;
+use crate::analysis::build::Material;
+use crate::analysis::fixture;
+use crate::analysis::model::{Campaign, Key, Row};
+use crate::block::Guard;
+use crate::client::Client;
+use crate::render::layout::width;
+use crate::render::mail::*;
+use crate::rules::AllowList;
+use crate::tally::Tally;
+
+/// The night of the fixture, with its clients judged.
+fn night() -> Report<'static> {
+    let mut report = fixture::report(fixture::rules());
+    judge(&mut report, None);
+    report
+}
+
+fn judge(report: &mut Report<'_>, max: Option<usize>) {
+    let (tally, allow) = (Tally::default(), AllowList::default());
+    let material = Material {
+        rules: report.rule_set,
+        tally: &tally,
+        texts: &[],
+        min_severity: Severity::Low,
+        outcomes: &[],
+        apps: &[],
+        allow: &allow,
+    };
+    report.blocks = Some(blocks(report, &material, &Guard::new(&[], &[], &allow), max));
+}
+
+fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
+    let row = &report.pairs[0];
+    Campaign {
+        answered: 0,
+        key: "c0ffee01".into(),
+        clients: 6,
+        networks: 5,
+        paths: 12,
+        hits: 72,
+        severity: Severity::High,
+        first_time: row.first_time,
+        last_time: row.last_time,
+        sample_paths: vec![b"/boaform/admin/formLogin", b"/HNAP1/"],
+        sample: row.sample,
+    }
+}
+
+/// What is new: one of two answers, two rules, the campaign, a path and a client.
+fn news<'a>(report: &Report<'a>) -> Vec<News<'a>> {
+    let row = &report.pairs[0];
+    let one =
+        |kind, key: &str, severity| News { kind, key: key.to_owned(), severity, hits: 3, first_time: row.first_time, sample: row.sample };
+    vec![
+        one(Kind::Answer, "shop.example/backup/.env", Severity::Critical),
+        one(Kind::Rule, "php/eval-stdin", Severity::High),
+        one(Kind::Rule, "dotfiles/env", Severity::High),
+        one(Kind::Rule, "wordpress/login", Severity::Low),
+        one(Kind::Path, "/backup/.env", Severity::Critical),
+        one(Kind::Client, "198.51.100.23", Severity::Critical),
+        one(Kind::Campaign, "c0ffee01", Severity::High),
+    ]
+}
+
+fn page<'a>(report: &'a Report<'a>, news: &'a [News<'a>]) -> Page<'a> {
+    let folder = Path::new("/srv/reports/000012-20261103T000500Z");
+    Page { report, news, label: "Run 12", machine: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
+}
+
+fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn mail(page: &Page<'_>) -> String {
+    written(|out| write_mail(page, out))
+}
+
+fn summary(page: &Page<'_>) -> String {
+    written(|out| write_page(page, out))
+}
+
+#[test]
+fn a_night_with_answers() {
+    let mut report = night();
+    report.campaigns.push(campaign(&report));
+    let news = news(&report);
+    let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
+    let page = Page { notes: &notes, ..page(&report, &news) };
+    assert!(is_due(&page));
+    insta::assert_snapshot!("answered_mail", mail(&page));
+    insta::assert_snapshot!("answered_page", summary(&page));
+}
+
+#[test]
+fn a_night_without_an_answer() {
+    let mut report = night();
+    report.answered.clear();
+    report.totals.answered = 0;
+    report.inputs.truncate(1);
+    let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == Kind::Rule).collect();
+    let page = page(&report, &news);
+    insta::assert_snapshot!("refused_mail", mail(&page));
+    insta::assert_snapshot!("refused_page", summary(&page));
+}
+
+#[test]
+fn a_first_run_calls_nothing_new() {
+    let report = night();
+    let news = news(&report);
+    let page = Page { is_first: true, machine: None, ..page(&report, &news) };
+    insta::assert_snapshot!("first_mail", mail(&page));
+    insta::assert_snapshot!("first_page", summary(&page));
+}
+
+#[test]
+fn nothing_to_tell() {
+    let mut report = fixture::empty(fixture::rules());
+    judge(&mut report, None);
+    let page = page(&report, &[]);
+    assert!(!is_due(&page));
+    insta::assert_snapshot!("quiet_mail", mail(&page));
+    insta::assert_snapshot!("quiet_page", summary(&page));
+}
+
+/// Many addresses of few networks, each of which asked three times.
+fn of_networks(report: &mut Report<'static>) {
+    let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
+    let row = |client| Row { key: Key::Client(client), ..row.clone() };
+    report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
+    report.clients.extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
+    report.clients.extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
+    report.pairs.clear();
+}
+
+#[test]
+fn a_network_is_one_line() {
+    let mut report = night();
+    of_networks(&mut report);
+    judge(&mut report, Some(46));
+    let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
+    let page = Page { notes: &notes, ..page(&report, &[]) };
+    insta::assert_snapshot!("networks_mail", mail(&page));
+    insta::assert_snapshot!("networks_page", summary(&page));
+}
+
+#[test]
+fn due_for_answers_and_for_news_that_are_rare() {
+    let mut report = night();
+    let news = news(&report);
+    let due = |report: &Report<'_>, kind, level| {
+        let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
+        is_due(&Page { level, ..page(report, &news) })
+    };
+    assert!(due(&report, Kind::Path, Severity::Critical), "an answer, new or not");
+    report.answered.retain(|row| row.severity < Severity::High);
+    assert!(!due(&report, Kind::Path, Severity::High));
+    assert!(!due(&report, Kind::Client, Severity::High));
+    for kind in [Kind::Answer, Kind::Rule, Kind::Campaign] {
+        assert!(due(&report, kind, Severity::High), "{kind:?}");
+    }
+    assert!(!due(&report, Kind::Rule, Severity::Critical));
+    assert!(!is_due(&Page { is_first: true, ..page(&report, &news) }), "in a first run all is new");
+}
+
+#[test]
+fn the_same_path_of_another_host_is_another_answer() {
+    let mut report = night();
+    let Key::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
+    report.answered[1].key = Key::Answer(Some(b"blog.example"), path, b"blog.example");
+    let page = page(&report, &[]);
+    assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
+}
+
+/// Texts of a log that act, or hide something.
+fn hostile() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        any::<Vec<u8>>(),
+        any::<String>().prop_map(String::into_bytes),
+        "(/[a-z]{0,60}){0,4}\\?password=hunter2[a-z]{0,9}".prop_map(String::into_bytes),
+        "\u{1b}\\]0;[a-z]{0,9}\u{7}|\u{202e}[a-z日本]{0,90}|[\r\n\t ]{0,9}=cmd".prop_map(String::into_bytes),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn ten_lines_that_fit_whatever_a_log_says(
+        texts in prop::collection::vec(hostile(), 4),
+        // What a log is called holds no secret: it is shown as it is everywhere.
+        (source, folder) in (any::<Vec<u8>>(), any::<String>()),
+        host in prop::option::of(hostile()),
+        notes in prop::collection::vec(any::<String>(), 0..3),
+        machine in prop::option::of(any::<String>()),
+        problem in prop::option::of(any::<String>()),
+        (hits, is_first) in (any::<u32>(), any::<bool>()),
+    ) {
+        let mut report = night();
+        for (row, text) in report.answered.iter_mut().zip(&texts) {
+            row.key = Key::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
+            row.sample.target = text;
+        }
+        report.answered.extend(report.answered.clone());
+        report.clients[0].key = Key::Client(Client::Text(&texts[2]));
+        report.clients[0].hits = u64::from(hits);
+        report.totals.sum.hits = u64::from(hits);
+        report.inputs[0].problem = problem;
+        report.inputs[0].path = source;
+        let mut list = campaign(&report);
+        list.sample_paths = texts.iter().map(Vec::as_slice).collect();
+        list.networks = u64::MAX;
+        report.campaigns = vec![list; 3];
+        let news = news(&report);
+        let page = Page { machine: machine.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
+        let (mail, summary) = (mail(&page), summary(&page));
+        prop_assert!(mail.lines().count() <= 10, "{mail}");
+        for (text, most) in [(&mail, 70), (&summary, 78)] {
+            prop_assert!(!text.contains("hunter2"), "{text}");
+            for line in text.split('\n') {
+                prop_assert!(width(line) <= most, "{} > {most}: {line}", width(line));
+                prop_assert!(!line.contains(char::is_control), "{line:?}");
+                prop_assert!(!line.contains('\u{202e}'), "{line:?}");
+            }
+        }
+    }
+}

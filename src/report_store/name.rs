@@ -1,0 +1,164 @@
+//! What the folders of reports are called, and what their names tell: which run, or which period, and when it was.
+//!
+//! A name is ours only when it is exactly what would be written; anything else is left alone, whatever it is.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
+
+/// The name of a folder that is ours. Of one kind, the later is the greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Name {
+    /// A run's: `000012-20261121T000500Z`.
+    Run {
+        /// The run's number, from 1.
+        number: u64,
+        /// When it was.
+        time: DateTime,
+    },
+    /// A day's: `2026-11-20`.
+    Day(DateTime),
+    /// An hour's: `2026-11-20T13`.
+    Hour(DateTime),
+}
+
+/// Digits of a run's number at most: far from where numbers end.
+const MOST_DIGITS: usize = 15;
+
+/// What the folder of a run is called: its number, with six digits or more, and the time in UTC.
+#[must_use]
+pub fn run_folder(number: u64, now: SystemTime) -> String {
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let time = epoch().checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX)).unwrap_or(DateTime::MAX);
+    format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))
+}
+
+impl Name {
+    /// `None`: no name of ours.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        let parsed = match name.len() {
+            10 => Self::Day(time(name, b"0000-00-00")?),
+            13 => Self::Hour(time(name, b"0000-00-00T00")?),
+            _ => {
+                let (number, rest) = name.split_once('-')?;
+                Self::Run { number: run_number(number)?, time: time(rest, b"00000000T000000Z")? }
+            }
+        };
+        Some(parsed)
+    }
+
+    /// Whether both are runs, days, or hours.
+    pub(super) fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+
+    pub(super) fn is_run(self) -> bool {
+        matches!(self, Self::Run { .. })
+    }
+
+    /// How long ago the run was, or the period ended. The clock of a period is taken for UTC: hours do not matter here.
+    pub(super) fn age(self, now: SystemTime) -> Duration {
+        let (start, length) = match self {
+            Self::Run { time, .. } => (time, 0),
+            Self::Day(time) => (time, 24),
+            Self::Hour(time) => (time, 1),
+        };
+        let end = start.duration_since(epoch()) + SignedDuration::from_hours(length);
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        now.saturating_sub(Duration::try_from(end).unwrap_or_default())
+    }
+}
+
+/// The number of a run, written with six digits or more and no zero too many.
+fn run_number(digits: &str) -> Option<u64> {
+    let number = digits.parse().ok().filter(|_| digits.len() <= MOST_DIGITS)?;
+    (format!("{number:06}") == digits && number > 0).then_some(number)
+}
+
+fn epoch() -> DateTime {
+    DateTime::constant(1970, 1, 1, 0, 0, 0, 0)
+}
+
+/// The time of a text that looks like this, with digits in place of the zeros, from the year down to the second.
+fn time(text: &str, form: &[u8]) -> Option<DateTime> {
+    let fits = |(letter, place): (u8, &u8)| if *place == b'0' { letter.is_ascii_digit() } else { letter == *place };
+    if text.len() != form.len() || !text.bytes().zip(form).all(fits) {
+        return None;
+    }
+    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
+    let part = |from: usize, to: usize| digits.get(from..to).map_or(0, |part| part.iter().fold(0, |n, d| n * 10 + i16::from(d - b'0')));
+    let small = |from| i8::try_from(part(from, from + 2)).ok();
+    let date = Date::new(part(0, 4), small(4)?, small(6)?).ok()?;
+    DateTime::new(date.year(), date.month(), date.day(), small(8)?, small(10)?, small(12)?, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report_store::name::*;
+    use proptest::prelude::*;
+
+    fn seconds(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn names_of_runs() {
+        assert_eq!(run_folder(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
+        assert_eq!(run_folder(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
+        assert_eq!(run_folder(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
+    }
+
+    #[test]
+    fn what_is_not_exactly_ours_is_not_ours() {
+        let others = [
+            "",
+            "latest",
+            "000000-20261121T000500Z",
+            "00012-20261121T000500Z",
+            "0000012-20261121T000500Z",
+            "+00012-20261121T000500Z",
+            "000012-20261121T000500",
+            "000012-20261321T000500Z",
+            "000012-20261121T240500Z",
+            "000012-20261121t000500z",
+            "9999999999999999-20261121T000500Z",
+            "2026-02-29",
+            "2026-1-01 ",
+            "2026-11-20T24",
+            "2026-11-20 13",
+            "2026/11/20",
+            "２０26-11",
+        ];
+        for other in others {
+            assert_eq!(Name::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_later_is_the_greater() {
+        let name = |text: &str| Name::parse(text).unwrap();
+        assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
+        assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
+        assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
+        let age = |text: &str, now| name(text).age(seconds(now)).as_secs();
+        assert_eq!(age("000012-20261121T000500Z", 1_795_219_600), 100);
+        assert_eq!((age("2026-11-20", 1_795_219_500), age("2026-11-20T13", 1_795_219_500)), (300, 36_300));
+        assert_eq!(age("2026-11-22", 1_795_219_500), 0, "what is to come has no age");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(number in 1..1_000_000_000_000_000_u64, time in 0..253_402_300_799_u64) {
+            let text = run_folder(number, seconds(time));
+            let read = Name::parse(&text);
+            prop_assert!(matches!(read, Some(Name::Run { number: n, .. }) if n == number), "{}", text);
+            prop_assert_eq!(read.map(|name| name.age(seconds(time + 7)).as_secs()), Some(7));
+        }
+
+        #[test]
+        fn any_text_is_read_or_not(text: String, almost in "[0-9]{4,7}-[0-9]{2,8}[T-][0-9]{2,6}Z?") {
+            let _ = (Name::parse(&text), Name::parse(&almost));
+        }
+    }
+}

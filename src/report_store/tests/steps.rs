@@ -1,0 +1,229 @@
+//! Whatever call fails, and wherever a run ends: after the next start there are the reports that were committed, whole,
+//! and nothing else.
+
+use crate::report_store::tests::faults::{Fault, plan, step, struck};
+use crate::report_store::tests::*;
+use rustix::io::Errno;
+
+/// What a state would keep: the last run, and with it all the reports that there should be.
+#[derive(Debug, Clone, Default)]
+struct Book {
+    run: Option<Run>,
+    reports: Reports,
+    latest: String,
+}
+
+/// One run more.
+struct Next {
+    folders: &'static [&'static str],
+    text: &'static str,
+    keep: Keep,
+    latest: &'static str,
+}
+
+const ALL: Keep = Keep { runs: None, age: None };
+
+fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ArchiveError>) {
+    let mut book = book.clone();
+    let mut run = || {
+        let archive = try_open(out, PRIVATE)?;
+        // Retention before may be undone.
+        faults::forget_changes();
+        archive.settle(book.run.as_ref())?;
+        assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
+        faults::forget_changes();
+        let number = book.run.as_ref().map_or(0, |run| run.number).max(archive.last_number()?) + 1;
+        let run = stage(&archive, number, next.folders, next.text)?;
+        assert!(faults::lasts(), "a power cut after the commit must not take anything of it");
+        step().map_err(|error| ArchiveError::failed("save", out.into(), error))?;
+        book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
+        (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
+        archive.publish(&run)?;
+        assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
+        archive.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+    };
+    let done = run();
+    (book, done)
+}
+
+/// What a next run does first, and retention.
+fn settle(book: &Book, out: &Path, keep: Keep) -> Result<(), ArchiveError> {
+    let archive = try_open(out, PRIVATE)?;
+    archive.settle(book.run.as_ref())?;
+    archive.prune(keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+}
+
+fn check(book: &Book, out: &Path, keep: Keep, what: &dyn std::fmt::Debug) {
+    let mut expected = book.reports.clone();
+    let drop = expected.len().saturating_sub(keep.runs.unwrap_or(usize::MAX));
+    expected = expected.into_iter().skip(drop).collect();
+    assert_eq!(reports(out), expected, "{what:?}");
+    assert_eq!(hidden(out), [""; 0], "{what:?}");
+    let left: Vec<_> = names(out).into_iter().filter(|name| !expected.contains_key(name)).collect();
+    assert_eq!(left.is_empty(), expected.is_empty(), "{what:?}");
+    if !expected.is_empty() {
+        assert_eq!((left, latest(out)), (vec![LATEST.into()], book.latest.clone()), "{what:?}");
+    }
+}
+
+/// The runs before, and then one with the fault at this call.
+struct World {
+    _room: TempDir,
+    out: PathBuf,
+    book: Book,
+    struck: bool,
+    done: Result<(), ArchiveError>,
+}
+
+fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World {
+    let (room, out) = room();
+    plan(None);
+    let mut book = Book::default();
+    for run in before {
+        let (now, done) = next(&book, &out, run);
+        done.unwrap();
+        book = now;
+        check(&book, &out, run.keep, &"before");
+    }
+    plan(Some((call, fault)));
+    let (book, done) = next(&book, &out, then);
+    let struck = struck();
+    plan(None);
+    World { _room: room, out, book, struck, done }
+}
+
+/// The fault at every call, one after the other, and then a start, and one run more.
+fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
+    let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
+    for call in 1.. {
+        let World { _room, out, book, struck, done } = world(runs, call, fault);
+        assert_eq!(struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
+        // Whatever is seen is whole, at every instant.
+        reports(&out);
+        settle(&book, &out, runs.1.keep).unwrap();
+        check(&book, &out, runs.1.keep, &(fault, call));
+        let mut expected = reports(&out);
+        expected.insert(further.latest.into(), further.text.into());
+        let (book, done) = next(&book, &out, &further);
+        done.unwrap();
+        check(&Book { reports: expected, ..book }, &out, ALL, &(fault, call));
+        if !struck {
+            assert!(call > 20, "{call} calls were seen");
+            return;
+        }
+    }
+}
+
+fn runs() -> (Vec<Next>, Next) {
+    let keep = Keep { runs: Some(2), age: None };
+    let one = Next { folders: &[RUN_1], text: "one", keep, latest: RUN_1 };
+    let two = Next { folders: &[RUN_2], text: "two", keep, latest: RUN_2 };
+    (vec![one, two], Next { folders: &[RUN_3], text: "three", keep, latest: RUN_3 })
+}
+
+fn days() -> (Vec<Next>, Next) {
+    let one = Next { folders: &["2026-11-19", "2026-11-20"], text: "one", keep: ALL, latest: "2026-11-20" };
+    (vec![one], Next { folders: &["2026-11-19", "2026-11-20", "2026-11-21"], text: "two", keep: ALL, latest: "2026-11-21" })
+}
+
+const FAULTS: [Fault; 4] = [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(Errno::NOSPC), Fault::Fails(Errno::ROFS)];
+
+#[test]
+fn the_very_first_run() {
+    let (_, then) = runs();
+    let runs = (Vec::new(), then);
+    for fault in FAULTS {
+        at_every_call(&runs, fault);
+    }
+}
+
+#[test]
+fn a_run_and_the_end_of_an_older_one() {
+    for fault in FAULTS {
+        at_every_call(&runs(), fault);
+    }
+}
+
+#[test]
+fn days_that_are_replaced() {
+    for can_exchange in [true, false] {
+        faults::let_exchange(can_exchange);
+        for fault in FAULTS {
+            at_every_call(&days(), fault);
+        }
+    }
+}
+
+/// Ended once, and then again at every call while the next one finishes what it left.
+fn twice(runs: &(Vec<Next>, Next), second: Fault) {
+    let mut most = 0;
+    for call in 1.. {
+        for again in 1.. {
+            let World { _room, out, book, struck, .. } = world(runs, call, Fault::Dies);
+            if !struck {
+                assert!(call > 20 && most > 5, "{call} and then {most} calls were seen");
+                return;
+            }
+            plan(Some((again, second)));
+            let done = settle(&book, &out, runs.1.keep);
+            let struck = faults::struck();
+            plan(None);
+            assert_eq!(struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
+            settle(&book, &out, runs.1.keep).unwrap();
+            check(&book, &out, runs.1.keep, &(call, again));
+            if !struck {
+                most = most.max(again);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_ends_and_one_that_ends_while_it_cleans_up() {
+    twice(&runs(), Fault::Dies);
+    for can_exchange in [true, false] {
+        faults::let_exchange(can_exchange);
+        twice(&days(), Fault::Dies);
+        twice(&days(), Fault::Fails(Errno::IO));
+    }
+}
+
+/// Some file systems know no symbolic links, or no such thing as to sync a folder, and say so.
+#[test]
+fn what_a_file_system_does_not_know_is_done_without() {
+    let (_, then) = runs();
+    let runs = (Vec::new(), then);
+    for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
+        let mut passed = 0;
+        for call in 1.. {
+            let World { _room, out, book, struck, done } = world(&runs, call, Fault::Fails(error));
+            if !struck {
+                break;
+            }
+            if done.is_ok() {
+                passed += 1;
+                assert_eq!((reports(&out), hidden(&out)), (book.reports, vec![]));
+                assert_eq!(out.join(LATEST).symlink_metadata().is_ok(), has_latest);
+            }
+        }
+        assert_eq!(passed, passes, "{error}");
+    }
+}
+
+/// A state that was reset, or brought back from a backup, knows nothing of a run that was committed and not published.
+#[test]
+fn a_replaced_day_comes_back_when_nobody_knows_of_the_new_one() {
+    for call in 1.. {
+        let World { _room, out, struck, .. } = world(&days(), call, Fault::Dies);
+        open(&out).settle(None).unwrap();
+        let there = reports(&out);
+        for day in ["2026-11-19", "2026-11-20"] {
+            assert!(there.contains_key(day), "{call}: {there:?}");
+        }
+        assert_eq!(hidden(&out), [""; 0]);
+        if !struck {
+            return;
+        }
+    }
+}

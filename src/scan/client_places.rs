@@ -1,0 +1,62 @@
+//! Where the client is in the lines of one log that have two addresses before the time.
+//!
+//! Looked for once, in the first lines of the log, and only where a log has such lines: no other log is read twice.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::doubt::BEGINNING;
+use super::worker::own;
+use crate::formats::{ClientPlace, client_place};
+use crate::input::chunk::{Body, Chunk};
+use crate::input::ends::ends;
+
+/// What is known of one log.
+#[derive(Debug, Default)]
+pub(super) struct ClientPlaces(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The first lines of a log that cannot be read again.
+    head: Option<Vec<u8>>,
+    place: Option<ClientPlace>,
+}
+
+impl ClientPlaces {
+    /// Looks at a chunk of a log that comes in order: the first one is kept in part.
+    pub(super) fn see(&self, chunk: Chunk<'_>) {
+        let mut known = own(&self.0);
+        if known.head.is_none() {
+            let Body::Lines(lines) = chunk.body else { return };
+            let end =
+                if lines.len() < BEGINNING { lines.len() } else { memchr::memrchr(b'\n', &lines[..BEGINNING]).map_or(0, |at| at + 1) };
+            known.head = Some(lines[..end].to_vec());
+        }
+    }
+
+    /// As far as it is known yet.
+    pub(super) fn known(&self) -> ClientPlace {
+        own(&self.0).place.unwrap_or_default()
+    }
+
+    /// Where the client is, for lines that were judged without it; `None` where that is all there is to know. The first lines are those
+    /// of the log at a path. One that still grows is looked at again until it has enough lines.
+    pub(super) fn better(&self, without_client: u64, path: &Path, may_grow: bool) -> Option<ClientPlace> {
+        if without_client == 0 {
+            return None;
+        }
+        let mut known = own(&self.0);
+        if let Some(place) = known.place {
+            // Another worker may have found it meanwhile.
+            return Some(place).filter(|place| *place != ClientPlace::Unknown);
+        }
+        let head = known.head.take().or_else(|| Some(ends(path, BEGINNING)?.first)).unwrap_or_default();
+        let place = client_place(&head);
+        // A line more might not fit.
+        let is_whole = head.len() >= BEGINNING / 2;
+        if place != ClientPlace::Unknown || is_whole || !may_grow {
+            known.place = Some(place);
+        }
+        Some(place).filter(|place| *place != ClientPlace::Unknown)
+    }
+}
