@@ -138,7 +138,8 @@ fn a_size_limit_is_an_error() {
         .env("PROBEWATCH_TEST_SINK", &path)
         .output()
         .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    let printed = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && printed.contains("1 passed"), "{printed}");
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(&folder), ["report.csv"]);
 }
