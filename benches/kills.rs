@@ -7,7 +7,7 @@
 //!
 //! - *Lost*: a probe in a whole line on the disk, in the log or in any rotated file, that no record names.
 //! - *Doubled*: a probe with two ids; an id with two probes; an id twice in one run; and a record whose id lies before the
-//!   offset that the state held when its run started. A run that is killed may have printed hits that its state does not hold
+//!   offset that a state held when a run started. A run that is killed may have printed hits that its state does not hold
 //!   yet: the next run prints those again, with the same id. Such records are counted as repeated.
 //! - *Torn*: a line that is no JSON object. A run that is killed within a write may leave half a line, which the next run must
 //!   end with a newline before it prints anything: such halves are counted by themselves. Any other is torn.
@@ -429,7 +429,7 @@ struct Judge {
     records: HashMap<u64, Record>,
     ids: HashSet<(u64, u64)>,
     run: u64,
-    /// How far the state held each generation when the run started.
+    /// How far a state held each generation when a run started.
     held: HashMap<u64, u64>,
     /// A line that is not ended yet.
     line: Vec<u8>,
@@ -476,7 +476,10 @@ impl Judge {
         let Ok(text) = fs::read(state) else { return };
         let state: Value = serde_json::from_slice(&text).expect("a state is whole at any moment");
         let held = |log: &Value| Some((log["generation"].as_u64()?, log["offset"].as_u64()?));
-        self.held = state["state"]["checkpoints"].as_array().into_iter().flatten().filter_map(held).collect();
+        for (generation, offset) in state["state"]["checkpoints"].as_array().into_iter().flatten().filter_map(held) {
+            let held = self.held.entry(generation).or_default();
+            *held = offset.max(*held);
+        }
     }
 
     /// Takes bytes of the output.
