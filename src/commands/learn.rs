@@ -2,6 +2,7 @@
 //!
 //! It reads as a scan does, once. No rule is changed: the file is for a person to review.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::run::{
@@ -50,7 +51,8 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         windows: false,
     };
     warn_of_small(scan_settings, &scope.allow);
-    let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
+    let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
+    let inputs = mem::take(&mut scan.inputs);
     let material = Material {
         rules: &rules,
         tally: &scan.tally,
@@ -62,11 +64,11 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     };
     let context = Context::of(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = listed(&scan, &found);
+    proposals.inputs = listed(inputs, &found);
     count_hits(&material, &context, &mut proposals.inputs);
-    drop_passed_over(&mut proposals.inputs, &scan);
+    drop_passed_over(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
-    tell_notices(scan_settings, &scan, &found);
+    tell_notices(scan_settings, &proposals.inputs, &scan, &found);
     let problems = tell_problems(&proposals.inputs) | tell_absence(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
     Ok(if problems { Exit::Damaged } else { Exit::Success })

@@ -197,22 +197,23 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
+pub(super) fn listed(inputs: Vec<Option<Input>>, found: &Found) -> Vec<Input> {
     let unread = found.problems.iter().map(|problem| Input {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
         ..Input::default()
     });
-    scan.inputs.iter().map(|input| input.clone().unwrap_or_default()).chain(unread).collect()
+    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+    listed.extend(unread);
+    listed
 }
 
-/// Files of a folder that are no log are not inputs.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &Scan) {
-    let mut inputs = scan.inputs.iter();
-    listed.retain(|_| inputs.next().is_none_or(Option::is_some));
+/// Files of a folder that are no log are not inputs: they are listed without a path, to keep the numbers of the others.
+pub(super) fn drop_passed_over(listed: &mut Vec<Input>) {
+    listed.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
+pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
@@ -220,8 +221,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     for notice in &found.notices {
         message::notice(&shown(notice));
     }
-    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    for notice in skipped::notices(&inputs) {
+    for notice in skipped::notices(inputs) {
         message::notice(&notice);
     }
     for (number, notice) in &scan.notices {

@@ -3,7 +3,7 @@
 //! Everything that can be wrong with the command is found before the first line is read: rules, globs, the output.
 //! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
 
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::time::Instant;
 
 use super::run::{
@@ -51,7 +51,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let ready = started.elapsed();
     // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
-    let spool = scan.spool.take();
+    let (spool, inputs) = (scan.spool.take(), mem::take(&mut scan.inputs));
     let read = started.elapsed();
     let material = Material {
         rules: &rules,
@@ -67,16 +67,16 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         build(
             &material,
             &context,
-            listed(&scan, &found),
+            listed(inputs, &found),
             scan.without_time,
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
     let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
-    drop_passed_over(&mut report.inputs, &scan);
+    drop_passed_over(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
-    tell_notices(settings, &scan, &found);
+    tell_notices(settings, &report.inputs, &scan, &found);
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);

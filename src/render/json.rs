@@ -39,7 +39,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
     let document = Document {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
-        inputs: report.inputs.iter().map(input).collect(),
+        inputs: Inputs(&report.inputs),
         totals: totals(&report.totals),
         approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
@@ -67,7 +67,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
 struct Document<'a> {
     schema_version: u32,
     generated_by: &'static str,
-    inputs: Vec<InputObject<'a>>,
+    inputs: Inputs<'a>,
     totals: TotalsObject,
     approximate: Option<ApproximateObject>,
     answered: Rows<'a>,
@@ -88,6 +88,15 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
     evidence: Told<'a>,
+}
+
+/// The inputs, each made when it is written: a folder may hold a hundred thousand.
+struct Inputs<'a>(&'a [Input]);
+
+impl Serialize for Inputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(input))
+    }
 }
 
 #[derive(Serialize)]

@@ -44,10 +44,12 @@ struct Object<'a> {
     context: Option<&'static str>,
 }
 
-/// Writes one hit and its newline.
+/// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
+/// between two writes leaves whole lines.
 pub fn write<W: Write>(hit: &Hit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(hit, rules))?;
-    out.write_all(b"\n")
+    let mut line = serde_json::to_vec(&object(hit, rules))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
 fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {

@@ -87,19 +87,24 @@ pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let workers = Workers::new(rayon::current_num_threads(), budget).counting(job.prefix);
     let spool = job.keep_lines.then(Spool::default);
     let outside = Outside::of(sources, job.scope, job.formats);
-    let read = |(number, source)| match outside.skips(number, source) {
-        Some(skipped) => Done::skipped(source, skipped, job.progress),
-        None => OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+    let mut scan = Scan { texts: vec![SourceText::default(); sources.len()], inputs: vec![None; sources.len()], ..Scan::default() };
+    // Of a hundred thousand files, each place of a result is made once.
+    let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
+    let read = |((number, source), (text, input)): (_, (&mut SourceText, &mut Option<Input>))| {
+        let done = match outside.skips(number, source) {
+            Some(skipped) => Done::skipped(source, skipped, job.progress),
+            None => OneInput::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+        };
+        (*text, *input) = (done.text, done.input);
+        done.rest
     };
-    let done: Vec<_> = sources.par_iter().enumerate().with_max_len(1).map(read).collect();
-    let mut scan = Scan { tally: workers.into_tally(), ..Scan::default() };
-    for (number, one) in done.into_iter().enumerate() {
+    let rest: Vec<_> = sources.par_iter().enumerate().zip(places).with_max_len(1).map(read).collect();
+    scan.tally = workers.into_tally();
+    for (number, one) in rest.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
         scan.has_forwarded |= one.has_forwarded;
         scan.stopped |= one.stopped;
-        scan.texts.push(one.text);
-        scan.inputs.push(one.input);
     }
     if let Some(spool) = &spool {
         spool.check()?;

@@ -43,6 +43,12 @@ pub(super) struct OneInput<'a> {
 pub(super) struct Done {
     pub(super) text: SourceText,
     pub(super) input: Option<Input>,
+    pub(super) rest: Rest,
+}
+
+/// What is of interest only where it adds up, or is unusual.
+#[derive(Default)]
+pub(super) struct Rest {
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
     pub(super) stopped: bool,
@@ -53,7 +59,7 @@ impl Done {
     /// A file of a folder that is something else.
     fn passed_over(path: Vec<u8>, what: &str) -> Self {
         let notices = vec![format!("passed over: {what}, no access log")];
-        Self { text: SourceText::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false, has_forwarded: false }
+        Self { text: SourceText::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
     }
 }
 
@@ -85,14 +91,7 @@ impl Done {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
         let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
-        Self {
-            text: SourceText::new(path, 0, Vec::new()),
-            input: Some(input),
-            notices: Vec::new(),
-            without_time: 0,
-            stopped: false,
-            has_forwarded: false,
-        }
+        Self { text: SourceText::new(path, 0, Vec::new()), input: Some(input), rest: Rest::default() }
     }
 }
 
@@ -221,7 +220,7 @@ impl<'a> OneInput<'a> {
         notices.extend(without_client(state.account.lines.without_client, is_asked));
         let unread = unread.or_else(|| is_binary.then(|| BINARY.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        Done { text, input, notices, without_time, stopped, has_forwarded }
+        Done { text, input, rest: Rest { notices, without_time, stopped, has_forwarded } }
     }
 }
 

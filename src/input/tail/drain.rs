@@ -69,7 +69,12 @@ impl Place {
         let Some(log) = self.logs.iter().find(|log| log.stamp.id == stamp.id && log.text.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
         // What comes to a file that was held while it was empty is new, whatever copies there may be of it.
-        let copied = if log.is_rewritten { self.copied_from_another(&file, stamp) } else { None };
+        let is_rewritten = log.is_rewritten;
+        if is_rewritten && self.is_copy_of_live(&file) {
+            self.look_again_at(stamp);
+            return;
+        }
+        let copied = if is_rewritten { self.copied_from_another(&file, stamp) } else { None };
         let begun = match copied {
             Some(len) => begin_behind(&file, len, around.numbers).map(Some),
             None => begin(&file, Begin::Start, around.numbers),
@@ -78,6 +83,19 @@ impl Place {
         let number = around.numbers.next();
         if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == stamp.id && log.text.is_none()) {
             log.set_text(text, number);
+        }
+    }
+
+    /// Whether a file is a copy of the live one, which has no text yet: where that one begins is to be decided first.
+    fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
+        let Some(live) = self.logs.last().filter(|log| log.role == Role::Live && log.text.is_none()) else { return false };
+        Probe::new(file).and_then(|mut probe| is_copy(live, &mut probe)).unwrap_or(false)
+    }
+
+    /// Has the next look take a file without a text for one that changed.
+    fn look_again_at(&mut self, stamp: Stamp) {
+        if let Some(log) = self.logs.iter_mut().find(|log| log.stamp.id == stamp.id && log.text.is_none()) {
+            log.stamp.size = 0;
         }
     }
 

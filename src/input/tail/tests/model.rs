@@ -553,6 +553,14 @@ fn a_log_that_is_moved_back_and_copied_between_two_looks() {
     run(true, false, [Step::Write(2), Step::AwayAndBack { looks: false }, copy, Step::Write(1), Step::Down]);
 }
 
+/// The rest of the first copy was being read when it was written over with a copy of the new log.
+#[test]
+fn a_copy_that_is_written_over_with_a_copy_of_the_next_log() {
+    let copy = Step::Away { name: 1, how: How::CopyTruncate { looks: true } };
+    let packed = Step::Compress { looks: true, starts: false };
+    run(true, false, [Step::Write(1), copy, Step::Rotate { create: false }, Step::Reopen, packed, Step::Write(1), copy]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
