@@ -24,7 +24,7 @@ use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
 use crate::formats::transcriber::{Course, Read, Transcriber};
 use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
-use crate::input::sequence::{End, Line, each_line};
+use crate::input::lines_in_order::{End, Line, each_line};
 use crate::record::Record;
 use crate::render::explain::{Subject, Taken, Views, write};
 use crate::render::{Color, Format, View};

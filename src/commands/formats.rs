@@ -11,7 +11,7 @@ use super::message::shown;
 use super::{Exit, message, screen, stdout};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::sequence::{Line, each_line};
+use crate::input::lines_in_order::{Line, each_line};
 use crate::render::formats::{Sampled, write_known, write_sampled};
 use crate::render::{Color, Format, View};
 

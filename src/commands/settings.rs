@@ -8,8 +8,8 @@ use ipnet::IpNet;
 use crate::client::{Origin, Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
-use crate::input::{Mmap, rotated};
+use crate::input::exclude::Newer;
+use crate::input::{Mmap, rotated_files};
 use crate::record::Outcome;
 use crate::render::{By, Color, Format};
 use crate::report_store::Keep;
@@ -105,7 +105,7 @@ impl Settings {
     /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
     /// than one format.
     pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
     }
 }
 

@@ -34,7 +34,7 @@ use crate::commands::{
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::Newer;
 use crate::input::read::MAX_LINE;
 use crate::render::Format;
 use crate::report_store::Keep;

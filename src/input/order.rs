@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::find::{Kind, Source};
-use super::tail::family::{Rank, base_of, bases, folder_of, rank};
+use super::rotation_names::{Rank, base_of, bases, folder_of, rank};
 
 /// A number behind a name that is larger names a port or a process, no rotation.
 const MOST_ROTATIONS: u32 = 999;

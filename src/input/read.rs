@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Mmap;
 use super::chunk::{Chunk, Reading};
+use super::decompress::Unpack;
+use super::file_snapshot::Snapshot;
 use super::find::{Kind, Source};
-use super::lines::{Block, Limits};
+use super::line_blocks::{Block, Limits};
 use super::magic::{self, HEAD, Packing};
-use super::packed::Unpack;
 use super::peek::Peeked;
 use super::pipe::{Counted, Pipe};
-use super::regular::read_regular;
-use super::snapshot::Snapshot;
+use super::regular_file::read_regular;
 use super::stream::read_text;
 
 /// The longest line that is held unless the caller says otherwise, in bytes without the newline.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::chunk::{Chunk, Reading};
-use super::lines::{Block, Lines};
+use super::line_blocks::{Block, Lines};
 use super::magic::{self, HEAD};
 use super::peek::Peeked;
 use super::read::{Caller, Unread};

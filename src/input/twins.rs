@@ -11,11 +11,11 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::decompress::Unpack;
 use super::find::{Found, Kind, Source};
 use super::magic::{self, HEAD};
-use super::packed::Unpack;
 use super::peek::Peeked;
-use super::tail::family::{base_of, unpacked_name};
+use super::rotation_names::{base_of, unpacked_name};
 
 /// Bytes compared in one go.
 const BLOCK: usize = 64 << 10;
@@ -65,8 +65,8 @@ fn is_twin(plain: &Path, packed: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::decompress::fixture::{PACKINGS, pack};
     use crate::input::find::find;
-    use crate::input::packed::fixture::{PACKINGS, pack};
     use std::fs;
 
     /// The names that stay, where `access.log.1` holds `plain` and the packed file so many halves of the packed `text`.

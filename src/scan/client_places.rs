@@ -9,7 +9,7 @@ use super::doubt::BEGINNING;
 use super::worker::own;
 use crate::formats::{ClientPlace, client_place};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::ends::ends;
+use crate::input::head_tail::ends;
 
 /// What is known of one log.
 #[derive(Debug, Default)]

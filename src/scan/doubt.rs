@@ -9,7 +9,7 @@ use super::headers;
 use crate::engine::Scope;
 use crate::formats::transcriber::{Course, Transcriber};
 use crate::formats::{ClientPlace, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognise};
-use crate::input::ends::{Ends, ends};
+use crate::input::head_tail::{Ends, ends};
 use crate::input::tail::Piece;
 
 /// Bytes of the first line that are kept for a message.

@@ -17,7 +17,7 @@ use super::worker::own;
 use crate::formats::Header;
 use crate::input::chunk::{Body, Chunk};
 use crate::input::find::{Kind, Source};
-use crate::input::sequence::{Line, each_line};
+use crate::input::lines_in_order::{Line, each_line};
 use crate::input::tail::Piece;
 
 /// A text may begin behind a byte-order mark.

@@ -20,8 +20,8 @@ use crate::analysis::model::Skipped;
 use crate::engine::Scope;
 use crate::formats::transcriber::{Course, Transcribed, Transcriber};
 use crate::formats::{ClientPlace, Formats, Frame};
-use crate::input::ends::{Ends, ends};
 use crate::input::find::{Kind, Source};
+use crate::input::head_tail::{Ends, ends};
 use crate::input::order::has_kin;
 use crate::time::{Bound, LogTime};
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::input::tail::wake::{Wake, Woken};
+use crate::input::tail::watcher::{Wake, Woken};
 use crate::tui::Input;
 
 /// A log that is being written to rings without end; so long is listened before it is read.

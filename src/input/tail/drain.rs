@@ -8,14 +8,14 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::{Begin, begin, begin_behind};
-use super::log::{Log, Role, Turn};
-use super::place::{Known, Past, Place, Surroundings};
-use super::probe::Probe;
-use super::sibling::is_copy;
-use super::stamp::Stamp;
-use super::text::Likeness;
-use super::{Options, Piece, away};
+use super::content::Likeness;
+use super::file_stat::Stamp;
+use super::generation::{Log, Role, Turn};
+use super::inspected_file::Probe;
+use super::siblings::is_copy;
+use super::start::{Begin, begin, begin_behind};
+use super::watched_path::{Known, Past, Place, Surroundings};
+use super::{Options, Piece, moved_files};
 use crate::input::chunk::Chunk;
 
 /// A file without a name is closed when it was quiet for so long; a lost text is given up.
@@ -125,7 +125,7 @@ impl Place {
             around.problem(&log.path, format!("is damaged: {damage}"));
         }
         let id = if log.stamp.links == 0 { (0, 0) } else { log.stamp.id };
-        self.search_until = self.scans + away::SCANS;
+        self.search_until = self.scans + moved_files::SCANS;
         if let Some(text) = log.text {
             self.past.push(Past { text, id, path: log.path, met: self.scans });
         }

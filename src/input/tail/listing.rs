@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::family::{Rank, rank};
+use crate::input::rotation_names::{Rank, rank};
 
 /// What lies in one folder.
 #[derive(Debug, Default)]

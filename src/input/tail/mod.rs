@@ -4,31 +4,30 @@
 //! `place`. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
 //! [`Tail::read`] gives the new lines. What the lines say is none of its business.
 
-mod away;
-mod begin;
-mod catch_up;
-mod claim;
-mod discover;
+mod claimed_length;
+mod content;
+mod content_index;
+mod discovery;
 mod drain;
-mod elsewhere;
-pub(super) mod family;
-mod given;
-mod known;
+mod explicit_inputs;
+mod file_stat;
+mod generation;
+mod generation_reader;
+mod inspected_file;
 mod listing;
-mod log;
 mod mounted;
+mod moved_files;
 mod notice;
 mod numbers;
-mod place;
-mod probe;
-mod reader;
-mod scan;
-mod sibling;
-mod stamp;
+mod read_once;
+mod recognize;
+mod sibling_scan;
+mod siblings;
+mod start;
 #[cfg(test)]
 mod tests;
-mod text;
-pub mod wake;
+mod watched_path;
+pub mod watcher;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -38,15 +37,15 @@ use std::time::{Duration, Instant};
 
 pub use self::notice::Notice;
 
-use self::begin::Begin;
-use self::discover::{Candidate, Discovery};
-use self::elsewhere::Others;
+use self::content::Text;
+use self::content_index::Others;
+use self::discovery::{Candidate, Discovery};
+use self::file_stat::Id;
+use self::generation::{Log, Role};
 use self::listing::Listings;
-use self::log::{Log, Role};
 use self::numbers::Numbers;
-use self::place::{Known, Leads, Past, Place, Surroundings};
-use self::stamp::Id;
-use self::text::Text;
+use self::start::Begin;
+use self::watched_path::{Known, Leads, Past, Place, Surroundings};
 use super::chunk::Chunk;
 use crate::source::Checkpoint;
 
@@ -372,7 +371,7 @@ impl Tail {
         let candidates = self.discovery.candidates(&mut self.notices);
         let new: Vec<_> = {
             let followed: HashSet<&Path> = self.index.keys().map(PathBuf::as_path).collect();
-            let is_old = |candidate: &Candidate| !candidate.named && discover::base_among(&candidate.path, &followed).is_some();
+            let is_old = |candidate: &Candidate| !candidate.named && discovery::base_among(&candidate.path, &followed).is_some();
             candidates.into_iter().filter(|new| !followed.contains(new.path.as_path()) && !is_old(new)).collect()
         };
         for candidate in new {

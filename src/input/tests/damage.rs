@@ -2,10 +2,10 @@
 
 use flate2::{Compression, GzBuilder};
 
-use super::same::gzip;
+use super::equivalence::gzip;
 use super::*;
+use crate::input::decompress::fixture::{PACKINGS, pack};
 use crate::input::magic::Packing;
-use crate::input::packed::fixture::{PACKINGS, pack};
 
 /// Hard to pack, so that any byte of the packed text matters.
 fn content(lines: u64) -> Vec<u8> {

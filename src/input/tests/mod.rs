@@ -1,7 +1,7 @@
 //! The laws of the room: every way of reading delivers the same lines, and no way delivers what was not in the file.
 
 mod damage;
-mod same;
+mod equivalence;
 mod truncation;
 
 use std::io::Write;

@@ -103,11 +103,11 @@ fn truncated_and_written_anew() {
 fn truncated_before_it_is_looked_at() {
     // No chunk is judged yet when the last byte goes; the snapshot was taken long before.
     let file = temporary(&content());
-    let snapshot = crate::input::snapshot::Snapshot::take(file.as_file()).unwrap();
+    let snapshot = crate::input::file_snapshot::Snapshot::take(file.as_file()).unwrap();
     file.as_file().set_len(LEN - 1).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
         let how = How { sizes: SIZES, ..How::usual(mmap) };
-        let (lines, reading) = collect(how, |caller| crate::input::regular::read_regular(file.as_file(), &snapshot, caller));
+        let (lines, reading) = collect(how, |caller| crate::input::regular_file::read_regular(file.as_file(), &snapshot, caller));
         assert_genuine(&lines);
         assert_eq!(lines.len() as u64, LINES - 1);
         assert_eq!(reading.damage, Some(format!("truncated during the scan: {} of {LEN} bytes were read", LEN - LINE)));

@@ -1,13 +1,13 @@
 //! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
 
+mod compressed;
+mod compression_race;
+mod concurrent_writer;
 mod model;
-mod names;
-mod odd;
-mod once;
-mod once_model;
-mod packed;
-mod packing;
-mod race;
+mod moved_names;
+mod odd_files;
+mod read_once;
+mod read_once_model;
 mod rotation;
 
 use std::fs::{self, File, OpenOptions};

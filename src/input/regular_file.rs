@@ -14,17 +14,17 @@ use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Mmap;
+use super::byte_ranges::{Ranges, share_out};
 use super::chunk::{Chunk, Reading};
+use super::failpoint;
+use super::file_snapshot::Snapshot;
 use super::filesystem::is_local;
-use super::hole::{read_full_at, text_span};
-use super::lines::{Limits, Lines};
+use super::line_blocks::{Limits, Lines};
 use super::magic;
-use super::map::GuardedMap;
-use super::mapped::owned_lines;
-use super::pause;
-use super::range::{Ranges, share_out};
+use super::mmap::GuardedMap;
+use super::mmap_lines::owned_lines;
 use super::read::{Caller, Unread};
-use super::snapshot::Snapshot;
+use super::sparse::{read_full_at, text_span};
 use super::stop;
 
 /// Below this many bytes, mapping a file costs more than reading it.
@@ -137,7 +137,7 @@ where
         // At most two: what is too long to be held ends the range.
         let mut chunks = owned.chunks(map.bytes());
         let judged = [chunks.next().map(judge), chunks.next().map(judge)];
-        pause::after_chunk();
+        failpoint::after_chunk();
         let end = owned.span.end.max(mapped.end) as u64;
         let believed = self.snapshot.holds(self.file, end).unwrap_or(false) && !map.faulted();
         if believed {
@@ -168,7 +168,7 @@ where
             match lines.next() {
                 Ok(Some(block)) => {
                     judged.push((self.caller.judge)(block.chunk()));
-                    pause::after_chunk();
+                    failpoint::after_chunk();
                     lines.recycle(block.into_buffer());
                 }
                 Ok(None) => break Ok(()),

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use memchr::{memchr, memrchr};
 
+use super::decompress::Unpack;
 use super::magic::{self, HEAD};
-use super::packed::Unpack;
 
 /// The ends of a text, in whole lines.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::family::{base_of, is_variant};
-use super::place::Place;
-use super::probe::{Probe, head_of, open};
-use super::stamp::Id;
-use super::text::{Likeness, Text};
+use super::content::{Likeness, Text};
+use super::file_stat::Id;
+use super::inspected_file::{Probe, head_of, open};
+use super::watched_path::Place;
+use crate::input::rotation_names::{base_of, is_variant};
 use crate::source::{Fingerprint, HEAD, TAIL};
 
 /// What is known of the text of a file.

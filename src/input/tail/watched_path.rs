@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::begin::Begin;
-use super::elsewhere::{Elsewhere, Others};
-use super::family::{Rank, base_of, folder_of, rank};
-use super::known::is_cut;
+use super::content::Text;
+use super::content_index::{Elsewhere, Others};
+use super::file_stat::{Id, Stamp};
+use super::generation::{Log, Role};
+use super::generation_reader::Reader;
+use super::inspected_file::{Probe, open};
 use super::listing::Listings;
-use super::log::{Log, Role};
 use super::mounted;
 use super::notice::Notice;
 use super::numbers::Numbers;
-use super::probe::{Probe, open};
-use super::reader::Reader;
-use super::stamp::{Id, Stamp};
-use super::text::Text;
-use super::{Given, away};
+use super::recognize::is_cut;
+use super::start::Begin;
+use super::{Given, moved_files};
 use crate::input::permission::denied;
+use crate::input::rotation_names::{Rank, base_of, folder_of, rank};
 use crate::source::Checkpoint;
 
 /// A log that was quiet for so long rests.
@@ -178,7 +178,7 @@ impl Place {
             old_folders: BTreeSet::new(),
             scans: 0,
             scan_at: None,
-            search_until: away::SCANS,
+            search_until: moved_files::SCANS,
             rescans: 0,
             undecided: None,
             moved: false,

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::probe::{Probe, Unpacked};
-use crate::input::hole::read_full_at;
+use super::inspected_file::{Probe, Unpacked};
+use crate::input::sparse::read_full_at;
 
 /// Where the bytes of a text come from.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::begin::before;
-use super::probe::head_of;
-use super::reader::Reader;
-use super::stamp::Stamp;
-use super::text::Text;
+use super::content::Text;
+use super::file_stat::Stamp;
+use super::generation_reader::Reader;
+use super::inspected_file::head_of;
+use super::start::before;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::hole::{read_full_at, text_behind, trailing_nuls};
+use crate::input::sparse::{read_full_at, text_behind, trailing_nuls};
 use crate::source::TAIL;
 
 /// What a log is doing.

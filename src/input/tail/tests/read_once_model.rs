@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
-use super::once::Runs;
+use super::read_once::Runs;
 use super::{line, lines, note, number_of};
 use crate::input::tail::First;
 

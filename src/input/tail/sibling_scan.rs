@@ -11,17 +11,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::begin::{before, begin_behind};
-use super::elsewhere::Elsewhere;
-use super::family::Rank;
-use super::log::{Log, Role};
-use super::place::{Past, Place, Surroundings};
-use super::probe::{Probe, open};
-use super::reader::Reader;
-use super::sibling::{Sibling, is_copy, resembles};
-use super::stamp::Id;
-use super::text::{Likeness, Text};
+use super::content::{Likeness, Text};
+use super::content_index::Elsewhere;
+use super::file_stat::Id;
+use super::generation::{Log, Role};
+use super::generation_reader::Reader;
+use super::inspected_file::{Probe, open};
+use super::siblings::{Sibling, is_copy, resembles};
+use super::start::{before, begin_behind};
+use super::watched_path::{Past, Place, Surroundings};
 use crate::input::magic;
+use crate::input::rotation_names::Rank;
 use crate::source::HEAD;
 
 /// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.

@@ -8,11 +8,11 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::claim::{Claim, is_only_member};
-use super::stamp::Stamp;
-use crate::input::hole::{read_full_at, trailing_nuls};
+use super::claimed_length::{Claim, is_only_member};
+use super::file_stat::Stamp;
+use crate::input::decompress::Unpack;
 use crate::input::magic::{self, Packing};
-use crate::input::packed::Unpack;
+use crate::input::sparse::{read_full_at, trailing_nuls};
 use crate::source::{HEAD, TAIL};
 
 /// Bytes unpacked in one go.

@@ -244,7 +244,7 @@ fn pass_zeros(source: &mut impl BufRead) -> io::Result<u64> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let zeros = super::hole::leading_nuls(bytes);
+        let zeros = super::sparse::leading_nuls(bytes);
         let more = zeros > 0 && zeros == bytes.len();
         source.consume(zeros);
         passed += zeros as u64;

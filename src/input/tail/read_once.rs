@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::begin::{Begin, begin};
-use super::family::{Rank, unpacked_path};
-use super::log::{Log, Role};
-use super::place::{Known, Leads, Past, Place, Surroundings};
-use super::probe::{Probe, head_of};
-use super::sibling::Sibling;
-use super::stamp::Stamp;
-use super::text::Text;
+use super::content::Text;
+use super::file_stat::Stamp;
+use super::generation::{Log, Role};
+use super::inspected_file::{Probe, head_of};
+use super::siblings::Sibling;
+use super::start::{Begin, begin};
+use super::watched_path::{Known, Leads, Past, Place, Surroundings};
 use super::{Given, Notice, Piece, Tail};
 use crate::input::magic;
+use crate::input::rotation_names::{Rank, unpacked_path};
 
 /// To a rotated file that nobody wrote to for so long nothing more comes.
 const RESTED: Duration = Duration::from_secs(60);

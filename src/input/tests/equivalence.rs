@@ -12,11 +12,11 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
+use crate::input::decompress::fixture::{PACKINGS, pack};
 use crate::input::find::find;
+use crate::input::lines_in_order::{self, End, each_line};
 use crate::input::magic::{self, Packing};
-use crate::input::packed::fixture::{PACKINGS, pack};
 use crate::input::read::read_pipe;
-use crate::input::sequence::{self, End, each_line};
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
@@ -98,8 +98,8 @@ proptest! {
             let end = each_line(file, MAX_LINE, |number, line| {
                 assert_eq!(number, lines.len() as u64 + 1);
                 lines.push(match line {
-                    sequence::Line::Text(text) => text.to_vec(),
-                    sequence::Line::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
+                    lines_in_order::Line::Text(text) => text.to_vec(),
+                    lines_in_order::Line::Oversized(bytes) => panic!("{bytes} bytes are not too many"),
                 });
                 ControlFlow::Continue(())
             });
@@ -206,7 +206,7 @@ fn a_reading_ends_when_asked() {
 /// Runs itself in a process of its own: the limit holds for a whole process.
 #[test]
 fn ten_thousand_files_need_few_descriptors() {
-    const HERE: &str = "input::tests::same::ten_thousand_files_need_few_descriptors";
+    const HERE: &str = "input::tests::equivalence::ten_thousand_files_need_few_descriptors";
     if std::env::var_os("FEW_DESCRIPTORS").is_none() {
         let child = Command::new(std::env::current_exe().unwrap()).args(["--exact", HERE]).env("FEW_DESCRIPTORS", "1").output();
         assert!(child.unwrap().status.success());

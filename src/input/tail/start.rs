@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use memchr::{memchr_iter, memrchr};
 
+use super::content::Text;
+use super::inspected_file::head_of;
 use super::numbers::Numbers;
-use super::probe::head_of;
-use super::text::Text;
-use crate::input::hole::{read_full_at, text_span};
 use crate::input::magic;
+use crate::input::sparse::{read_full_at, text_span};
 use crate::source::{HEAD, TAIL};
 
 /// Bytes read in one go.

@@ -8,8 +8,8 @@
 use std::fs::File;
 use std::io;
 
-use super::hole::read_full_at;
 use super::magic::HEAD;
+use super::sparse::read_full_at;
 
 /// How many of the last bytes are compared.
 const TAIL: usize = 256;

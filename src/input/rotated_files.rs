@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use glob::Pattern;
 
-use super::tail::family::rank;
+use super::rotation_names::rank;
 use super::wildcard::{LIKE_A_SHELL, Matches, expand, is_pattern};
 
 /// The files of a log, by the bytes of their names; none where its folder is not there.

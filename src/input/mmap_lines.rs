@@ -8,7 +8,7 @@ use std::ops::Range;
 use memchr::{memchr, memrchr};
 
 use super::chunk::{Body, Chunk};
-use super::map::GuardedMap;
+use super::mmap::GuardedMap;
 
 /// The lines that a range of a mapped text owns.
 #[derive(Debug, PartialEq, Eq)]

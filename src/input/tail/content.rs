@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::probe::Probe;
-use super::stamp::Id;
+use super::file_stat::Id;
+use super::inspected_file::Probe;
 use crate::source::{Checkpoint, Fingerprint, HEAD, TAIL};
 
 /// Marks that are kept; when there are more, every second one goes.

@@ -12,15 +12,15 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::family::{Rank, base_of, folder_of, rank};
-use super::log::{Log, Role};
-use super::place::{Past, Place, Surroundings};
-use super::probe::{Probe, open};
-use super::reader::Reader;
-use super::scan::Verdict;
-use super::sibling::Sibling;
-use super::stamp::Stamp;
-use super::text::Likeness;
+use super::content::Likeness;
+use super::file_stat::Stamp;
+use super::generation::{Log, Role};
+use super::generation_reader::Reader;
+use super::inspected_file::{Probe, open};
+use super::sibling_scan::Verdict;
+use super::siblings::Sibling;
+use super::watched_path::{Past, Place, Surroundings};
+use crate::input::rotation_names::{Rank, base_of, folder_of, rank};
 
 /// The scans behind a start, or behind a log that was closed, that look for what was read: one, and those that follow soon.
 pub(super) const SCANS: u64 = 6;

@@ -12,11 +12,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Given;
-use super::discover::{Candidate, Discovery, base_among};
-use super::family::{base_of, folder_of, rank};
+use super::discovery::{Candidate, Discovery, base_among};
+use super::file_stat::Id;
 use super::notice::Notice;
-use super::stamp::Id;
 use crate::input::find::{Kind, find};
+use crate::input::rotation_names::{base_of, folder_of, rank};
 use crate::input::wildcard::{is_pattern, leads_to};
 use crate::source::SourceText;
 

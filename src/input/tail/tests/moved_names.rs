@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::once::Runs;
+use super::read_once::Runs;
 use super::{Rig, append, gzip, lines, number_of};
 
 const NAMES: [&str; 9] = [

@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::family::{base_of, bases, folder_of, is_packed_by_name};
+use super::file_stat::Stamp;
 use super::notice::Notice;
-use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
+use crate::input::rotation_names::{base_of, bases, folder_of, is_packed_by_name};
 use crate::input::wildcard::is_pattern;
 use crate::source::SourceText;
 

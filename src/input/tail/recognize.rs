@@ -7,15 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::begin::{Begin, begin, begin_behind, is_too_little};
-use super::elsewhere::Elsewhere;
-use super::family::{base_of, is_variant};
-use super::log::{Log, Role};
-use super::place::{Leads, Place, Surroundings};
-use super::probe::Probe;
-use super::stamp::{Id, Stamp};
-use super::text::{Likeness, Text};
+use super::content::{Likeness, Text};
+use super::content_index::Elsewhere;
+use super::file_stat::{Id, Stamp};
+use super::generation::{Log, Role};
+use super::inspected_file::Probe;
+use super::start::{Begin, begin, begin_behind, is_too_little};
+use super::watched_path::{Leads, Place, Surroundings};
 use crate::input::magic;
+use crate::input::rotation_names::{base_of, is_variant};
 use crate::source::TAIL;
 
 impl Place {

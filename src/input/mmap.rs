@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_fault_elsewhere_is_as_deadly_as_before() {
         use std::os::unix::process::ExitStatusExt;
-        const HERE: &str = "input::map::tests::a_fault_elsewhere_is_as_deadly_as_before";
+        const HERE: &str = "input::mmap::tests::a_fault_elsewhere_is_as_deadly_as_before";
         let file = filled(100_000);
         if std::env::var_os("FAULT_ELSEWHERE").is_some() {
             let guarded = GuardedMap::new(&file, 100_000).unwrap().unwrap();

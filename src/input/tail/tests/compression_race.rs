@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::once::Runs;
+use super::read_once::Runs;
 use super::{Rig, append, lines, note, number_of};
+use crate::input::decompress::fixture::{PACKINGS, pack};
 use crate::input::magic::Packing;
-use crate::input::packed::fixture::{PACKINGS, pack};
 use crate::input::tail::First;
 
 /// What lies there at a start.

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::once::{Runs, some};
+use super::read_once::{Runs, some};
 use super::{Rig, append, lines, number_of};
+use crate::input::decompress::fixture::{PACKINGS, pack};
 use crate::input::magic::Packing;
-use crate::input::packed::fixture::{PACKINGS, pack};
 
 /// The ending that goes with a packing.
 fn ending(packing: Packing) -> &'static str {

@@ -11,12 +11,12 @@ use std::path::Path;
 use memchr::memchr;
 
 use super::chunk::Body;
-use super::hole::leading_nuls;
-use super::lines::{Limits, Lines};
+use super::decompress::Unpack;
+use super::line_blocks::{Limits, Lines};
 use super::magic::{self, HEAD};
-use super::packed::Unpack;
 use super::peek::Peeked;
 use super::read::Unread;
+use super::sparse::leading_nuls;
 
 /// Bytes read in one go.
 const BLOCK: usize = 64 << 10;

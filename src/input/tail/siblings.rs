@@ -9,14 +9,14 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::family::{Rank, is_packed_by_name};
+use super::content::Likeness;
+use super::file_stat::Stamp;
+use super::generation::Log;
+use super::inspected_file::Probe;
 use super::listing::Listings;
-use super::log::Log;
-use super::place::{Leads, Place};
-use super::probe::Probe;
-use super::stamp::Stamp;
-use super::text::Likeness;
-use crate::input::hole::read_full_at;
+use super::watched_path::{Leads, Place};
+use crate::input::rotation_names::{Rank, is_packed_by_name};
+use crate::input::sparse::read_full_at;
 use crate::source::TAIL;
 
 /// A file that may be a sibling.

@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 
 use memchr::memmem;
 
-use crate::input::hole::read_full_at;
 use crate::input::magic::Packing;
+use crate::input::sparse::read_full_at;
 
 /// An xz stream's header and footer (The .xz File Format, sections 2.1.1 and 2.1.2).
 const FRAME: u64 = 12;
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::input::packed::fixture::pack;
+    use crate::input::decompress::fixture::pack;
 
     fn claim(bytes: &[u8], packing: Packing) -> Option<Claim> {
         let mut file = tempfile::tempfile().unwrap();

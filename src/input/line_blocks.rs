@@ -9,7 +9,7 @@ use std::mem;
 use memchr::{memchr, memrchr};
 
 use super::chunk::{Body, Chunk};
-use super::hole::{leading_nuls, trailing_nuls};
+use super::sparse::{leading_nuls, trailing_nuls};
 
 /// Bytes read behind the end of a range at first: most lines are shorter.
 const OVERHANG: u64 = 16 << 10;
