@@ -10,7 +10,7 @@ use super::{Settings, message};
 use crate::formats::builtin::UnknownFormat;
 use crate::formats::{FormatError, Formats, NginxEscape, Plan};
 use crate::input::rotated_files;
-use crate::server_config::{Escape, FormatText, Found};
+use crate::server_config::{ConfiguredFormat, ConfiguredLog, LogFormatEscape};
 
 /// What was given, and every file of the logs that are named; and what is to be said of those that are not there.
 pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
@@ -64,18 +64,18 @@ pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
 }
 
 /// What a configuration says of a format, compiled; nothing where the format has a name.
-fn plan(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
+fn plan(format: &ConfiguredFormat) -> Option<(String, Result<Plan, FormatError>)> {
     match format {
-        FormatText::Nginx { escape, text } => {
+        ConfiguredFormat::Nginx { escape, text } => {
             let (written, escape) = match escape {
-                Escape::Default => (text.clone(), NginxEscape::Default),
-                Escape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
-                Escape::None => (format!("escape=none '{text}'"), NginxEscape::None),
+                LogFormatEscape::Default => (text.clone(), NginxEscape::Default),
+                LogFormatEscape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
+                LogFormatEscape::None => (format!("escape=none '{text}'"), NginxEscape::None),
             };
             Some((written, Plan::nginx(text, escape)))
         }
-        FormatText::Apache(text) => Some((text.clone(), Plan::apache(text))),
-        FormatText::Named(_) => None,
+        ConfiguredFormat::Apache(text) => Some((text.clone(), Plan::apache(text))),
+        ConfiguredFormat::Named(_) => None,
     }
 }
 
@@ -93,12 +93,12 @@ fn is_error_log(settings: &Settings, file: &Path) -> bool {
     settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated_files::belongs(log, file))
 }
 
-fn missing(log: &Found) -> String {
+fn missing(log: &ConfiguredLog) -> String {
     format!("{}: named in {}, and not there yet; left out", log.path.display(), log.from)
 }
 
 /// Each path once: it may be written in several formats.
-fn distinct(found: &[Found]) -> impl Iterator<Item = &Found> {
+fn distinct(found: &[ConfiguredLog]) -> impl Iterator<Item = &ConfiguredLog> {
     found.iter().enumerate().filter(|(at, log)| !found[..*at].iter().any(|other| other.path == log.path)).map(|(_, log)| log)
 }
 

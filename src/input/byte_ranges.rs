@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Cuts `span` at multiples of `size`, so that where a range lies does not depend on where the text starts.
 #[derive(Debug, Clone)]
-pub(super) struct Ranges {
+pub(super) struct ByteRanges {
     span: Range<u64>,
     size: u64,
     first: u64,
 }
 
-impl Ranges {
+impl ByteRanges {
     pub(super) fn new(span: Range<u64>, size: u64) -> Self {
         let first = span.start / size;
         Self { span, size, first }
@@ -38,7 +38,7 @@ impl Ranges {
 /// worker has one `S` of its own. Ends early where `work` gives `false`.
 ///
 /// One that comes late finds nothing left to do, so nothing waits for the busy.
-pub(super) fn share_out<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + Sync)) {
+pub(super) fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + Sync)) {
     let next = AtomicU64::new(0);
     let run = || {
         let mut own = S::default();
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn ranges_cover_a_span_without_overlap() {
         for (span, size) in [(0..0, 4), (0..1, 4), (3..9, 4), (4..8, 4), (5..6, 4), (7..(6 << 32), 4 << 20), (9..9, 4)] {
-            let ranges = Ranges::new(span.clone(), size);
+            let ranges = ByteRanges::new(span.clone(), size);
             let mut at = span.start;
             for index in 0..ranges.count() {
                 let range = ranges.get(index);
@@ -84,7 +84,7 @@ mod tests {
     fn every_index_is_worked_on_once() {
         for count in [0, 1, 2, 1000] {
             let seen = Mutex::new(Vec::new());
-            share_out(count, &|index, (): &mut ()| {
+            parallel_for(count, &|index, (): &mut ()| {
                 seen.lock().unwrap().push(index);
                 true
             });

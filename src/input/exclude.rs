@@ -6,43 +6,43 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::find::{Found, Kind, Source};
+use super::find::{FoundInputs, InputSource, SourceKind};
 
 /// Names that a notice lists before it counts the rest.
 const NAMED: usize = 3;
 
 /// From when on a file must have been written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Newer {
+pub struct NewerThan {
     /// The same as it was typed: `2d`.
-    pub spelled: String,
+    pub as_typed: String,
     /// Seconds since 1970-01-01T00:00:00Z.
-    pub from: i64,
+    pub since: i64,
 }
 
 /// Takes the files out of `found` that were last written to before that, and adds a notice that says so. Pipes and standard
 /// input have no such time, and stay.
-pub fn leave_out_older(found: &mut Found, newer: &Newer) {
-    let is_older = |source: &Source| source.kind == Kind::File && modified(source).is_some_and(|time| time < newer.from);
+pub fn exclude_older(found: &mut FoundInputs, newer: &NewerThan) {
+    let is_older = |source: &InputSource| source.kind == SourceKind::File && modified(source).is_some_and(|time| time < newer.since);
     let (older, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut found.sources).into_iter().partition(is_older);
     found.sources = kept;
-    found.left_out += older.len();
+    found.excluded += older.len();
     if older.is_empty() {
         return;
     }
     let files = if older.len() == 1 { "file" } else { "files" };
     let all = if found.sources.is_empty() { "; nothing else was found: to have them read, type a longer time than that" } else { "" };
-    found.notices.push(format!("{} {files} older than {} left out: {}{all}", older.len(), newer.spelled, named(&older)));
+    found.notices.push(format!("{} {files} older than {} left out: {}{all}", older.len(), newer.as_typed, named(&older)));
 }
 
 /// When a file was last written to, rounded up to a second: in case of doubt it is read.
-fn modified(source: &Source) -> Option<i64> {
+fn modified(source: &InputSource) -> Option<i64> {
     let metadata = fs::metadata(&source.path).ok()?;
     Some(metadata.mtime().saturating_add(i64::from(metadata.mtime_nsec() > 0)))
 }
 
 /// The names of the first of them, and how many more there are.
-fn named(sources: &[Source]) -> String {
+fn named(sources: &[InputSource]) -> String {
     let names: Vec<_> = sources.iter().take(NAMED).map(|source| source.path.display().to_string()).collect();
     match sources.len().saturating_sub(NAMED) {
         0 => names.join(", "),
@@ -64,17 +64,17 @@ mod tests {
             let file = File::create(folder.path().join(name)).unwrap();
             file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
         }
-        let newer = |from| Newer { spelled: "2d".to_owned(), from };
+        let newer = |since| NewerThan { as_typed: "2d".to_owned(), since };
         let left = |from| {
             let mut found = find(&[folder.path().to_owned(), "-".into()]);
-            leave_out_older(&mut found, &newer(from));
-            (found.sources.len(), found.left_out, found.notices.join("").replace(&format!("{}/", folder.path().display()), ""))
+            exclude_older(&mut found, &newer(from));
+            (found.sources.len(), found.excluded, found.notices.join("").replace(&format!("{}/", folder.path().display()), ""))
         };
         assert_eq!(left(0), (7, 0, String::new()));
         assert_eq!(left(6), (6, 1, "1 file older than 2d left out: d".to_owned()));
         assert_eq!(left(100), (3, 4, "4 files older than 2d left out: a, d, e and 1 more".to_owned()));
         let mut found = find(&[folder.path().to_owned()]);
-        leave_out_older(&mut found, &newer(1000));
+        exclude_older(&mut found, &newer(1000));
         assert!(found.sources.is_empty() && found.notices[0].ends_with("type a longer time than that"), "{:?}", found.notices);
     }
 }

@@ -16,7 +16,7 @@ const TAIL: usize = 256;
 
 /// A file as it was.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(super) struct FileSnapshot {
     /// Its size in bytes. What is written behind it is none of this reading's.
     pub(super) len: u64,
     /// Its first [`HEAD`] bytes, or all.
@@ -25,7 +25,7 @@ pub(super) struct Snapshot {
     tail_at: u64,
 }
 
-impl Snapshot {
+impl FileSnapshot {
     /// Looks at `file`.
     ///
     /// # Errors
@@ -90,10 +90,10 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     /// A file of 5,000 bytes, and its snapshot.
-    fn taken() -> (File, Snapshot) {
+    fn taken() -> (File, FileSnapshot) {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&[b'a'; 5000], 0).unwrap();
-        let snapshot = Snapshot::take(&file).unwrap();
+        let snapshot = FileSnapshot::take(&file).unwrap();
         (file, snapshot)
     }
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_can_be_taken() {
-        let snapshot = Snapshot::take(&tempfile::tempfile().unwrap()).unwrap();
+        let snapshot = FileSnapshot::take(&tempfile::tempfile().unwrap()).unwrap();
         assert_eq!((snapshot.len, snapshot.head.len()), (0, 0));
     }
 }

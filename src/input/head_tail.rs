@@ -10,12 +10,12 @@ use std::path::Path;
 
 use memchr::{memchr, memrchr};
 
-use super::decompress::Unpack;
+use super::decompress::Decompressor;
 use super::magic::{self, HEAD};
 
 /// The ends of a text, in whole lines.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct HeadTail {
     /// The first lines.
     pub first: Vec<u8>,
     /// The last lines; empty where the first ones are all, and of a packed text.
@@ -24,14 +24,16 @@ pub struct Ends {
 
 /// The lines in the first and in the last `most` bytes of the text of a regular file; `None` where it cannot be read.
 #[must_use]
-pub fn ends(path: &Path, most: usize) -> Option<Ends> {
+pub fn read_head_tail(path: &Path, most: usize) -> Option<HeadTail> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let mut head = vec![0; HEAD];
     let read = file.read_at(&mut head, 0).ok()?;
-    match magic::packing(&head[..read]) {
-        Ok(None) => Some(Ends { first: start(&file, most)?, last: end(&file, len, most) }),
-        Ok(Some(packing)) => Some(Ends { first: start(Unpack::new(BufReader::new(&file), packing), most)?, last: Vec::new() }),
+    match magic::detect(&head[..read]) {
+        Ok(None) => Some(HeadTail { first: start(&file, most)?, last: end(&file, len, most) }),
+        Ok(Some(compression)) => {
+            Some(HeadTail { first: start(Decompressor::new(BufReader::new(&file), compression), most)?, last: Vec::new() })
+        }
         Err(_) => None,
     }
 }
@@ -67,7 +69,7 @@ mod tests {
         let path = folder.path().join("log");
         std::fs::write(&path, bytes).unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        ends(&path, most).map(|ends| (text(ends.first), text(ends.last)))
+        read_head_tail(&path, most).map(|read_head_tail| (text(read_head_tail.first), text(read_head_tail.last)))
     }
 
     fn both(first: &str, last: &str) -> (String, String) {
@@ -87,18 +89,18 @@ mod tests {
 
     #[test]
     fn a_packed_text_has_a_beginning_only() {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(b"one\ntwo\nthree\n").unwrap();
-        let packed = packed.finish().unwrap();
-        assert_eq!(of(&packed, 9), Some(both("one\ntwo\n", "")));
-        assert_eq!(of(&packed, 100), Some(both("one\ntwo\nthree\n", "")));
-        assert_eq!(of(&packed[..8], 100), None);
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(b"one\ntwo\nthree\n").unwrap();
+        let compressed = compressed.finish().unwrap();
+        assert_eq!(of(&compressed, 9), Some(both("one\ntwo\n", "")));
+        assert_eq!(of(&compressed, 100), Some(both("one\ntwo\nthree\n", "")));
+        assert_eq!(of(&compressed[..8], 100), None);
     }
 
     #[test]
     fn what_is_no_file_is_not_looked_at() {
-        assert_eq!(ends(Path::new("/dev/null"), 100), None);
-        assert_eq!(ends(Path::new("/nonexistent"), 100), None);
-        assert_eq!(ends(Path::new("/"), 100), None);
+        assert_eq!(read_head_tail(Path::new("/dev/null"), 100), None);
+        assert_eq!(read_head_tail(Path::new("/nonexistent"), 100), None);
+        assert_eq!(read_head_tail(Path::new("/"), 100), None);
     }
 }

@@ -16,7 +16,7 @@ const OVERHANG: u64 = 16 << 10;
 
 /// What the buffer of a [`Lines`] is made for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct BlockLimits {
     /// Bytes read before the next block is cut.
     pub(super) block: usize,
     /// The longest line that is held, in bytes without the newline.
@@ -25,25 +25,25 @@ pub(super) struct Limits {
 
 /// A [`Chunk`] that owns its lines, so that another thread may judge it.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct LineBlock {
     offset: u64,
-    body: Owned,
+    body: BlockBody,
 }
 
 #[derive(Debug)]
-enum Owned {
+enum BlockBody {
     /// The first `len` bytes of a buffer that stays as long as it is: to shorten it would mean to clear it again later.
     Lines { buffer: Vec<u8>, len: usize },
     /// A line that was not held.
     Oversized { bytes: u64 },
 }
 
-impl Block {
+impl LineBlock {
     /// What is to be judged.
     pub(super) fn chunk(&self) -> Chunk<'_> {
         let body = match &self.body {
-            Owned::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
-            Owned::Oversized { bytes } => Body::Oversized { bytes: *bytes },
+            BlockBody::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
+            BlockBody::Oversized { bytes } => Body::Oversized { bytes: *bytes },
         };
         Chunk { offset: self.offset, body }
     }
@@ -51,15 +51,15 @@ impl Block {
     /// The buffer, for [`Lines::recycle`].
     pub(super) fn into_buffer(self) -> Vec<u8> {
         match self.body {
-            Owned::Lines { buffer, .. } => buffer,
-            Owned::Oversized { .. } => Vec::new(),
+            BlockBody::Lines { buffer, .. } => buffer,
+            BlockBody::Oversized { .. } => Vec::new(),
         }
     }
 }
 
 /// How far the source has come.
 #[derive(Debug)]
-enum End {
+enum SourceState {
     /// There may be more.
     Open,
     /// It ended as it should.
@@ -70,10 +70,10 @@ enum End {
 
 /// The lines of a reader, block by block.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineBlockReader<R> {
     source: R,
-    limits: Limits,
-    end: End,
+    limits: BlockLimits,
+    end: SourceState,
     /// The first `filled` bytes are the text from `offset` on; the first `searched` hold no newline.
     buffer: Vec<u8>,
     filled: usize,
@@ -89,13 +89,13 @@ pub(super) struct Lines<R> {
     spare: Vec<u8>,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> LineBlockReader<R> {
     /// The lines of a whole text, of which `offset` bytes are read already.
-    pub(super) fn of_text(source: R, offset: u64, limits: Limits) -> Self {
+    pub(super) fn new(source: R, offset: u64, limits: BlockLimits) -> Self {
         Self {
             source,
             limits,
-            end: End::Open,
+            end: SourceState::Open,
             buffer: Vec::new(),
             filled: 0,
             searched: 0,
@@ -109,8 +109,8 @@ impl<R: Read> Lines<R> {
     }
 
     /// The lines that start before `until`, of a source that stands at the start of a line, `offset` bytes into the text.
-    pub(super) fn of_range(source: R, offset: u64, until: u64, limits: Limits) -> Self {
-        Self { until, leading: false, ..Self::of_text(source, offset, limits) }
+    pub(super) fn for_range(source: R, offset: u64, until: u64, limits: BlockLimits) -> Self {
+        Self { until, leading: false, ..Self::new(source, offset, limits) }
     }
 
     /// The next lines; `None` behind the last ones.
@@ -118,27 +118,27 @@ impl<R: Read> Lines<R> {
     /// # Errors
     ///
     /// The source failed. Every whole line before that was delivered.
-    pub(super) fn next(&mut self) -> io::Result<Option<Block>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<LineBlock>> {
         while self.offset < self.until {
             self.fill(self.step());
             if self.leading {
-                self.pass_leading_nuls();
+                self.skip_leading_nuls();
             }
-            if let Some(len) = self.cut() {
-                return Ok(Some(self.emit(len)));
+            if let Some(len) = self.next_block_len() {
+                return Ok(Some(self.take_block(len)));
             }
-            if !matches!(self.end, End::Open) {
+            if !matches!(self.end, SourceState::Open) {
                 break;
             }
             self.searched = self.filled;
             if self.filled > self.limits.max_line
-                && let Some(block) = self.skim()
+                && let Some(block) = self.skip_long_line()
             {
                 return Ok(Some(block));
             }
         }
-        match mem::replace(&mut self.end, End::Reached) {
-            End::Broken(error) if self.offset < self.until => Err(error),
+        match mem::replace(&mut self.end, SourceState::Reached) {
+            SourceState::Broken(error) if self.offset < self.until => Err(error),
             _ => Ok(None),
         }
     }
@@ -190,21 +190,21 @@ impl<R: Read> Lines<R> {
         } else if self.buffer.len() < target {
             self.buffer.resize(target, 0);
         }
-        while self.filled < target && matches!(self.end, End::Open) {
+        while self.filled < target && matches!(self.end, SourceState::Open) {
             match self.source.read(&mut self.buffer[self.filled..target]) {
-                Ok(0) => self.end = End::Reached,
+                Ok(0) => self.end = SourceState::Reached,
                 Ok(read) => {
                     self.filled += read;
                     self.seen += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.end = End::Broken(error),
+                Err(error) => self.end = SourceState::Broken(error),
             }
         }
     }
 
     /// A hole may be of any size, so it is dropped as it comes.
-    fn pass_leading_nuls(&mut self) {
+    fn skip_leading_nuls(&mut self) {
         let nuls = leading_nuls(&self.buffer[..self.filled]);
         self.leading = nuls == self.filled;
         self.buffer.copy_within(nuls..self.filled, 0);
@@ -214,7 +214,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Where the next block is to end; `None` while no line is known to be whole.
-    fn cut(&mut self) -> Option<usize> {
+    fn next_block_len(&mut self) -> Option<usize> {
         let fresh = &self.buffer[self.searched..self.filled];
         let last = memrchr(b'\n', fresh).map(|at| self.searched + at + 1);
         if let Some(last) = last
@@ -223,7 +223,7 @@ impl<R: Read> Lines<R> {
             let owned = (self.until - 1 - self.offset) as usize;
             return memchr(b'\n', &self.buffer[owned..last]).map(|at| owned + at + 1);
         }
-        if !matches!(self.end, End::Reached) {
+        if !matches!(self.end, SourceState::Reached) {
             return last;
         }
         let nuls = trailing_nuls(&self.buffer[..self.filled]);
@@ -233,7 +233,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Hands out the first `len` bytes and moves what is behind them to a fresh buffer.
-    fn emit(&mut self, len: usize) -> Block {
+    fn take_block(&mut self, len: usize) -> LineBlock {
         let rest = &self.buffer[len..self.filled];
         let mut next = mem::take(&mut self.spare);
         if next.len() < rest.len() {
@@ -245,13 +245,13 @@ impl<R: Read> Lines<R> {
         let buffer = mem::replace(&mut self.buffer, next);
         let offset = self.offset;
         self.offset += len as u64;
-        Block { offset, body: Owned::Lines { buffer, len } }
+        LineBlock { offset, body: BlockBody::Lines { buffer, len } }
     }
 
     /// Streams past a line that fills the buffer. `None` where the source broke off within it or held only NULs.
     ///
     /// The first `max_line` bytes stay: if the text ends in NULs, the line may turn out to be short after all.
-    fn skim(&mut self) -> Option<Block> {
+    fn skip_long_line(&mut self) -> Option<LineBlock> {
         let kept = self.limits.max_line;
         let mut length = self.filled as u64;
         let mut nuls = trailing_nuls(&self.buffer[..self.filled]) as u64;
@@ -264,15 +264,15 @@ impl<R: Read> Lines<R> {
                 let rest = kept + at + 1..self.filled;
                 self.filled = rest.len();
                 self.buffer.copy_within(rest, 0);
-                return Some(self.pass(length + at as u64, 1));
+                return Some(self.skip_line(length + at as u64, 1));
             }
             let run = trailing_nuls(fresh) as u64;
             nuls = if run == fresh.len() as u64 { nuls + run } else { run };
             length += fresh.len() as u64;
             match self.end {
-                End::Open => {}
-                End::Reached => return self.finish_skim(length - nuls, nuls),
-                End::Broken(_) => {
+                SourceState::Open => {}
+                SourceState::Reached => return self.finish_long_line(length - nuls, nuls),
+                SourceState::Broken(_) => {
                     self.filled = 0;
                     return None;
                 }
@@ -281,20 +281,20 @@ impl<R: Read> Lines<R> {
     }
 
     /// The text ended in the line that was streamed past, and that ended in `nuls` NULs.
-    fn finish_skim(&mut self, length: u64, nuls: u64) -> Option<Block> {
+    fn finish_long_line(&mut self, length: u64, nuls: u64) -> Option<LineBlock> {
         self.hole_bytes += nuls;
         self.filled = 0;
         if length > self.limits.max_line as u64 {
-            return Some(self.pass(length, nuls));
+            return Some(self.skip_line(length, nuls));
         }
         self.filled = length as usize;
-        (length > 0).then(|| self.emit(length as usize))
+        (length > 0).then(|| self.take_block(length as usize))
     }
 
     /// A line of `bytes` bytes that is not held, and `behind` more that are no part of it.
-    fn pass(&mut self, bytes: u64, behind: u64) -> Block {
+    fn skip_line(&mut self, bytes: u64, behind: u64) -> LineBlock {
         let offset = self.offset;
         self.offset += bytes + behind;
-        Block { offset, body: Owned::Oversized { bytes } }
+        LineBlock { offset, body: BlockBody::Oversized { bytes } }
     }
 }

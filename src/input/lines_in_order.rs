@@ -11,11 +11,11 @@ use std::path::Path;
 use memchr::memchr;
 
 use super::chunk::Body;
-use super::decompress::Unpack;
-use super::line_blocks::{Limits, Lines};
+use super::decompress::Decompressor;
+use super::line_blocks::{BlockLimits, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::peek::Peeked;
-use super::read::Unread;
+use super::peek::PeekReader;
+use super::read::OpenError;
 use super::sparse::leading_nuls;
 
 /// Bytes read in one go.
@@ -23,7 +23,7 @@ const BLOCK: usize = 64 << 10;
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum InputLine<'a> {
     /// Its text, without the end of the line.
     Text(&'a [u8]),
     /// It is over the limit; so many bytes of it are known.
@@ -32,7 +32,7 @@ pub enum Line<'a> {
 
 /// How a sequence ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct End {
+pub struct LinesSummary {
     /// Lines that were handed out.
     pub lines: u64,
     /// What went wrong behind them, in a sentence.
@@ -44,59 +44,76 @@ pub struct End {
 /// # Errors
 ///
 /// The source cannot be read at all.
-pub fn each_line(path: &Path, max_line: usize, take: impl FnMut(u64, Line<'_>) -> ControlFlow<()>) -> Result<End, Unread> {
+pub fn for_each_line(
+    path: &Path,
+    max_line: usize,
+    take: impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+) -> Result<LinesSummary, OpenError> {
     if path.as_os_str() == "-" {
-        return unpack(io::stdin().lock(), max_line, take);
+        return decompress(io::stdin().lock(), max_line, take);
     }
-    unpack(File::open(path)?, max_line, take)
+    decompress(File::open(path)?, max_line, take)
 }
 
-fn unpack<R: Read>(source: R, max_line: usize, take: impl FnMut(u64, Line<'_>) -> ControlFlow<()>) -> Result<End, Unread> {
-    let mut source = Peeked::new(source, HEAD);
-    if let Some(error) = source.take_refusal() {
+fn decompress<R: Read>(
+    source: R,
+    max_line: usize,
+    take: impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+) -> Result<LinesSummary, OpenError> {
+    let mut source = PeekReader::new(source, HEAD);
+    if let Some(error) = source.take_initial_error() {
         return Err(error.into());
     }
-    match magic::packing(source.head())? {
-        None => Ok(walk(source, max_line, take)?.0),
-        Some(packing) => {
-            let (mut end, source) = walk(Unpack::new(BufReader::new(source), packing), max_line, take)?;
+    match magic::detect(source.head())? {
+        None => Ok(read_lines(source, max_line, take)?.0),
+        Some(compression) => {
+            let (mut summary, source) = read_lines(Decompressor::new(BufReader::new(source), compression), max_line, take)?;
             if let Some(damage) = source.rest().damage() {
-                end.damage.get_or_insert_with(|| damage.to_owned());
+                summary.damage.get_or_insert_with(|| damage.to_owned());
             }
-            Ok(end)
+            Ok(summary)
         }
     }
 }
 
-fn walk<R: Read>(source: R, max_line: usize, mut take: impl FnMut(u64, Line<'_>) -> ControlFlow<()>) -> Result<(End, Peeked<R>), Unread> {
-    let mut source = Peeked::new(source, HEAD);
-    let bom = magic::bom(source.head())?;
-    source.pass(bom);
-    let mut lines = Lines::of_text(source, bom as u64, Limits { block: BLOCK, max_line });
-    let mut end = End::default();
+fn read_lines<R: Read>(
+    source: R,
+    max_line: usize,
+    mut take: impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+) -> Result<(LinesSummary, PeekReader<R>), OpenError> {
+    let mut source = PeekReader::new(source, HEAD);
+    let bom = magic::bom_len(source.head())?;
+    source.skip(bom);
+    let mut lines = LineBlockReader::new(source, bom as u64, BlockLimits { block: BLOCK, max_line });
+    let mut summary = LinesSummary::default();
     loop {
         let block = match lines.next() {
             Ok(Some(block)) => block,
             Ok(None) => break,
             Err(error) => {
-                end.damage = Some(error.to_string());
+                summary.damage = Some(error.to_string());
                 break;
             }
         };
         let flow = match block.chunk().body {
-            Body::Oversized { bytes } => hand_out(Line::Oversized(bytes), &mut end, &mut take),
-            Body::Lines(text) => each_of(text, max_line, &mut end, &mut take),
+            Body::Oversized { bytes } => emit(InputLine::Oversized(bytes), &mut summary, &mut take),
+            Body::Lines(text) => split_block(text, max_line, &mut summary, &mut take),
         };
         if flow.is_break() {
             break;
         }
         lines.recycle(block.into_buffer());
     }
-    Ok((end, lines.into_source()))
+    Ok((summary, lines.into_source()))
 }
 
 /// Cuts a block into lines, as a judge of lines does.
-fn each_of(mut text: &[u8], max_line: usize, end: &mut End, take: &mut impl FnMut(u64, Line<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+fn split_block(
+    mut text: &[u8],
+    max_line: usize,
+    summary: &mut LinesSummary,
+    take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
     while !text.is_empty() {
         let newline = memchr(b'\n', text);
         let (line, rest) = text.split_at(newline.unwrap_or(text.len()));
@@ -106,15 +123,15 @@ fn each_of(mut text: &[u8], max_line: usize, end: &mut End, take: &mut impl FnMu
             break;
         }
         let line = match line.len() {
-            length if length > max_line => Line::Oversized(length as u64),
-            _ => Line::Text(line.strip_suffix(b"\r").unwrap_or(line)),
+            length if length > max_line => InputLine::Oversized(length as u64),
+            _ => InputLine::Text(line.strip_suffix(b"\r").unwrap_or(line)),
         };
-        hand_out(line, end, take)?;
+        emit(line, summary, take)?;
     }
     ControlFlow::Continue(())
 }
 
-fn hand_out(line: Line<'_>, end: &mut End, take: &mut impl FnMut(u64, Line<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-    end.lines += 1;
-    take(end.lines, line)
+fn emit(line: InputLine<'_>, summary: &mut LinesSummary, take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    summary.lines += 1;
+    take(summary.lines, line)
 }

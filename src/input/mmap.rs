@@ -18,20 +18,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use memmap2::{Mmap, MmapOptions, UncheckedAdvice};
 
 /// How many maps can be guarded at a time. A worker has one open, more only while it helps out others.
-const SLOTS: usize = 64;
+const SLOT_COUNT: usize = 64;
 /// A slot whose range is being written. No map starts here: the lowest page of an address space is never mapped.
 const CLAIMED: usize = 1;
 
 /// A guarded range of addresses, as the handler sees it. Free where `start` is 0.
-struct Slot {
+struct GuardSlot {
     start: AtomicUsize,
     end: AtomicUsize,
     faulted: AtomicBool,
 }
 
 /// Static because a signal handler has nothing else to find its way by.
-static GUARDED: [Slot; SLOTS] =
-    [const { Slot { start: AtomicUsize::new(0), end: AtomicUsize::new(0), faulted: AtomicBool::new(false) } }; SLOTS];
+static GUARD_SLOTS: [GuardSlot; SLOT_COUNT] =
+    [const { GuardSlot { start: AtomicUsize::new(0), end: AtomicUsize::new(0), faulted: AtomicBool::new(false) } }; SLOT_COUNT];
 
 /// What SIGBUS did before: Rust's own handler, as a rule. `None` inside where ours could not be installed.
 static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
@@ -40,7 +40,7 @@ static PREVIOUS: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 /// file's snapshot.
 pub(super) struct GuardedMap {
     // Dropped first: once the addresses are free for another map, the slot must not claim them any more.
-    guard: Guard,
+    guard: SlotGuard,
     map: Mmap,
 }
 
@@ -59,7 +59,7 @@ impl GuardedMap {
         // it found is thrown away unless the file proves unchanged. Pages that vanish are the guard's business, which
         // is in place before the first byte is touched.
         let map = unsafe { MmapOptions::new().len(len).map(file)? };
-        Ok(Guard::claim(map.as_ptr() as usize, len).map(|guard| Self { guard, map }))
+        Ok(SlotGuard::claim(map.as_ptr() as usize, len).map(|guard| Self { guard, map }))
     }
 
     /// The bytes; zeros behind a page that is gone.
@@ -88,15 +88,15 @@ impl GuardedMap {
 }
 
 /// The claim on one slot.
-struct Guard {
+struct SlotGuard {
     index: usize,
 }
 
-impl Guard {
+impl SlotGuard {
     /// Takes a free slot for `len` bytes at `start`.
     fn claim(start: usize, len: usize) -> Option<Self> {
-        let free = |slot: &Slot| slot.start.compare_exchange(0, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        let guard = Self { index: GUARDED.iter().position(free)? };
+        let free = |slot: &GuardSlot| slot.start.compare_exchange(0, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let guard = Self { index: GUARD_SLOTS.iter().position(free)? };
         let slot = guard.slot();
         slot.faulted.store(false, Ordering::SeqCst);
         slot.start.store(start, Ordering::SeqCst);
@@ -104,12 +104,12 @@ impl Guard {
         Some(guard)
     }
 
-    fn slot(&self) -> &'static Slot {
-        &GUARDED[self.index]
+    fn slot(&self) -> &'static GuardSlot {
+        &GUARD_SLOTS[self.index]
     }
 }
 
-impl Drop for Guard {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
         self.slot().end.store(0, Ordering::SeqCst);
         self.slot().start.store(0, Ordering::SeqCst);
@@ -137,16 +137,16 @@ fn install() -> bool {
 extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: `errno` is the thread's own, and the kernel hands a valid `siginfo_t` to a handler with SA_SIGINFO.
     let (errno, address, sent) = unsafe { (*libc::__errno_location(), (*info).si_addr() as usize, (*info).si_code <= 0) };
-    if sent || !patch(address) {
-        hand_back(signal, sent);
+    if sent || !map_zeros(address) {
+        restore_previous_handler(signal, sent);
     }
     // SAFETY: As above.
     unsafe { *libc::__errno_location() = errno };
 }
 
 /// Puts zeros behind `address` if it is guarded; what is gone there is gone to the end.
-fn patch(address: usize) -> bool {
-    let Some((slot, end)) = GUARDED.iter().find_map(|slot| guarded_end(slot, address).map(|end| (slot, end))) else {
+fn map_zeros(address: usize) -> bool {
+    let Some((slot, end)) = GUARD_SLOTS.iter().find_map(|slot| guarded_end(slot, address).map(|end| (slot, end))) else {
         return false;
     };
     // Marked before any zero can be seen, so that a chunk which holds one is never believed.
@@ -172,7 +172,7 @@ fn patch(address: usize) -> bool {
 ///
 /// Another slot may change hands while it is looked at. The start is read twice: if it is the same, so is the range,
 /// for `end` is written last on claiming and cleared first on release.
-fn guarded_end(slot: &Slot, address: usize) -> Option<usize> {
+fn guarded_end(slot: &GuardSlot, address: usize) -> Option<usize> {
     let start = slot.start.load(Ordering::SeqCst);
     let end = slot.end.load(Ordering::SeqCst);
     let steady = start == slot.start.load(Ordering::SeqCst);
@@ -181,7 +181,7 @@ fn guarded_end(slot: &Slot, address: usize) -> Option<usize> {
 
 /// Puts the previous disposition back. The instruction that faulted is run again and meets it; a signal that someone
 /// sent is not raised by any instruction and so is raised again by hand.
-fn hand_back(signal: libc::c_int, sent: bool) {
+fn restore_previous_handler(signal: libc::c_int, sent: bool) {
     // SAFETY: All zeros is SIG_DFL without flags. `sigaction` and `raise` may be called in a handler.
     unsafe {
         let default = std::mem::zeroed();
@@ -235,14 +235,14 @@ mod tests {
     #[test]
     fn slots_are_given_back() {
         let file = filled(1);
-        for _ in 0..3 * SLOTS {
+        for _ in 0..3 * SLOT_COUNT {
             assert!(GuardedMap::new(&file, 1).unwrap().is_some());
         }
     }
 
     #[test]
     fn only_what_is_mapped_is_guarded() {
-        let guard = Guard::claim(1 << 60, 10).unwrap();
+        let guard = SlotGuard::claim(1 << 60, 10).unwrap();
         let slot = guard.slot();
         assert_eq!(guarded_end(slot, 1 << 60), Some((1 << 60) + 10));
         assert_eq!(guarded_end(slot, (1 << 60) + 10), None);

@@ -12,14 +12,14 @@ use super::mmap::GuardedMap;
 
 /// The lines that a range of a mapped text owns.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Owned {
+pub(super) struct OwnedLines {
     /// The bytes that they take.
     pub(super) span: Range<usize>,
     /// Where the last of them starts, if it is too long to be handed on; its length without the newline.
     oversized: Option<(usize, u64)>,
 }
 
-impl Owned {
+impl OwnedLines {
     /// The chunks that they make, in order.
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
@@ -37,7 +37,7 @@ pub(super) fn owned_lines(
     range: &Range<usize>,
     max_line: usize,
     stopped: impl Fn() -> bool,
-) -> Option<Owned> {
+) -> Option<OwnedLines> {
     let bytes = map.bytes();
     let start = if range.start == text.start {
         range.start
@@ -45,7 +45,7 @@ pub(super) fn owned_lines(
         memchr(b'\n', &bytes[range.clone()]).map_or(text.end, |at| range.start + at + 1)
     };
     if start == text.end {
-        return Some(Owned { span: range.end..range.end, oversized: None });
+        return Some(OwnedLines { span: range.end..range.end, oversized: None });
     }
     let newline = find_newline(map, range.end..text.end, range.len(), stopped)?;
     let end = newline.map_or(text.end, |at| at + 1);
@@ -53,7 +53,7 @@ pub(super) fn owned_lines(
         let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
         (last, (newline.unwrap_or(end) - last) as u64)
     });
-    Some(Owned { span: start..end, oversized })
+    Some(OwnedLines { span: start..end, oversized })
 }
 
 /// The first newline in `span`, looked for `step` bytes at a time. `None` outside if stopped, inside if there is none.

@@ -4,17 +4,17 @@ use std::io::{self, Read};
 
 /// A source with its first bytes read ahead. An error met on the way is kept for when the bytes before it are read.
 #[derive(Debug)]
-pub(super) struct Peeked<R> {
+pub(super) struct PeekReader<R> {
     head: Vec<u8>,
-    passed: usize,
-    broken: Option<io::Error>,
+    position: usize,
+    error: Option<io::Error>,
     rest: R,
 }
 
-impl<R: Read> Peeked<R> {
+impl<R: Read> PeekReader<R> {
     /// Reads the first `len` bytes of `source`, or all.
     pub(super) fn new(source: R, len: usize) -> Self {
-        let mut peeked = Self { head: vec![0; len], passed: 0, broken: None, rest: source };
+        let mut peeked = Self { head: vec![0; len], position: 0, error: None, rest: source };
         let mut filled = 0;
         while filled < len {
             match peeked.rest.read(&mut peeked.head[filled..]) {
@@ -22,7 +22,7 @@ impl<R: Read> Peeked<R> {
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    peeked.broken = Some(error);
+                    peeked.error = Some(error);
                     break;
                 }
             }
@@ -37,13 +37,13 @@ impl<R: Read> Peeked<R> {
     }
 
     /// The error, if not even one byte came before it.
-    pub(super) fn take_refusal(&mut self) -> Option<io::Error> {
-        if self.head.is_empty() { self.broken.take() } else { None }
+    pub(super) fn take_initial_error(&mut self) -> Option<io::Error> {
+        if self.head.is_empty() { self.error.take() } else { None }
     }
 
     /// Leaves the first `len` bytes out of what is read.
-    pub(super) fn pass(&mut self, len: usize) {
-        self.passed = len;
+    pub(super) fn skip(&mut self, len: usize) {
+        self.position = len;
     }
 
     /// What is behind the first bytes.
@@ -52,16 +52,16 @@ impl<R: Read> Peeked<R> {
     }
 }
 
-impl<R: Read> Read for Peeked<R> {
+impl<R: Read> Read for PeekReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let ahead = &self.head[self.passed..];
+        let ahead = &self.head[self.position..];
         if !ahead.is_empty() {
             let read = ahead.len().min(out.len());
             out[..read].copy_from_slice(&ahead[..read]);
-            self.passed += read;
+            self.position += read;
             return Ok(read);
         }
-        match self.broken.take() {
+        match self.error.take() {
             Some(error) => Err(error),
             None => self.rest.read(out),
         }

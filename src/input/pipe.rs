@@ -10,20 +10,20 @@ use rustix::io::Errno;
 use super::stop;
 
 /// How long a silent pipe is waited for before `stop` is looked at: 100 ms.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// A pipe, a terminal, or a file without a length.
 #[derive(Debug)]
-pub(super) struct Pipe<'a, F> {
+pub(super) struct PollingReader<'a, F> {
     pub(super) fd: F,
     pub(super) stop: &'a AtomicBool,
 }
 
-impl<F: AsFd> Read for Pipe<'_, F> {
+impl<F: AsFd> Read for PollingReader<'_, F> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         loop {
             stop::check(self.stop)?;
-            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&PATIENCE)) {
+            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&POLL_TIMEOUT)) {
                 Ok(0) | Err(Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(error) => return Err(error.into()),
@@ -40,13 +40,13 @@ impl<F: AsFd> Read for Pipe<'_, F> {
 
 /// Counts what is read from a file.
 #[derive(Debug)]
-pub(super) struct Counted<'a, R> {
+pub(super) struct CountingReader<'a, R> {
     source: R,
     progress: &'a AtomicU64,
     bytes: u64,
 }
 
-impl<'a, R> Counted<'a, R> {
+impl<'a, R> CountingReader<'a, R> {
     /// Adds to `progress` whatever is read from `source`.
     pub(super) fn new(source: R, progress: &'a AtomicU64) -> Self {
         Self { source, progress, bytes: 0 }
@@ -58,7 +58,7 @@ impl<'a, R> Counted<'a, R> {
     }
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(out)?;
         self.bytes += read as u64;

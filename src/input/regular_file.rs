@@ -14,52 +14,52 @@ use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Mmap;
-use super::byte_ranges::{Ranges, share_out};
-use super::chunk::{Chunk, Reading};
+use super::byte_ranges::{ByteRanges, parallel_for};
+use super::chunk::{Chunk, ReadSummary};
 use super::failpoint;
-use super::file_snapshot::Snapshot;
+use super::file_snapshot::FileSnapshot;
 use super::filesystem::is_local;
-use super::line_blocks::{Limits, Lines};
+use super::line_blocks::{BlockLimits, LineBlockReader};
 use super::magic;
 use super::mmap::GuardedMap;
 use super::mmap_lines::owned_lines;
-use super::read::{Caller, Unread};
+use super::read::{OpenError, ReadContext};
 use super::sparse::{read_full_at, text_span};
 use super::stop;
 
 /// Below this many bytes, mapping a file costs more than reading it.
-const WORTH_MAPPING: u64 = 1 << 20;
+const MIN_MMAP_BYTES: u64 = 1 << 20;
 /// How many ranges back nobody reads any more, as a rule.
-const LONG_DONE: usize = 32;
+const RELEASE_DISTANCE: usize = 32;
 /// Bytes read at first to find where a line starts: most lines are shorter.
-const GLANCE: usize = 4 << 10;
+const FIRST_READ: usize = 4 << 10;
 
 /// Reads `file`, of which `snapshot` was just taken.
 ///
 /// # Errors
 ///
 /// It is no text of bytes, or cannot be read at all.
-pub(super) fn read_regular<T, J, K>(file: &File, snapshot: &Snapshot, caller: &Caller<'_, J, K>) -> Result<Reading, Unread>
+pub(super) fn read_regular<T, J, K>(file: &File, snapshot: &FileSnapshot, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let bom = magic::bom(&snapshot.head)? as u64;
+    let bom = magic::bom_len(&snapshot.head)? as u64;
     let span = text_span(file, bom, snapshot.len)?;
-    let mut reading = Reading { generation: xxh3_64(&snapshot.head), ..Reading::default() };
-    let map = if span.is_empty() { None } else { map(file, snapshot, caller.options.mmap, &mut reading.notes) };
-    let text = Text::new(file, snapshot, caller, span);
+    let mut summary = ReadSummary { generation: xxh3_64(&snapshot.head), ..ReadSummary::default() };
+    let map = if span.is_empty() { None } else { map(file, snapshot, context.options.mmap, &mut summary.notes) };
+    let text = RegularFileReader::new(file, snapshot, context, span);
     text.read_all(map);
-    text.sum_up(&mut reading);
-    reading.hole_bytes = text.outside() - bom;
-    Ok(reading)
+    text.finish(&mut summary);
+    summary.hole_bytes = text.outside() - bom;
+    Ok(summary)
 }
 
 /// The file's map, where there shall be one and can be one.
-fn map(file: &File, snapshot: &Snapshot, wanted: Mmap, notes: &mut Vec<String>) -> Option<GuardedMap> {
+fn map(file: &File, snapshot: &FileSnapshot, wanted: Mmap, notes: &mut Vec<String>) -> Option<GuardedMap> {
     let wanted = match wanted {
-        Mmap::Auto => snapshot.len >= WORTH_MAPPING && is_local(file),
+        Mmap::Auto => snapshot.len >= MIN_MMAP_BYTES && is_local(file),
         Mmap::Always => true,
         Mmap::Never => false,
     };
@@ -71,77 +71,77 @@ fn map(file: &File, snapshot: &Snapshot, wanted: Mmap, notes: &mut Vec<String>) 
 }
 
 /// A file while it is read.
-struct Text<'a, J, K> {
+struct RegularFileReader<'a, J, K> {
     file: &'a File,
-    snapshot: &'a Snapshot,
-    caller: &'a Caller<'a, J, K>,
+    snapshot: &'a FileSnapshot,
+    context: &'a ReadContext<'a, J, K>,
     /// Where its lines are.
     span: Range<u64>,
-    ranges: Ranges,
+    ranges: ByteRanges,
     /// Bytes of lines that were kept.
     kept: AtomicU64,
     /// Whether any range had to be read twice.
-    doubted: AtomicBool,
+    reread: AtomicBool,
     /// The first error of the system.
     error: Mutex<Option<String>>,
 }
 
-impl<'a, T, J, K> Text<'a, J, K>
+impl<'a, T, J, K> RegularFileReader<'a, J, K>
 where
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    fn new(file: &'a File, snapshot: &'a Snapshot, caller: &'a Caller<'a, J, K>, span: Range<u64>) -> Self {
-        let ranges = Ranges::new(span.clone(), caller.sizes.range);
-        Self { file, snapshot, caller, span, ranges, kept: AtomicU64::new(0), doubted: AtomicBool::new(false), error: Mutex::new(None) }
+    fn new(file: &'a File, snapshot: &'a FileSnapshot, context: &'a ReadContext<'a, J, K>, span: Range<u64>) -> Self {
+        let ranges = ByteRanges::new(span.clone(), context.sizes.range);
+        Self { file, snapshot, context, span, ranges, kept: AtomicU64::new(0), reread: AtomicBool::new(false), error: Mutex::new(None) }
     }
 
     /// Goes through all ranges by the map, if there is one, and then through those that it could not vouch for.
     fn read_all(&self, map: Option<GuardedMap>) {
         self.progress(self.outside());
         let unread = Mutex::new(Vec::new());
-        share_out(self.ranges.count(), &|index, spare| {
+        parallel_for(self.ranges.count(), &|index, spare| {
             let range = self.ranges.get(index);
-            if self.caller.stopped() {
+            if self.context.stopped() {
                 return false;
             }
             match &map {
-                Some(map) if self.judge_mapped(map, &range) => {}
+                Some(map) if self.process_mapped(map, &range) => {}
                 Some(_) => lock(&unread).push(range.clone()),
-                None => self.judge_read(&range, spare),
+                None => self.process_read(&range, spare),
             }
             self.progress(range.end - range.start);
             true
         });
         drop(map);
         let unread = lock(&unread);
-        self.doubted.store(!unread.is_empty(), Ordering::Relaxed);
-        share_out(unread.len() as u64, &|index, spare| {
-            self.judge_read(&unread[index as usize], spare);
-            !self.caller.stopped()
+        self.reread.store(!unread.is_empty(), Ordering::Relaxed);
+        parallel_for(unread.len() as u64, &|index, spare| {
+            self.process_read(&unread[index as usize], spare);
+            !self.context.stopped()
         });
     }
 
     /// Judges the lines of `range` in the map; whether they could be believed.
-    fn judge_mapped(&self, map: &GuardedMap, range: &Range<u64>) -> bool {
+    fn process_mapped(&self, map: &GuardedMap, range: &Range<u64>) -> bool {
         if map.faulted() {
             return false;
         }
-        let Caller { options, judge, keep, .. } = self.caller;
+        let ReadContext { options, process, commit, .. } = self.context;
         let mapped = range.start as usize..range.end as usize;
         let text = self.span.start as usize..self.span.end as usize;
-        let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || self.caller.stopped()) else {
+        let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || self.context.stopped()) else {
             return true;
         };
         // At most two: what is too long to be held ends the range.
         let mut chunks = owned.chunks(map.bytes());
-        let judged = [chunks.next().map(judge), chunks.next().map(judge)];
+        let results = [chunks.next().map(process), chunks.next().map(process)];
         failpoint::after_chunk();
         let end = owned.span.end.max(mapped.end) as u64;
         let believed = self.snapshot.holds(self.file, end).unwrap_or(false) && !map.faulted();
         if believed {
-            judged.into_iter().flatten().for_each(keep);
+            results.into_iter().flatten().for_each(commit);
             self.kept.fetch_add(owned.span.len() as u64, Ordering::Relaxed);
         }
         release_behind(map, mapped);
@@ -149,25 +149,25 @@ where
     }
 
     /// Reads and judges the lines of `range`, as far as they are still there. Uses and leaves a buffer in `spare`.
-    fn judge_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) {
-        if let Err(error) = self.try_judge_read(range, spare)
-            && !self.caller.stopped()
+    fn process_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) {
+        if let Err(error) = self.try_process_read(range, spare)
+            && !self.context.stopped()
             && error.kind() != io::ErrorKind::UnexpectedEof
         {
             lock(&self.error).get_or_insert_with(|| error.to_string());
         }
     }
 
-    fn try_judge_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) -> io::Result<()> {
+    fn try_process_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) -> io::Result<()> {
         let Some(start) = self.first_line(range, spare)? else { return Ok(()) };
-        let limits = Limits { block: self.block(), ..self.caller.limits() };
-        let mut lines = Lines::of_range(self.source(start..self.span.end), start, range.end + 1, limits);
+        let limits = BlockLimits { block: self.block(), ..self.context.limits() };
+        let mut lines = LineBlockReader::for_range(self.source(start..self.span.end), start, range.end + 1, limits);
         lines.recycle(std::mem::take(spare));
-        let mut judged = Vec::new();
+        let mut results = Vec::new();
         let end = loop {
             match lines.next() {
                 Ok(Some(block)) => {
-                    judged.push((self.caller.judge)(block.chunk()));
+                    results.push((self.context.process)(block.chunk()));
                     failpoint::after_chunk();
                     lines.recycle(block.into_buffer());
                 }
@@ -176,7 +176,7 @@ where
             }
         };
         if self.snapshot.same_head(self.file)? {
-            judged.into_iter().for_each(self.caller.keep);
+            results.into_iter().for_each(self.context.commit);
             self.kept.fetch_add(lines.offset() - start, Ordering::Relaxed);
         }
         *spare = lines.into_buffer();
@@ -190,7 +190,7 @@ where
         }
         let mut source = self.source(range.clone());
         buffer.resize(buffer.len().max(self.block()), 0);
-        let mut step = GLANCE.min(buffer.len());
+        let mut step = FIRST_READ.min(buffer.len());
         loop {
             let at = source.span.start;
             let read = source.read(&mut buffer[..step])?;
@@ -206,11 +206,11 @@ where
 
     /// Bytes to read in one go: no more than there are.
     fn block(&self) -> usize {
-        self.caller.sizes.block.min(usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX))
+        self.context.sizes.block.min(usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX))
     }
 
-    fn source(&self, span: Range<u64>) -> Part<'a> {
-        Part { file: self.file, span, stop: self.caller.options.stop }
+    fn source(&self, span: Range<u64>) -> FileRangeReader<'a> {
+        FileRangeReader { file: self.file, span, stop: self.context.options.stop }
     }
 
     /// Bytes of the file that are no lines: holes and a byte-order mark.
@@ -219,31 +219,31 @@ where
     }
 
     fn progress(&self, bytes: u64) {
-        self.caller.options.progress.fetch_add(bytes, Ordering::Relaxed);
+        self.context.options.progress.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// What it all came to.
-    fn sum_up(&self, reading: &mut Reading) {
+    fn finish(&self, summary: &mut ReadSummary) {
         let kept = self.kept.load(Ordering::Relaxed);
         let complete = kept == self.span.end - self.span.start;
         // A line that swallowed others when its newline was overwritten may make them more.
-        reading.bytes = (self.outside() + kept).min(self.snapshot.len);
-        reading.stopped = !complete && self.caller.stopped();
-        if reading.stopped {
+        summary.bytes = (self.outside() + kept).min(self.snapshot.len);
+        summary.stopped = !complete && self.context.stopped();
+        if summary.stopped {
             return;
         }
-        reading.damage = lock(&self.error).take();
-        if reading.damage.is_none()
-            && let Some(how) = self.change(complete)
+        summary.damage = lock(&self.error).take();
+        if summary.damage.is_none()
+            && let Some(how) = self.describe_change(complete)
         {
-            reading.damage = Some(format!("{how} during the scan: {} of {} bytes were read", reading.bytes, self.snapshot.len));
-        } else if self.doubted.load(Ordering::Relaxed) {
-            reading.notes.push("its map could not be trusted; the rest was read without it".to_owned());
+            summary.damage = Some(format!("{how} during the scan: {} of {} bytes were read", summary.bytes, self.snapshot.len));
+        } else if self.reread.load(Ordering::Relaxed) {
+            summary.notes.push("its map could not be trusted; the rest was read without it".to_owned());
         }
     }
 
     /// What became of the file, if lines are lost or others may have got among them.
-    fn change(&self, complete: bool) -> Option<&'static str> {
+    fn describe_change(&self, complete: bool) -> Option<&'static str> {
         // Whatever cannot be asked any more changed too.
         let same = |asked: io::Result<bool>| asked.unwrap_or(false);
         let shorter = self.file.metadata().is_ok_and(|now| now.len() < self.snapshot.len);
@@ -263,7 +263,7 @@ where
 /// Gives back the memory of ranges long done, many at a time: each time, every thread has to forget where the pages of the map
 /// are. What is still read comes back.
 fn release_behind(map: &GuardedMap, range: Range<usize>) {
-    let step = LONG_DONE * range.len();
+    let step = RELEASE_DISTANCE * range.len();
     if range.start % step < range.len() {
         map.release(range.start.saturating_sub(2 * step)..range.start.saturating_sub(step));
     }
@@ -272,14 +272,14 @@ fn release_behind(map: &GuardedMap, range: Range<usize>) {
 /// A part of a file, read without moving its position. The file must reach so far: it fails with
 /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if not, so that half a line is not taken for a last line.
 #[derive(Debug)]
-struct Part<'a> {
+struct FileRangeReader<'a> {
     file: &'a File,
     /// What is left of it.
     span: Range<u64>,
     stop: &'a AtomicBool,
 }
 
-impl Read for Part<'_> {
+impl Read for FileRangeReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         stop::check(self.stop)?;
         let left = usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use glob::Pattern;
 
 use super::rotation_names::rank;
-use super::wildcard::{LIKE_A_SHELL, Matches, expand, is_pattern};
+use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
 
 /// The files of a log, by the bytes of their names; none where its folder is not there.
 ///
@@ -29,7 +29,7 @@ pub fn files(log: &Path) -> io::Result<Vec<PathBuf>> {
         };
         for entry in entries {
             let name = entry?.file_name();
-            if is_name_of(log, name.as_bytes()) {
+            if is_log_or_rotated_name(log, name.as_bytes()) {
                 files.push(folder.join(name));
             }
         }
@@ -44,7 +44,7 @@ pub fn belongs(log: &Path, file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return false };
     let home = log.parent().unwrap_or(Path::new(""));
     (folder == home || is_pattern(home) && matches(home.as_os_str().as_bytes(), folder.as_os_str().as_bytes()))
-        && is_name_of(log, name.as_bytes())
+        && is_log_or_rotated_name(log, name.as_bytes())
 }
 
 /// The folders that a log may lie in.
@@ -53,14 +53,14 @@ fn folders(log: &Path) -> io::Result<Vec<PathBuf>> {
     if !is_pattern(home) || home.exists() {
         return Ok(vec![home.to_owned()]);
     }
-    let Matches { paths, failures } = expand(home);
+    let GlobMatches { paths, failures } = expand(home);
     match failures.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(paths),
     }
 }
 
-fn is_name_of(log: &Path, name: &[u8]) -> bool {
+fn is_log_or_rotated_name(log: &Path, name: &[u8]) -> bool {
     let base = log.file_name().map_or(&b""[..], OsStrExt::as_bytes);
     let rotated = || name.iter().enumerate().filter(|(_, byte)| b".-_".contains(byte)).map(|(at, _)| &name[..at]);
     name == base
@@ -71,7 +71,7 @@ fn is_name_of(log: &Path, name: &[u8]) -> bool {
 
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (pattern, text) = (String::from_utf8_lossy(pattern), String::from_utf8_lossy(text));
-    Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches_with(&text, LIKE_A_SHELL))
+    Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches_with(&text, SHELL_OPTIONS))
 }
 
 #[cfg(test)]

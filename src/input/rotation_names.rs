@@ -9,18 +9,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Endings that packing gives.
-const PACKED: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
+const COMPRESSED_SUFFIXES: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
 
 /// How old a rotated file is by its name: the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::input) enum Rank {
+pub(in crate::input) enum RotationRank {
     /// A date or a time, as it is written.
     Date(Vec<u8>),
     /// A number that grows with every rotation.
     Index(Reverse<u32>),
 }
 
-impl Rank {
+impl RotationRank {
     /// The number in the name, where it has one that grows with every rotation.
     pub(in crate::input) fn index(&self) -> Option<u32> {
         match self {
@@ -36,13 +36,13 @@ impl Rank {
 }
 
 /// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
-pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
-    let plain = unpacked_name(name);
+pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<RotationRank> {
+    let plain = strip_compression_suffix(name);
     if plain == base {
-        return (name != base).then_some(Rank::Index(Reverse(0)));
+        return (name != base).then_some(RotationRank::Index(Reverse(0)));
     }
     if let Some(suffix) = plain.strip_prefix(base) {
-        return of_suffix(suffix);
+        return rank_of_suffix(suffix);
     }
     let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     let (stem, ending) = base.split_at(dot);
@@ -50,13 +50,13 @@ pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<Rank> {
     // Before the ending a short number behind a hyphen, or a long one behind a dot, more likely names another log.
     let digits = between.iter().filter(|byte| byte.is_ascii_digit()).count();
     let usual = digits >= 6 || digits <= 3 && between.starts_with(b".");
-    of_suffix(between).filter(|_| usual)
+    rank_of_suffix(between).filter(|_| usual)
 }
 
 /// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the
 /// likeliest first.
-pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Rank)> {
-    let plain = unpacked_name(name);
+pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, RotationRank)> {
+    let plain = strip_compression_suffix(name);
     let stems = || (1..name.len()).filter(|&at| b".-_".contains(&name[at]));
     let endings = move |stem: usize| (stem + 1..plain.len()).filter(|&at| plain[at] == b'.').map(|at| &plain[at..]);
     let within = stems().flat_map(move |at| endings(at).map(move |ending| [&name[..at], ending].concat()));
@@ -68,8 +68,9 @@ pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, Ran
 
 /// Whether a name is made of another one by adding to it, behind it or before its ending, so that a short text in both is
 /// more likely one than two.
-pub(super) fn is_variant(one: &[u8], other: &[u8]) -> bool {
-    let (base, name) = if one.len() <= other.len() { (one, unpacked_name(other)) } else { (other, unpacked_name(one)) };
+pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
+    let (base, name) =
+        if one.len() <= other.len() { (one, strip_compression_suffix(other)) } else { (other, strip_compression_suffix(one)) };
     let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0).unwrap_or(base.len());
     let (stem, ending) = base.split_at(dot);
     let is_added = |rest: &[u8]| rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric());
@@ -78,40 +79,40 @@ pub(super) fn is_variant(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The rank that `.1`, `-20261101` or `.old` gives.
-fn of_suffix(suffix: &[u8]) -> Option<Rank> {
+fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
     let (separator, rest) = suffix.split_first()?;
     if !b".-_".contains(separator) {
         return None;
     }
     if rest == b"old" {
-        return Some(Rank::Index(Reverse(1)));
+        return Some(RotationRank::Index(Reverse(1)));
     }
     let digits = rest.iter().filter(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || !rest.iter().all(|byte| byte.is_ascii_digit() || b".-_:T".contains(byte)) {
         return None;
     }
     let index = std::str::from_utf8(rest).ok().filter(|_| digits <= 5).and_then(|rest| rest.parse().ok());
-    Some(index.map_or_else(|| Rank::Date(rest.to_vec()), |index| Rank::Index(Reverse(index))))
+    Some(index.map_or_else(|| RotationRank::Date(rest.to_vec()), |index| RotationRank::Index(Reverse(index))))
 }
 
 /// A name without the ending that packing gave it.
-pub(in crate::input) fn unpacked_name(name: &[u8]) -> &[u8] {
-    PACKED.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
+pub(in crate::input) fn strip_compression_suffix(name: &[u8]) -> &[u8] {
+    COMPRESSED_SUFFIXES.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
 }
 
 /// A path without the ending that packing gave it.
-pub(super) fn unpacked_path(path: &Path) -> PathBuf {
-    path.with_file_name(OsStr::from_bytes(unpacked_name(&base_of(path))))
+pub(super) fn path_without_compression_suffix(path: &Path) -> PathBuf {
+    path.with_file_name(OsStr::from_bytes(strip_compression_suffix(&file_name_bytes(path))))
 }
 
 /// Whether a file is packed, by its name.
-pub(super) fn is_packed_by_name(path: &Path) -> bool {
+pub(super) fn has_compression_suffix(path: &Path) -> bool {
     let name = path.as_os_str().as_bytes();
-    unpacked_name(name).len() < name.len()
+    strip_compression_suffix(name).len() < name.len()
 }
 
 /// The folder that a path lies in.
-pub(in crate::input) fn folder_of(path: &Path) -> PathBuf {
+pub(in crate::input) fn parent_folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
@@ -119,7 +120,7 @@ pub(in crate::input) fn folder_of(path: &Path) -> PathBuf {
 }
 
 /// The name of a path, without its folder.
-pub(in crate::input) fn base_of(path: &Path) -> Vec<u8> {
+pub(in crate::input) fn file_name_bytes(path: &Path) -> Vec<u8> {
     path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }
 
@@ -162,10 +163,10 @@ mod tests {
         for name in
             ["access.log.away", "access.log~", "access.log-backup.gz", "access-1.log", "access.log.1-2026112223.backup", "access.log"]
         {
-            assert!(is_variant(b"access.log", name.as_bytes()) && is_variant(name.as_bytes(), b"access.log"), "{name}");
+            assert!(is_name_variant(b"access.log", name.as_bytes()) && is_name_variant(name.as_bytes(), b"access.log"), "{name}");
         }
         for name in ["old.log", "access2.log", "accesses.log", "a.access.log", "error.log"] {
-            assert!(!is_variant(b"access.log", name.as_bytes()) && !is_variant(name.as_bytes(), b"access.log"), "{name}");
+            assert!(!is_name_variant(b"access.log", name.as_bytes()) && !is_name_variant(name.as_bytes(), b"access.log"), "{name}");
         }
     }
 

@@ -62,7 +62,7 @@ const NUL_BLOCKS: u32 = 4;
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn text_behind(file: &File, from: u64) -> io::Result<Option<u64>> {
+pub(super) fn next_text_after(file: &File, from: u64) -> io::Result<Option<u64>> {
     let mut at = from;
     let mut block = vec![0; BLOCK];
     for _ in 0..NUL_BLOCKS {

@@ -14,12 +14,12 @@ pub(super) fn check(stop: &AtomicBool) -> io::Result<()> {
 
 /// A source that breaks off once it is told to.
 #[derive(Debug)]
-pub(super) struct UntilStopped<'a, R> {
+pub(super) struct CancellableReader<'a, R> {
     pub(super) source: R,
     pub(super) stop: &'a AtomicBool,
 }
 
-impl<R: Read> Read for UntilStopped<'_, R> {
+impl<R: Read> Read for CancellableReader<'_, R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         check(self.stop)?;
         self.source.read(out)

@@ -9,37 +9,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::chunk::{Chunk, Reading};
-use super::line_blocks::{Block, Lines};
+use super::chunk::{Chunk, ReadSummary};
+use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::peek::Peeked;
-use super::read::{Caller, Unread};
-use super::stop::UntilStopped;
+use super::peek::PeekReader;
+use super::read::{OpenError, ReadContext};
+use super::stop::CancellableReader;
 
 /// Reads a text to its end; gives the source back behind it.
 ///
 /// # Errors
 ///
 /// It is no text of bytes.
-pub(super) fn read_text<R, T, J, K>(source: R, caller: &Caller<'_, J, K>) -> Result<(Reading, Peeked<R>), Unread>
+pub(super) fn read_stream<R, T, J, K>(source: R, context: &ReadContext<'_, J, K>) -> Result<(ReadSummary, PeekReader<R>), OpenError>
 where
     R: Read + Send,
     T: Send,
     J: Fn(Chunk<'_>) -> T + Sync,
     K: Fn(T) + Sync,
 {
-    let mut source = Peeked::new(source, HEAD);
-    let bom = magic::bom(source.head())?;
+    let mut source = PeekReader::new(source, HEAD);
+    let bom = magic::bom_len(source.head())?;
     let generation = xxh3_64(source.head());
-    source.pass(bom);
-    let mut lines = Lines::of_text(UntilStopped { source, stop: caller.options.stop }, bom as u64, caller.limits());
-    let end = judge_all(&mut lines, caller);
-    let mut reading = Reading { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..Reading::default() };
+    source.skip(bom);
+    let mut lines = LineBlockReader::new(CancellableReader { source, stop: context.options.stop }, bom as u64, context.limits());
+    let end = judge_all(&mut lines, context);
+    let mut summary = ReadSummary { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..ReadSummary::default() };
     if let Err(error) = end {
-        reading.stopped = caller.stopped();
-        reading.damage = (!reading.stopped).then(|| describe(&error, reading.bytes));
+        summary.stopped = context.stopped();
+        summary.damage = (!summary.stopped).then(|| describe(&error, summary.bytes));
     }
-    Ok((reading, lines.into_source().source))
+    Ok((summary, lines.into_source().source))
 }
 
 /// What is wrong, in a sentence. The system's errors are not yet one.
@@ -60,7 +60,7 @@ const MOST_WAITING: usize = 32;
 ///
 /// A block waits for them only while few wait already, which bounds the memory. Otherwise everyone is busy, and the reader
 /// judges it itself.
-fn judge_all<R, T, J, K>(lines: &mut Lines<R>, caller: &Caller<'_, J, K>) -> io::Result<()>
+fn judge_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
 where
     R: Read + Send,
     T: Send,
@@ -72,16 +72,16 @@ where
     let most = MOST_WAITING.min(WAITING * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
-            (caller.see.0)(block.chunk());
+            (context.observer.0)(block.chunk());
             if waiting.load(Ordering::Relaxed) >= most {
-                caller.judge_and_keep(&block);
+                context.process_and_commit(&block);
                 lines.recycle(block.into_buffer());
                 continue;
             }
             waiting.fetch_add(1, Ordering::Relaxed);
             scope.spawn(move |_| {
                 waiting.fetch_sub(1, Ordering::Relaxed);
-                caller.judge_and_keep(&block);
+                context.process_and_commit(&block);
                 put(spare, block);
             });
             lines.recycle(take(spare));
@@ -91,7 +91,7 @@ where
 }
 
 /// Buffers are only saved work: a list that a panic left behind is not worth another.
-fn put(spare: &Mutex<Vec<Vec<u8>>>, block: Block) {
+fn put(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
     if let Ok(mut spare) = spare.lock() {
         spare.push(block.into_buffer());
     }

@@ -11,27 +11,27 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::decompress::Unpack;
-use super::find::{Found, Kind, Source};
+use super::decompress::Decompressor;
+use super::find::{FoundInputs, InputSource, SourceKind};
 use super::magic::{self, HEAD};
-use super::peek::Peeked;
-use super::rotation_names::{base_of, unpacked_name};
+use super::peek::PeekReader;
+use super::rotation_names::{file_name_bytes, strip_compression_suffix};
 
 /// Bytes compared in one go.
 const BLOCK: usize = 64 << 10;
 
 /// Takes packed files out of `found` whose text is that of another file in it, and adds a notice for each.
-pub fn leave_out_twins(found: &mut Found) {
+pub fn exclude_compressed_copies(found: &mut FoundInputs) {
     let plain: HashSet<PathBuf> =
-        found.sources.iter().filter(|source| source.kind == Kind::File).map(|source| source.path.clone()).collect();
-    let twin_of = |source: &Source| {
-        let path = source.path.with_file_name(OsStr::from_bytes(unpacked_name(&base_of(&source.path))));
-        let is_beside = source.kind == Kind::File && path != source.path && plain.contains(&path);
-        (is_beside && is_twin(&path, &source.path).unwrap_or(false)).then_some(path)
+        found.sources.iter().filter(|source| source.kind == SourceKind::File).map(|source| source.path.clone()).collect();
+    let plain_copy_of = |source: &InputSource| {
+        let path = source.path.with_file_name(OsStr::from_bytes(strip_compression_suffix(&file_name_bytes(&source.path))));
+        let is_beside = source.kind == SourceKind::File && path != source.path && plain.contains(&path);
+        (is_beside && is_compressed_copy(&path, &source.path).unwrap_or(false)).then_some(path)
     };
     let mut kept = Vec::with_capacity(found.sources.len());
     for source in std::mem::take(&mut found.sources) {
-        match twin_of(&source) {
+        match plain_copy_of(&source) {
             Some(plain) => found.notices.push(format!("{} holds what {} holds; left out", source.path.display(), plain.display())),
             None => kept.push(source),
         }
@@ -40,15 +40,15 @@ pub fn leave_out_twins(found: &mut Found) {
 }
 
 /// Whether all that can be unpacked of a file stands at the start of a plain one.
-fn is_twin(plain: &Path, packed: &Path) -> io::Result<bool> {
+fn is_compressed_copy(plain: &Path, compressed: &Path) -> io::Result<bool> {
     let mut plain = BufReader::with_capacity(BLOCK, File::open(plain)?);
-    let source = Peeked::new(File::open(packed)?, HEAD);
+    let source = PeekReader::new(File::open(compressed)?, HEAD);
     if source.head().is_empty() {
         // Nothing was written to it yet.
         return Ok(true);
     }
-    let Ok(Some(packing)) = magic::packing(source.head()) else { return Ok(false) };
-    let mut text = Unpack::new(BufReader::with_capacity(BLOCK, source), packing);
+    let Ok(Some(compression)) = magic::detect(source.head()) else { return Ok(false) };
+    let mut text = Decompressor::new(BufReader::with_capacity(BLOCK, source), compression);
     let (mut here, mut there) = (vec![0; BLOCK], vec![0; BLOCK]);
     // What ends early is still being packed.
     while let Ok(read @ 1..) = text.read(&mut here) {
@@ -65,19 +65,19 @@ fn is_twin(plain: &Path, packed: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::decompress::fixture::{PACKINGS, pack};
+    use crate::input::decompress::fixture::{COMPRESSIONS, pack};
     use crate::input::find::find;
     use std::fs;
 
     /// The names that stay, where `access.log.1` holds `plain` and the packed file so many halves of the packed `text`.
     fn stay(plain: &[u8], text: &[u8], halves: usize) -> Vec<String> {
-        let mut all = PACKINGS.map(|packing| {
+        let mut all = COMPRESSIONS.map(|compression| {
             let folder = tempfile::tempdir().unwrap();
-            let packed = pack(packing, [text]);
+            let compressed = pack(compression, [text]);
             fs::write(folder.path().join("access.log.1"), plain).unwrap();
-            fs::write(folder.path().join("access.log.1.gz"), &packed[..packed.len() * halves / 2]).unwrap();
+            fs::write(folder.path().join("access.log.1.gz"), &compressed[..compressed.len() * halves / 2]).unwrap();
             let mut found = find(&[folder.path().to_owned()]);
-            leave_out_twins(&mut found);
+            exclude_compressed_copies(&mut found);
             assert_eq!(found.notices.len(), 2 - found.sources.len());
             found.sources.iter().map(|source| source.path.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
         });
@@ -101,8 +101,8 @@ mod tests {
         let text = b"one line of many\n".repeat(20_000);
         let more = [&text[..], b"one more\n"].concat();
         let other = [&text[..text.len() - 1], b"!"].concat();
-        for packed in [&more[..], &other, b"x\n"] {
-            assert_eq!(stay(&text, packed, 2), ["access.log.1", "access.log.1.gz"]);
+        for compressed in [&more[..], &other, b"x\n"] {
+            assert_eq!(stay(&text, compressed, 2), ["access.log.1", "access.log.1.gz"]);
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
             fs::write(folder.path().join(name), text).unwrap();
         }
         let mut found = find(&[folder.path().to_owned()]);
-        leave_out_twins(&mut found);
+        exclude_compressed_copies(&mut found);
         assert_eq!((found.sources.len(), found.notices.len()), (3, 0));
     }
 }

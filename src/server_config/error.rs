@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// Why no logs were found.
 #[derive(Debug, Error)]
-pub enum ServerError {
+pub enum ServerConfigError {
     /// The configuration itself cannot be read.
     #[error("{}: cannot read the configuration: {source}; name it with {flag}=CONF, or name the logs themselves", path.display())]
     Unreadable {
@@ -22,23 +22,23 @@ pub enum ServerError {
     },
     /// A file that the configuration includes cannot be read.
     #[error(
-        "{place}: includes {}, which cannot be read: {source}; {}, or name the logs themselves",
+        "{location}: includes {}, which cannot be read: {source}; {}, or name the logs themselves",
         path.display(),
         advice(source)
     )]
     Include {
         /// Where it is included.
-        place: String,
+        location: String,
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
     /// A file that is no configuration, or a broken one.
-    #[error("{place}: {what}; {server} would not start with it: name its configuration with {flag}=CONF")]
+    #[error("{location}: {what}; {server} would not start with it: name its configuration with {flag}=CONF")]
     Syntax {
         /// Where.
-        place: String,
+        location: String,
         /// What was found.
         what: String,
         /// Whose configuration it should be.
@@ -48,12 +48,12 @@ pub enum ServerError {
     },
     /// A format that is defined nowhere.
     #[error(
-        "{place}: no {directive} in what was read is called '{name}'; name the whole configuration with {flag}=CONF, or the log itself \
+        "{location}: no {directive} in what was read is called '{name}'; name the whole configuration with {flag}=CONF, or the log itself \
          with its format behind --log-format"
     )]
     NoFormat {
         /// Where it is asked for.
-        place: String,
+        location: String,
         /// Its name.
         name: String,
         /// `log_format` or `LogFormat`.

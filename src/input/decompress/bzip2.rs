@@ -6,45 +6,45 @@ use std::io::{self, BufRead};
 
 use bzip2::{Decompress, Error, Status};
 
-use super::step::{Begun, Fault, Flow, Step, next_byte, pass_magic};
+use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip_magic};
 
 /// Unpacks streams.
-pub(super) struct Bzip2 {
+pub(super) struct Bzip2Decoder {
     decompress: Decompress,
 }
 
-impl Bzip2 {
+impl Bzip2Decoder {
     pub(super) fn new() -> Self {
         Self { decompress: Decompress::new(false) }
     }
 
     /// Reads the first four bytes: `BZh` and the size of a block in 100,000 bytes.
-    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<Begun> {
-        if !pass_magic(source, b"BZh")? {
-            return Ok(Begun::Nothing);
+    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
+        if !skip_magic(source, b"BZh")? {
+            return Ok(StreamStart::None);
         }
         let size = match next_byte(source)? {
             Some(size @ b'1'..=b'9') => size,
-            Some(_) => return Ok(Begun::Nothing),
+            Some(_) => return Ok(StreamStart::None),
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
         };
         self.decompress = Decompress::new(false);
         let step = self.step(&[b'B', b'Z', b'h', size], &mut []);
-        Ok(if step.flow.is_ok() { Begun::Member } else { Begun::Nothing })
+        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
-    pub(super) fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
+    pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let (taken, given) = (self.decompress.total_in(), self.decompress.total_out());
-        let status = self.decompress.decompress(packed, out);
+        let status = self.decompress.decompress(compressed, out);
         let flow = match status {
-            Ok(Status::StreamEnd) => Ok(Flow::End),
-            Ok(Status::MemNeeded) => Err(Fault::Refused("there is no memory to unpack bzip2 data".to_owned())),
-            Ok(_) => Ok(Flow::More),
-            Err(Error::Data) => Err(Fault::CorruptOrOther),
-            Err(_) => Err(Fault::Corrupt),
+            Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
+            Ok(Status::MemNeeded) => Err(DecodeError::Refused("there is no memory to unpack bzip2 data".to_owned())),
+            Ok(_) => Ok(DecodeProgress::More),
+            Err(Error::Data) => Err(DecodeError::CorruptOrOther),
+            Err(_) => Err(DecodeError::Corrupt),
         };
         let taken = (self.decompress.total_in() - taken) as usize;
-        Step { taken, given: (self.decompress.total_out() - given) as usize, flow }
+        DecodeStep { taken, given: (self.decompress.total_out() - given) as usize, flow }
     }
 }

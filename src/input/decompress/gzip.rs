@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::step::{Begun, Fault, Flow, Step, pass, pass_magic};
+use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip, skip_magic};
 
 /// The bits of the header's flags (section 2.3.1): what comes behind the fixed part, and what must be 0.
 const FHCRC: u8 = 1 << 1;
@@ -16,39 +16,39 @@ const FCOMMENT: u8 = 1 << 4;
 const RESERVED: u8 = 0b1110_0000;
 
 /// Unpacks members.
-pub(super) struct Gzip {
+pub(super) struct GzipDecoder {
     inflate: Decompress,
     crc: Crc,
 }
 
-impl Gzip {
+impl GzipDecoder {
     pub(super) fn new() -> Self {
         Self { inflate: Decompress::new(false), crc: Crc::new() }
     }
 
     /// Reads a header.
-    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<Begun> {
-        if !pass_header(source)? {
-            return Ok(Begun::Nothing);
+    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
+        if !skip_header(source)? {
+            return Ok(StreamStart::None);
         }
         self.inflate.reset(false);
         self.crc.reset();
-        Ok(Begun::Member)
+        Ok(StreamStart::Stream)
     }
 
     /// Unpacks some of the data.
-    pub(super) fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
+    pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let (taken, given) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self.inflate.decompress(packed, out, FlushDecompress::None);
+        let status = self.inflate.decompress(compressed, out, FlushDecompress::None);
         let taken = (self.inflate.total_in() - taken) as usize;
         let given = (self.inflate.total_out() - given) as usize;
         self.crc.update(&out[..given]);
         let flow = match status {
-            Ok(Status::StreamEnd) => Ok(Flow::End),
-            Ok(_) => Ok(Flow::More),
-            Err(_) => Err(Fault::Corrupt),
+            Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
+            Ok(_) => Ok(DecodeProgress::More),
+            Err(_) => Err(DecodeError::Corrupt),
         };
-        Step { taken, given, flow }
+        DecodeStep { taken, given, flow }
     }
 
     /// Compares the trailer: the CRC and the length of the text (section 2.3.1).
@@ -61,8 +61,8 @@ impl Gzip {
 }
 
 /// Passes over a member's header; `false` if it is none.
-fn pass_header(source: &mut impl BufRead) -> io::Result<bool> {
-    if !pass_magic(source, b"\x1f\x8b\x08")? {
+fn skip_header(source: &mut impl BufRead) -> io::Result<bool> {
+    if !skip_magic(source, b"\x1f\x8b\x08")? {
         return Ok(false);
     }
     let mut fixed = [0; 7];
@@ -74,7 +74,7 @@ fn pass_header(source: &mut impl BufRead) -> io::Result<bool> {
     if flags & FEXTRA != 0 {
         let mut len = [0; 2];
         source.read_exact(&mut len)?;
-        pass(source, u64::from(u16::from_le_bytes(len)))?;
+        skip(source, u64::from(u16::from_le_bytes(len)))?;
     }
     for name in [FNAME, FCOMMENT] {
         if flags & name != 0 && source.skip_until(0)? == 0 {
@@ -82,7 +82,7 @@ fn pass_header(source: &mut impl BufRead) -> io::Result<bool> {
         }
     }
     if flags & FHCRC != 0 {
-        pass(source, 2)?;
+        skip(source, 2)?;
     }
     Ok(true)
 }

@@ -1,7 +1,7 @@
 //! Unpacks gzip, zstd, bzip2 and xz, member after member, and says exactly what is wrong with a file that is not whole.
 //!
 //! Whatever could be unpacked before the damage is handed on first. It does not look for a further member behind
-//! damaged data, takes nothing from a header but what is needed to read on, and holds no more than [`MOST_HELD`] of a
+//! damaged data, takes nothing from a header but what is needed to read on, and holds no more than [`MAX_WINDOW`] of a
 //! text, however far back its packer looked.
 
 mod bzip2;
@@ -17,26 +17,26 @@ mod zstd;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
-use self::bzip2::Bzip2;
-use self::gzip::Gzip;
-use self::step::{Begun, Fault, Flow, Step};
-use self::xz::Xz;
-use self::zstd::Zstd;
-use super::magic::Packing;
+use self::bzip2::Bzip2Decoder;
+use self::gzip::GzipDecoder;
+use self::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart};
+use self::xz::XzDecoder;
+use self::zstd::ZstdDecoder;
+use super::magic::Compression;
 
 /// Bytes of a text that are held at most so that what repeats them can be unpacked: what `zstd --long` and `xz -9` ask
 /// for, and twice that.
-const MOST_HELD: u64 = 128 << 20;
+const MAX_WINDOW: u64 = 128 << 20;
 
 /// The text of a packed file.
 #[derive(Debug)]
-pub(super) struct Unpack<R> {
+pub(super) struct Decompressor<R> {
     source: R,
-    packing: Packing,
+    compression: Compression,
     codec: Codec,
-    state: State,
+    state: DecompressorState,
     /// Something of this packing stood at the start.
-    begun: bool,
+    seen_stream: bool,
     members: u64,
     /// Zeros since the last member.
     zeros: u64,
@@ -46,7 +46,7 @@ pub(super) struct Unpack<R> {
 }
 
 #[derive(Debug)]
-enum State {
+enum DecompressorState {
     /// Before a member, or the end.
     Between,
     /// Within a member.
@@ -56,23 +56,23 @@ enum State {
 }
 
 enum Codec {
-    Gzip(Gzip),
-    Zstd(Zstd),
-    Bzip2(Bzip2),
-    Xz(Xz),
+    Gzip(GzipDecoder),
+    Zstd(ZstdDecoder),
+    Bzip2(Bzip2Decoder),
+    Xz(XzDecoder),
 }
 
-impl<R: BufRead> Unpack<R> {
-    /// The text of `source`, which starts as `packing` says.
-    pub(super) fn new(source: R, packing: Packing) -> Self {
-        let codec = match packing {
-            Packing::Gzip => Codec::Gzip(Gzip::new()),
-            Packing::Zstd => Codec::Zstd(Zstd::new()),
-            Packing::Bzip2 => Codec::Bzip2(Bzip2::new()),
-            Packing::Xz => Codec::Xz(Xz::new()),
+impl<R: BufRead> Decompressor<R> {
+    /// The text of `source`, which starts as `compression` says.
+    pub(super) fn new(source: R, compression: Compression) -> Self {
+        let codec = match compression {
+            Compression::Gzip => Codec::Gzip(GzipDecoder::new()),
+            Compression::Zstd => Codec::Zstd(ZstdDecoder::new()),
+            Compression::Bzip2 => Codec::Bzip2(Bzip2Decoder::new()),
+            Compression::Xz => Codec::Xz(XzDecoder::new()),
         };
-        let state = State::Between;
-        Self { source, packing, codec, state, begun: false, members: 0, zeros: 0, text_bytes: 0, damage: None, note: None }
+        let state = DecompressorState::Between;
+        Self { source, compression, codec, state, seen_stream: false, members: 0, zeros: 0, text_bytes: 0, damage: None, note: None }
     }
 
     /// Damage that did not end the text, in a sentence.
@@ -91,102 +91,102 @@ impl<R: BufRead> Unpack<R> {
     }
 
     /// Goes on to the next member, if there is one. Behind the last one zeros are padding, as on tapes.
-    fn begin(&mut self) -> io::Result<State> {
-        if self.begun {
-            self.zeros += pass_zeros(&mut self.source)?;
+    fn begin(&mut self) -> io::Result<DecompressorState> {
+        if self.seen_stream {
+            self.zeros += skip_zeros(&mut self.source)?;
         }
-        let name = self.packing.name();
+        let name = self.compression.name();
         // Between xz streams there may be zeros by fours, and that is nothing to speak of (section 2.2).
-        let is_usual = self.packing == Packing::Xz && self.zeros.is_multiple_of(4);
+        let is_usual = self.compression == Compression::Xz && self.zeros.is_multiple_of(4);
         if self.source.fill_buf()?.is_empty() {
             self.note = (self.zeros > 0 && !is_usual).then(|| format!("{} zero bytes follow the {name} stream", self.zeros));
-            return Ok(State::Over(None));
+            return Ok(DecompressorState::Over(None));
         }
         let may_begin = self.zeros == 0 || is_usual;
-        let begun = if may_begin { self.codec.begin(&mut self.source)? } else { Begun::Nothing };
+        let seen_stream = if may_begin { self.codec.begin(&mut self.source)? } else { StreamStart::None };
         self.zeros = 0;
-        match begun {
-            Begun::Nothing if self.begun => Err(invalid(format!("what follows the {name} stream is no {name} data"))),
-            Begun::Nothing => Err(invalid(format!("{name} header is damaged"))),
-            Begun::Passed => {
-                self.begun = true;
-                Ok(State::Between)
+        match seen_stream {
+            StreamStart::None if self.seen_stream => Err(invalid(format!("what follows the {name} stream is no {name} data"))),
+            StreamStart::None => Err(invalid(format!("{name} header is damaged"))),
+            StreamStart::Skipped => {
+                self.seen_stream = true;
+                Ok(DecompressorState::Between)
             }
-            Begun::Member => {
-                self.begun = true;
+            StreamStart::Stream => {
+                self.seen_stream = true;
                 self.members += 1;
-                Ok(State::Within)
+                Ok(DecompressorState::Within)
             }
         }
     }
 
     /// Unpacks some of a member into `out`; gives the bytes and what is next. There may be bytes before an error.
-    fn step(&mut self, out: &mut [u8]) -> (usize, io::Result<State>) {
-        let packed = match self.source.fill_buf() {
-            Ok(packed) => packed,
+    fn step(&mut self, out: &mut [u8]) -> (usize, io::Result<DecompressorState>) {
+        let compressed = match self.source.fill_buf() {
+            Ok(compressed) => compressed,
             Err(error) => return (0, Err(error)),
         };
-        let at_end = packed.is_empty();
-        let Step { taken, given, flow } = self.codec.step(packed, out);
+        let at_end = compressed.is_empty();
+        let DecodeStep { taken, given, flow } = self.codec.step(compressed, out);
         self.source.consume(taken);
         self.text_bytes += given as u64;
         let next = match flow {
-            Ok(Flow::End) => self.check(),
-            Ok(Flow::More) if at_end && given == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(Flow::More) => Ok(State::Within),
+            Ok(DecodeProgress::End) => self.check(),
+            Ok(DecodeProgress::More) if at_end && given == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(DecodeProgress::More) => Ok(DecompressorState::Within),
             Err(fault) => Err(self.describe(fault)),
         };
         (given, next)
     }
 
     /// Compares what stands behind a member. A mismatch ends nothing.
-    fn check(&mut self) -> io::Result<State> {
+    fn check(&mut self) -> io::Result<DecompressorState> {
         let is_right = self.codec.check(&mut self.source)?;
         if !is_right && self.damage.is_none() {
-            let (name, unit) = (self.packing.name(), self.packing.unit());
+            let (name, unit) = (self.compression.name(), self.compression.unit());
             self.damage = Some(format!("{name} checksum mismatch in {unit} {}: its text may not be what was packed", self.members));
         }
-        Ok(State::Between)
+        Ok(DecompressorState::Between)
     }
 
-    fn describe(&self, fault: Fault) -> io::Error {
-        let (name, bytes) = (self.packing.name(), self.text_bytes);
+    fn describe(&self, fault: DecodeError) -> io::Error {
+        let (name, bytes) = (self.compression.name(), self.text_bytes);
         invalid(match fault {
-            Fault::Corrupt => format!("{name} data is corrupt behind {bytes} bytes of text"),
-            Fault::CorruptOrOther => {
+            DecodeError::Corrupt => format!("{name} data is corrupt behind {bytes} bytes of text"),
+            DecodeError::CorruptOrOther => {
                 format!(
                     "{name} data is corrupt or fails its checksum, behind {bytes} bytes of text: the last of them may not be what was packed"
                 )
             }
-            Fault::Refused(what) => what,
+            DecodeError::Refused(what) => what,
         })
     }
 
     /// Names the error that a source gives when it ends too soon.
     fn name(&self, error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::UnexpectedEof {
-            let what = format!("{} stream ends early, after {} bytes of text", self.packing.name(), self.text_bytes);
+            let what = format!("{} stream ends early, after {} bytes of text", self.compression.name(), self.text_bytes);
             return io::Error::new(io::ErrorKind::UnexpectedEof, what);
         }
         error
     }
 }
 
-impl<R: BufRead> Read for Unpack<R> {
+impl<R: BufRead> Read for Decompressor<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);
         }
         loop {
             let (given, next) = match &mut self.state {
-                State::Between => (0, self.begin()),
-                State::Within => self.step(out),
-                State::Over(why) => return why.take().map_or(Ok(0), Err),
+                DecompressorState::Between => (0, self.begin()),
+                DecompressorState::Within => self.step(out),
+                DecompressorState::Over(why) => return why.take().map_or(Ok(0), Err),
             };
             match next {
                 Ok(state) => self.state = state,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.state = State::Over(Some(self.name(error))),
+                Err(error) => self.state = DecompressorState::Over(Some(self.name(error))),
             }
             if given > 0 {
                 return Ok(given);
@@ -196,7 +196,7 @@ impl<R: BufRead> Read for Unpack<R> {
 }
 
 impl Codec {
-    fn begin(&mut self, source: &mut impl BufRead) -> io::Result<Begun> {
+    fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
         match self {
             Self::Gzip(gzip) => gzip.begin(source),
             Self::Zstd(zstd) => zstd.begin(source),
@@ -205,12 +205,12 @@ impl Codec {
         }
     }
 
-    fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
+    fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         match self {
-            Self::Gzip(gzip) => gzip.step(packed, out),
-            Self::Zstd(zstd) => zstd.step(packed, out),
-            Self::Bzip2(bzip2) => bzip2.step(packed, out),
-            Self::Xz(xz) => xz.step(packed, out),
+            Self::Gzip(gzip) => gzip.step(compressed, out),
+            Self::Zstd(zstd) => zstd.step(compressed, out),
+            Self::Bzip2(bzip2) => bzip2.step(compressed, out),
+            Self::Xz(xz) => xz.step(compressed, out),
         }
     }
 
@@ -236,7 +236,7 @@ fn invalid(what: String) -> io::Error {
 }
 
 /// Passes over zeros; gives their number.
-fn pass_zeros(source: &mut impl BufRead) -> io::Result<u64> {
+fn skip_zeros(source: &mut impl BufRead) -> io::Result<u64> {
     let mut passed = 0;
     loop {
         let bytes = match source.fill_buf() {

@@ -6,28 +6,28 @@ use std::io::{self, BufRead, Read};
 
 /// What stands where a member may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum StreamStart {
     /// A member; its header was read.
-    Member,
+    Stream,
     /// Something without text, which was passed over.
-    Passed,
+    Skipped,
     /// Nothing that belongs here.
-    Nothing,
+    None,
 }
 
 /// What a step came to.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct DecodeStep {
     /// Packed bytes that are done.
     pub(super) taken: usize,
     /// Bytes of text that were unpacked, also before a fault.
     pub(super) given: usize,
-    pub(super) flow: Result<Flow, Fault>,
+    pub(super) flow: Result<DecodeProgress, DecodeError>,
 }
 
 /// How a member goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum DecodeProgress {
     /// There is more of it, unless the file ends here.
     More,
     /// Its text is all there.
@@ -36,7 +36,7 @@ pub(super) enum Flow {
 
 /// Why a member cannot be unpacked further.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum DecodeError {
     /// Its data make no sense.
     Corrupt,
     /// They make no sense, or do not give what was packed: the library does not say which.
@@ -65,7 +65,7 @@ pub(super) fn next_byte(source: &mut impl BufRead) -> io::Result<Option<u8>> {
 /// # Errors
 ///
 /// The source fails, or ends within it.
-pub(super) fn pass_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
+pub(super) fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<bool> {
     for expected in magic {
         match next_byte(source)? {
             Some(byte) if byte == *expected => {}
@@ -77,7 +77,7 @@ pub(super) fn pass_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<
 }
 
 /// Passes over `len` bytes that must be there.
-pub(super) fn pass(source: &mut impl BufRead, len: u64) -> io::Result<()> {
+pub(super) fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
     let passed = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
     if passed < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }

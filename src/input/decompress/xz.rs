@@ -6,8 +6,8 @@ use std::io::{self, BufRead};
 
 use liblzma::stream::{Action, Error, Status, Stream};
 
-use super::MOST_HELD;
-use super::step::{Begun, Fault, Flow, Step, pass_magic};
+use super::MAX_WINDOW;
+use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip_magic};
 
 /// The header's magic bytes (section 2.1.1.1).
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
@@ -15,54 +15,54 @@ const MAGIC: &[u8] = b"\xfd7zXZ\0";
 const BESIDE: u64 = 1 << 20;
 
 /// Unpacks streams.
-pub(super) struct Xz {
+pub(super) struct XzDecoder {
     /// `None` before the first.
     stream: Option<Stream>,
 }
 
-impl Xz {
+impl XzDecoder {
     pub(super) fn new() -> Self {
         Self { stream: None }
     }
 
     /// Reads the magic bytes.
-    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<Begun> {
-        if !pass_magic(source, MAGIC)? {
-            return Ok(Begun::Nothing);
+    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
+        if !skip_magic(source, MAGIC)? {
+            return Ok(StreamStart::None);
         }
-        self.stream = Some(Stream::new_stream_decoder(MOST_HELD + BESIDE, 0)?);
+        self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + BESIDE, 0)?);
         let step = self.step(MAGIC, &mut []);
-        Ok(if step.flow.is_ok() { Begun::Member } else { Begun::Nothing })
+        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
-    pub(super) fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
-        let Some(stream) = &mut self.stream else { return Step { taken: 0, given: 0, flow: Err(Fault::Corrupt) } };
+    pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
+        let Some(stream) = &mut self.stream else { return DecodeStep { taken: 0, given: 0, flow: Err(DecodeError::Corrupt) } };
         let (taken, given) = (stream.total_in(), stream.total_out());
-        let status = stream.process(packed, out, Action::Run);
+        let status = stream.process(compressed, out, Action::Run);
         let taken = (stream.total_in() - taken) as usize;
         let given = (stream.total_out() - given) as usize;
         let flow = match status {
-            Ok(Status::StreamEnd) => Ok(Flow::End),
-            Ok(_) => Ok(Flow::More),
+            Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
+            Ok(_) => Ok(DecodeProgress::More),
             Err(error) => Err(fault(error)),
         };
-        Step { taken, given, flow }
+        DecodeStep { taken, given, flow }
     }
 }
 
-fn fault(error: Error) -> Fault {
+fn fault(error: Error) -> DecodeError {
     match error {
-        Error::Data => Fault::CorruptOrOther,
-        Error::MemLimit => Fault::Refused(format!(
+        Error::Data => DecodeError::CorruptOrOther,
+        Error::MemLimit => DecodeError::Refused(format!(
             "needs an xz dictionary of more than {} MiB, which is the most that is held; unpack it and give the text: xz -dc FILE | \
              probewatch scan -",
-            MOST_HELD >> 20
+            MAX_WINDOW >> 20
         )),
-        Error::Options | Error::UnsupportedCheck => Fault::Refused(
+        Error::Options | Error::UnsupportedCheck => DecodeError::Refused(
             "is packed with an xz filter that cannot be read; unpack it and give the text: xz -dc FILE | probewatch scan -".to_owned(),
         ),
-        Error::Mem => Fault::Refused("there is no memory to unpack xz data".to_owned()),
-        Error::Format | Error::Program | Error::NoCheck => Fault::Corrupt,
+        Error::Mem => DecodeError::Refused("there is no memory to unpack xz data".to_owned()),
+        Error::Format | Error::Program | Error::NoCheck => DecodeError::Corrupt,
     }
 }

@@ -8,8 +8,8 @@ use std::io::{self, BufRead};
 use xxhash_rust::xxh64::Xxh64;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::MOST_HELD;
-use super::step::{Begun, Fault, Flow, Step, next_byte, pass, pass_magic};
+use super::MAX_WINDOW;
+use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip, skip_magic};
 
 /// Of a frame (section 3.1.1).
 const MAGIC: [u8; 4] = *b"\x28\xb5\x2f\xfd";
@@ -24,7 +24,7 @@ const BLOCK_HEADER: usize = 3;
 const RLE: u32 = 1;
 
 /// Unpacks frames.
-pub(super) struct Zstd {
+pub(super) struct ZstdDecoder {
     library: DCtx<'static>,
     /// Of the present frame's text, where it has a checksum.
     hash: Option<Xxh64>,
@@ -36,55 +36,55 @@ pub(super) struct Zstd {
     full: bool,
 }
 
-impl Zstd {
+impl ZstdDecoder {
     pub(super) fn new() -> Self {
         let mut library = DCtx::create();
         // Refused here before the library sees it; this is a second lock on the same door.
-        let _ = library.set_parameter(DParameter::WindowLogMax(MOST_HELD.ilog2()));
+        let _ = library.set_parameter(DParameter::WindowLogMax(MAX_WINDOW.ilog2()));
         Self { library, hash: None, header: Vec::with_capacity(BLOCK_HEADER), left: 0, full: false }
     }
 
     /// Reads a frame's header, or passes over a skippable frame.
-    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<Begun> {
-        let Some(first) = next_byte(source)? else { return Ok(Begun::Nothing) };
+    pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
+        let Some(first) = next_byte(source)? else { return Ok(StreamStart::None) };
         if matches!(first, 0x50..=0x5f) {
-            return pass_skippable(source);
+            return skip_skippable_frame(source);
         }
-        if first != MAGIC[0] || !pass_magic(source, &MAGIC[1..])? {
-            return Ok(Begun::Nothing);
+        if first != MAGIC[0] || !skip_magic(source, &MAGIC[1..])? {
+            return Ok(StreamStart::None);
         }
         let mut descriptor = [0];
         source.read_exact(&mut descriptor)?;
         let [descriptor] = descriptor;
         if descriptor & RESERVED != 0 {
-            return Ok(Begun::Nothing);
+            return Ok(StreamStart::None);
         }
         let mut rest = [0; 13];
         let rest = &mut rest[..rest_len(descriptor)];
         source.read_exact(rest)?;
-        grant(descriptor, rest)?;
+        check_limits(descriptor, rest)?;
         self.hash = (descriptor & CHECKSUM != 0).then(|| Xxh64::new(0));
         self.header.clear();
         (self.left, self.full) = (0, false);
         // The library would end a text whose checksum is wrong; it need not know of it.
         let header = [&MAGIC[..], &[descriptor & !CHECKSUM], rest].concat();
         let step = self.feed(&header, &mut []);
-        Ok(if step.flow.is_ok() { Begun::Member } else { Begun::Nothing })
+        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of a block, or reads the header of the next one.
-    pub(super) fn step(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
+    pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let wanted = match self.left {
             _ if self.full => 0,
             0 => BLOCK_HEADER - self.header.len(),
             left => left,
         };
-        let packed = &packed[..wanted.min(packed.len())];
-        let step = self.feed(packed, out);
+        let compressed = &compressed[..wanted.min(compressed.len())];
+        let step = self.feed(compressed, out);
         if self.left > 0 {
             self.left -= step.taken;
         } else {
-            self.header.extend_from_slice(&packed[..step.taken]);
+            self.header.extend_from_slice(&compressed[..step.taken]);
             self.left = self.block_len();
         }
         self.full = step.given == out.len();
@@ -110,26 +110,26 @@ impl Zstd {
         if header >> 1 & 0b11 == RLE { 1 } else { (header >> 3) as usize }
     }
 
-    fn feed(&mut self, packed: &[u8], out: &mut [u8]) -> Step {
-        let mut source = InBuffer::around(packed);
+    fn feed(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
+        let mut source = InBuffer::around(compressed);
         let mut target = OutBuffer::around(out);
         let flow = match self.library.decompress_stream(&mut target, &mut source) {
-            Ok(0) => Ok(Flow::End),
-            Ok(_) => Ok(Flow::More),
-            Err(_) => Err(Fault::Corrupt),
+            Ok(0) => Ok(DecodeProgress::End),
+            Ok(_) => Ok(DecodeProgress::More),
+            Err(_) => Err(DecodeError::Corrupt),
         };
-        Step { taken: source.pos(), given: target.pos(), flow }
+        DecodeStep { taken: source.pos(), given: target.pos(), flow }
     }
 }
 
-fn pass_skippable(source: &mut impl BufRead) -> io::Result<Begun> {
-    if !pass_magic(source, &SKIPPABLE)? {
-        return Ok(Begun::Nothing);
+fn skip_skippable_frame(source: &mut impl BufRead) -> io::Result<StreamStart> {
+    if !skip_magic(source, &SKIPPABLE)? {
+        return Ok(StreamStart::None);
     }
     let mut len = [0; 4];
     source.read_exact(&mut len)?;
-    pass(source, u64::from(u32::from_le_bytes(len)))?;
-    Ok(Begun::Passed)
+    skip(source, u64::from(u32::from_le_bytes(len)))?;
+    Ok(StreamStart::Skipped)
 }
 
 /// The bytes of a frame's header behind its descriptor: window, dictionary, and size of the text (section 3.1.1.1).
@@ -150,7 +150,7 @@ fn size_len(descriptor: u8) -> usize {
 }
 
 /// Refuses a frame that asks for more than there is.
-fn grant(descriptor: u8, rest: &[u8]) -> io::Result<()> {
+fn check_limits(descriptor: u8, rest: &[u8]) -> io::Result<()> {
     let (before, size) = rest.split_at(rest.len() - size_len(descriptor));
     let (window, dictionary) = before.split_at(before.len() - dictionary_len(descriptor));
     let window = match window {
@@ -158,8 +158,8 @@ fn grant(descriptor: u8, rest: &[u8]) -> io::Result<()> {
         [] => number(size),
         window => window_len(window[0]),
     };
-    if window > MOST_HELD {
-        let (needed, most) = (window.div_ceil(1 << 20), MOST_HELD >> 20);
+    if window > MAX_WINDOW {
+        let (needed, most) = (window.div_ceil(1 << 20), MAX_WINDOW >> 20);
         return Err(super::invalid(format!(
             "needs a zstd window of {needed} MiB, and {most} MiB are the most that is held; unpack it and give the text: \
              zstd -dc --long=31 FILE | probewatch scan -"

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 
 use memchr::memmem;
 
-use crate::input::magic::Packing;
+use crate::input::magic::Compression;
 use crate::input::sparse::read_full_at;
 
 /// An xz stream's header and footer (The .xz File Format, sections 2.1.1 and 2.1.2).
@@ -24,45 +24,45 @@ const RESERVED: u8 = 0b1110_0000;
 
 /// A length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum ClaimedLength {
     /// Of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). Of all the text only [if it is the only
     /// one](is_only_member).
-    Low(u32),
+    LastMember(u32),
     /// Of all the text.
-    All(u64),
+    Exact(u64),
 }
 
-impl Claim {
+impl ClaimedLength {
     /// What `file`, of `len` bytes, says.
-    pub(super) fn of(file: &File, packing: Packing, len: u64) -> Option<Self> {
-        match packing {
-            Packing::Gzip => of_gzip(file, len),
-            Packing::Xz => of_xz(file, len).map(Self::All),
-            Packing::Zstd | Packing::Bzip2 => None,
+    pub(super) fn of(file: &File, compression: Compression, len: u64) -> Option<Self> {
+        match compression {
+            Compression::Gzip => of_gzip(file, len),
+            Compression::Xz => of_xz(file, len).map(Self::Exact),
+            Compression::Zstd | Compression::Bzip2 => None,
         }
     }
 
     /// The shortest length that it can mean.
     pub(super) fn least(self) -> u64 {
         match self {
-            Self::Low(low) => u64::from(low),
-            Self::All(len) => len,
+            Self::LastMember(low) => u64::from(low),
+            Self::Exact(len) => len,
         }
     }
 
     /// Whether it can mean this length.
     pub(super) fn allows(self, len: u64) -> bool {
         match self {
-            Self::Low(low) => low == len as u32,
-            Self::All(all) => all == len,
+            Self::LastMember(low) => low == len as u32,
+            Self::Exact(all) => all == len,
         }
     }
 }
 
-fn of_gzip(file: &File, len: u64) -> Option<Claim> {
+fn of_gzip(file: &File, len: u64) -> Option<ClaimedLength> {
     let mut claim = [0; 4];
     let read = file.read_at(&mut claim, len.saturating_sub(4));
-    matches!(read, Ok(4)).then(|| Claim::Low(u32::from_le_bytes(claim)))
+    matches!(read, Ok(4)).then(|| ClaimedLength::LastMember(u32::from_le_bytes(claim)))
 }
 
 /// Whether nothing in a gzip file looks like the start of a second member. Where something does it may be one, or chance.
@@ -101,19 +101,19 @@ fn of_xz(file: &File, len: u64) -> Option<u64> {
     let index_at = footer_at.checked_sub(index_len)?;
     let mut index = vec![0; index_len as usize];
     let read = read_full_at(file, &mut index, index_at).ok()?;
-    let (packed, text) = sums(&index[..read])?;
-    (FRAME.checked_add(packed)? == index_at).then_some(text)
+    let (compressed, text) = sums(&index[..read])?;
+    (FRAME.checked_add(compressed)? == index_at).then_some(text)
 }
 
 /// The bytes that all blocks take, with their padding, and those of their texts (section 4).
 fn sums(index: &[u8]) -> Option<(u64, u64)> {
     let mut rest = index.strip_prefix(b"\0")?;
-    let (mut packed, mut text) = (0_u64, 0_u64);
+    let (mut compressed, mut text) = (0_u64, 0_u64);
     for _ in 0..number(&mut rest)? {
-        packed = packed.checked_add(number(&mut rest)?.checked_next_multiple_of(4)?)?;
+        compressed = compressed.checked_add(number(&mut rest)?.checked_next_multiple_of(4)?)?;
         text = text.checked_add(number(&mut rest)?)?;
     }
-    Some((packed, text))
+    Some((compressed, text))
 }
 
 /// Takes a number off the front: seven bits a byte, the lowest first (section 1.2).
@@ -139,34 +139,38 @@ mod tests {
     use super::*;
     use crate::input::decompress::fixture::pack;
 
-    fn claim(bytes: &[u8], packing: Packing) -> Option<Claim> {
+    fn claim(bytes: &[u8], compression: Compression) -> Option<ClaimedLength> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        Claim::of(&file, packing, bytes.len() as u64)
+        ClaimedLength::of(&file, compression, bytes.len() as u64)
     }
 
     #[test]
     fn only_what_stands_behind_all_of_a_text_is_a_claim() {
         let text = b"one line\n".repeat(1000);
-        let [gzip, xz, zstd, bzip2] =
-            [Packing::Gzip, Packing::Xz, Packing::Zstd, Packing::Bzip2].map(|packing| claim(&pack(packing, [&text[..]]), packing));
-        assert_eq!((gzip, xz, zstd, bzip2), (Some(Claim::Low(9000)), Some(Claim::All(9000)), None, None));
-        assert_eq!(claim(&pack(Packing::Gzip, [&text[..], b"end\n"]), Packing::Gzip), Some(Claim::Low(4)));
+        let [gzip, xz, zstd, bzip2] = [Compression::Gzip, Compression::Xz, Compression::Zstd, Compression::Bzip2]
+            .map(|compression| claim(&pack(compression, [&text[..]]), compression));
+        assert_eq!((gzip, xz, zstd, bzip2), (Some(ClaimedLength::LastMember(9000)), Some(ClaimedLength::Exact(9000)), None, None));
+        assert_eq!(claim(&pack(Compression::Gzip, [&text[..], b"end\n"]), Compression::Gzip), Some(ClaimedLength::LastMember(4)));
     }
 
     #[test]
     fn an_xz_file_of_more_than_one_stream_claims_nothing() {
-        let one = pack(Packing::Xz, [&b"one\n"[..]]);
-        for packed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
-            assert_eq!(claim(&packed, Packing::Xz), None);
+        let one = pack(Compression::Xz, [&b"one\n"[..]]);
+        for compressed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
+            assert_eq!(claim(&compressed, Compression::Xz), None);
         }
     }
 
     #[test]
     fn a_claim_of_32_bits_allows_what_is_equal_in_these() {
-        assert!(Claim::Low(7).allows(7) && Claim::Low(7).allows((1 << 32) + 7) && !Claim::Low(7).allows(8));
-        assert!(Claim::All(7).allows(7) && !Claim::All(7).allows((1 << 32) + 7));
-        assert_eq!([Claim::Low(7).least(), Claim::All(9).least()], [7, 9]);
+        assert!(
+            ClaimedLength::LastMember(7).allows(7)
+                && ClaimedLength::LastMember(7).allows((1 << 32) + 7)
+                && !ClaimedLength::LastMember(7).allows(8)
+        );
+        assert!(ClaimedLength::Exact(7).allows(7) && !ClaimedLength::Exact(7).allows((1 << 32) + 7));
+        assert_eq!([ClaimedLength::LastMember(7).least(), ClaimedLength::Exact(9).least()], [7, 9]);
     }
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
             file.write_all(bytes).unwrap();
             is_only_member(&file)
         };
-        let one = pack(Packing::Gzip, [&b"one\n"[..]]);
+        let one = pack(Compression::Gzip, [&b"one\n"[..]]);
         assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &vec![0; 2 * BLOCK]].concat()));
         for before in [one.len(), BLOCK - 5, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK, 2 * BLOCK, 3 * BLOCK - 9] {
             let filled = [&one[..], &vec![b'x'; before - one.len()]].concat();
@@ -190,11 +194,11 @@ mod tests {
     proptest! {
         #[test]
         fn junk_claims_something_or_nothing(junk in prop::collection::vec(any::<u8>(), 0..64), index in prop::collection::vec(any::<u8>(), 0..64)) {
-            claim(&junk, Packing::Gzip);
+            claim(&junk, Compression::Gzip);
             // As long as the footer says.
             let index = &index[..index.len() / 4 * 4];
             let backward = ((index.len() / 4) as u32).wrapping_sub(1).to_le_bytes();
-            claim(&[&junk, index, &[0; 4], &backward, b"\0\x04YZ"].concat(), Packing::Xz);
+            claim(&[&junk, index, &[0; 4], &backward, b"\0\x04YZ"].concat(), Compression::Xz);
             sums(&[&[0], index].concat());
         }
     }

@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::file_stat::Id;
-use super::inspected_file::Probe;
+use super::file_stat::FileId;
+use super::inspected_file::InspectedFile;
 use crate::source::{Checkpoint, Fingerprint, HEAD, TAIL};
 
 /// Marks that are kept; when there are more, every second one goes.
@@ -16,23 +16,23 @@ const MARKS: usize = 128;
 
 /// What a file is to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(super) enum ContentMatch {
     /// Another text.
-    Other,
+    Different,
     /// A copy that ends before the offset: it holds nothing new.
-    Shorter,
+    Prefix,
     /// The same text, at least up to the offset.
     Same,
 }
 
 /// Some bytes of a text, or what is left of them in a state: their print.
 #[derive(Debug, Clone, Default)]
-struct Sample {
+struct ByteSample {
     print: Fingerprint,
     bytes: Vec<u8>,
 }
 
-impl Sample {
+impl ByteSample {
     fn of(bytes: &[u8]) -> Self {
         Self { print: Fingerprint::of(bytes), bytes: bytes.to_vec() }
     }
@@ -44,34 +44,34 @@ impl Sample {
 
 /// How far a text was read, and by what it is known again.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct ContentFingerprint {
     /// Names the generation.
     pub(super) generation: u64,
     /// Bytes that are done, up to just behind a newline.
     pub(super) offset: u64,
     /// Lines before `offset`.
     pub(super) lines: u64,
-    head: Sample,
-    tail: Sample,
+    head: ByteSample,
+    tail: ByteSample,
     /// Former offsets and the bytes before them, in order: by these a copy is known that was made before all was read.
     marks: Vec<(u64, Fingerprint)>,
 }
 
-impl Text {
+impl ContentFingerprint {
     /// A text that begins with `head`, and of which `before` stands before `offset`.
     pub(super) fn new(generation: u64, head: &[u8], offset: u64, lines: u64, before: &[u8]) -> Self {
-        Self { generation, offset, lines, head: Sample::of(head), tail: Sample::of(before), marks: Vec::new() }
+        Self { generation, offset, lines, head: ByteSample::of(head), tail: ByteSample::of(before), marks: Vec::new() }
     }
 
     /// The text of a checkpoint.
     pub(super) fn of(checkpoint: &Checkpoint) -> Self {
         let Checkpoint { generation, offset, lines, head, tail, .. } = *checkpoint;
-        let sample = |print| Sample { print, bytes: Vec::new() };
+        let sample = |print| ByteSample { print, bytes: Vec::new() };
         Self { generation, offset, lines, head: sample(head), tail: sample(tail), marks: Vec::new() }
     }
 
     /// The checkpoint of this text, which lies there.
-    pub(super) fn checkpoint_at(&self, path: &Path, (device, inode): Id) -> Checkpoint {
+    pub(super) fn checkpoint_at(&self, path: &Path, (device, inode): FileId) -> Checkpoint {
         let Self { generation, offset, lines, .. } = *self;
         let path = path.as_os_str().as_bytes().to_vec();
         Checkpoint { generation, path, device, inode, offset, lines, head: self.head.print, tail: self.tail.print }
@@ -89,27 +89,27 @@ impl Text {
 
     /// Whether a file with this beginning, and with `before` before the offset, is still this text.
     pub(super) fn holds(&self, head: &[u8], before: &[u8]) -> bool {
-        self.begins(head) && Fingerprint::of(before) == self.tail.print
+        self.matches_head(head) && Fingerprint::of(before) == self.tail.print
     }
 
     /// Whether it is known by these first bytes and no others.
-    pub(super) fn is_begun_by(&self, head: &[u8]) -> bool {
+    pub(super) fn has_head(&self, head: &[u8]) -> bool {
         self.head.print == Fingerprint::of(head)
     }
 
     /// Whether its first bytes are these, as far as they are known and not only their print.
-    pub(super) fn is_begun_with(&self, bytes: &[u8]) -> bool {
+    pub(super) fn head_starts_with(&self, bytes: &[u8]) -> bool {
         !bytes.is_empty() && self.head.bytes.starts_with(bytes)
     }
 
-    fn begins(&self, head: &[u8]) -> bool {
+    fn matches_head(&self, head: &[u8]) -> bool {
         head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
     }
 
     /// Learns more of the beginning, which was just found to hold.
-    pub(super) fn learn(&mut self, head: &[u8], before: &[u8]) {
+    pub(super) fn extend_head(&mut self, head: &[u8], before: &[u8]) {
         if head.len() > self.head.bytes.len() {
-            self.head = Sample::of(head);
+            self.head = ByteSample::of(head);
         }
         if self.tail.bytes.is_empty() {
             self.tail.bytes = before.to_vec();
@@ -127,14 +127,14 @@ impl Text {
     }
 
     /// Goes on at `offset`, before which `before` stands.
-    pub(super) fn jump(&mut self, offset: u64, lines: u64, before: &[u8]) {
+    pub(super) fn skip_to(&mut self, offset: u64, lines: u64, before: &[u8]) {
         self.offset = offset;
         self.lines += lines;
         self.set_tail(before);
     }
 
     fn set_tail(&mut self, tail: &[u8]) {
-        self.tail = Sample::of(tail);
+        self.tail = ByteSample::of(tail);
         if self.marks.len() == MARKS {
             let mut odd = false;
             self.marks.retain(|_| {
@@ -150,42 +150,42 @@ impl Text {
     /// # Errors
     ///
     /// The file cannot be read.
-    pub(super) fn likeness(&self, file: &mut Probe) -> io::Result<Likeness> {
-        if !self.begins(file.head()) {
+    pub(super) fn compare(&self, file: &mut InspectedFile) -> io::Result<ContentMatch> {
+        if !self.matches_head(file.head()) {
             let known = self.head.bytes.get(..file.head().len());
             let within = file.head().len() < self.head.len() && file.head().contains(&b'\n') && known == Some(file.head());
-            return Ok(if within { Likeness::Shorter } else { Likeness::Other });
+            return Ok(if within { ContentMatch::Prefix } else { ContentMatch::Different });
         }
         // Less than a line is how other texts begin, too.
         let is_weak = self.head.len() < HEAD && !file.head()[..self.head.len()].contains(&b'\n');
         if is_weak {
             let same = file.known_len() == Some(self.head.len() as u64);
-            return Ok(if same { Likeness::Same } else { Likeness::Other });
+            return Ok(if same { ContentMatch::Same } else { ContentMatch::Different });
         }
         if self.offset == 0 {
-            return Ok(Likeness::Same);
+            return Ok(ContentMatch::Same);
         }
         if self.tail.len() == 0 {
             // A packed sibling that was there before the first look: nothing of it is wanted.
-            return Ok(Likeness::Shorter);
+            return Ok(ContentMatch::Prefix);
         }
         if self.head.len() == HEAD && file.claims(self.offset) {
-            return Ok(Likeness::Same);
+            return Ok(ContentMatch::Same);
         }
         if let Some(before) = file.before(self.offset, self.tail.len())? {
-            return Ok(if Fingerprint::of(&before) == self.tail.print { Likeness::Same } else { Likeness::Other });
+            return Ok(if Fingerprint::of(&before) == self.tail.print { ContentMatch::Same } else { ContentMatch::Different });
         }
-        self.is_cut_from(file)
+        self.compare_truncated(file)
     }
 
     /// Whether a file that ends before the offset ends in this text's bytes, as far as anybody knows.
-    fn is_cut_from(&self, file: &mut Probe) -> io::Result<Likeness> {
+    fn compare_truncated(&self, file: &mut InspectedFile) -> io::Result<ContentMatch> {
         let len = file.known_len().unwrap_or(self.offset);
         let at = self.marks.partition_point(|(offset, _)| *offset <= len);
         let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.marks.get(last)) else {
-            return Ok(Likeness::Shorter);
+            return Ok(ContentMatch::Prefix);
         };
         let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::of(&before) == *print);
-        Ok(if same { Likeness::Shorter } else { Likeness::Other })
+        Ok(if same { ContentMatch::Prefix } else { ContentMatch::Different })
     }
 }

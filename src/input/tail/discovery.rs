@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::file_stat::Stamp;
+use super::file_stat::FileStat;
 use super::notice::Notice;
-use crate::input::find::{Kind, find};
-use crate::input::rotation_names::{base_of, bases, folder_of, is_packed_by_name};
+use crate::input::find::{SourceKind, find};
+use crate::input::rotation_names::{bases, file_name_bytes, has_compression_suffix, parent_folder};
 use crate::input::wildcard::is_pattern;
 use crate::source::SourceText;
 
@@ -21,40 +21,40 @@ const SKIPPED: u32 = 10;
 
 /// A path that may be followed.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct LogCandidate {
     pub(super) path: PathBuf,
     pub(super) named: bool,
     /// The argument that led to it.
     pub(super) argument: PathBuf,
     /// The argument may lead to others.
-    pub(super) is_open: bool,
+    pub(super) from_pattern: bool,
     /// Only files that it was rotated to were given.
     pub(super) is_absent: bool,
 }
 
 /// The arguments, and what was said about them.
 #[derive(Debug)]
-pub(super) struct Discovery {
+pub(super) struct LogDiscovery {
     arguments: Vec<PathBuf>,
     /// Paths that a state says were followed.
     followed: Vec<PathBuf>,
     folders: Vec<PathBuf>,
     /// What those were when they were last looked through, and how often they have not been since.
-    stamps: Vec<Option<Stamp>>,
+    stats: Vec<Option<FileStat>>,
     skipped: u32,
     said: HashSet<String>,
 }
 
-impl Discovery {
+impl LogDiscovery {
     /// `followed`: paths that a state says were followed, or that those were rotated to.
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
-        let logs = followed.iter().filter(|path| base_among(path, &all).is_none()).cloned().collect();
-        Self { arguments, followed: logs, folders: Vec::new(), stamps: Vec::new(), skipped: 0, said: HashSet::new() }
+        let logs = followed.iter().filter(|path| base_in(path, &all).is_none()).cloned().collect();
+        Self { arguments, followed: logs, folders: Vec::new(), stats: Vec::new(), skipped: 0, said: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
-    pub(super) fn is_open(&self) -> bool {
+    pub(super) fn may_find_new(&self) -> bool {
         self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
     }
 
@@ -79,7 +79,7 @@ impl Discovery {
             if argument.is_dir() {
                 below(argument, &mut folders);
             } else if is_pattern(argument) && !argument.exists() {
-                folders.push(folder_of(argument));
+                folders.push(parent_folder(argument));
             }
         }
         folders
@@ -88,14 +88,14 @@ impl Discovery {
     /// Whether nothing can have come or gone since the candidates were last asked for: no name in a folder changed.
     pub(super) fn is_unchanged(&mut self) -> bool {
         self.skipped += 1;
-        let old = |stamp: &Option<Stamp>| stamp.is_some_and(|stamp| !stamp.is_young());
-        self.skipped < SKIPPED && self.stamps.iter().all(old) && self.stamps == stamps(&self.folders)
+        let old = |stat: &Option<FileStat>| stat.is_some_and(|stat| !stat.is_recent());
+        self.skipped < SKIPPED && self.stats.iter().all(old) && self.stats == stats(&self.folders)
     }
 
     /// All that the arguments lead to now; what a log was rotated to is left to that log.
-    pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<Candidate> {
+    pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
         self.folders = self.open_folders();
-        self.stamps = stamps(&self.folders);
+        self.stats = stats(&self.folders);
         self.skipped = 0;
         let mut candidates = Vec::new();
         for argument in self.arguments.clone() {
@@ -103,13 +103,13 @@ impl Discovery {
             if exists.as_ref().is_ok_and(fs::Metadata::is_dir) || exists.is_err() && is_pattern(&argument) {
                 self.within(&argument, &mut candidates, notices);
             } else {
-                candidates.push(Candidate { path: argument.clone(), named: true, argument, is_open: false, is_absent: false });
+                candidates.push(LogCandidate { path: argument.clone(), named: true, argument, from_pattern: false, is_absent: false });
             }
         }
         candidates
     }
 
-    fn within(&mut self, argument: &Path, candidates: &mut Vec<Candidate>, notices: &mut Vec<Notice>) {
+    fn within(&mut self, argument: &Path, candidates: &mut Vec<LogCandidate>, notices: &mut Vec<Notice>) {
         let found = find(&[argument.to_owned()]);
         for problem in found.problems {
             self.say(&problem.path, problem.what, notices);
@@ -117,21 +117,21 @@ impl Discovery {
         if !found.no_match.is_empty() {
             self.say(argument, "matches nothing yet; waiting".to_owned(), notices);
         }
-        let files = found.sources.into_iter().filter(|source| source.kind == Kind::File).map(|source| source.path);
+        let files = found.sources.into_iter().filter(|source| source.kind == SourceKind::File).map(|source| source.path);
         let files: Vec<PathBuf> = files.collect();
         let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
         let followed: HashSet<&Path> = self.followed.iter().map(PathBuf::as_path).collect();
         let argument = argument.to_owned();
-        let candidate = |path| Candidate { path, named: false, argument: argument.clone(), is_open: true, is_absent: false };
-        for path in files.iter().filter(|path| base_among(path, &names).is_none()) {
+        let candidate = |path| LogCandidate { path, named: false, argument: argument.clone(), from_pattern: true, is_absent: false };
+        for path in files.iter().filter(|path| base_in(path, &names).is_none()) {
             // The log itself may be away just now, or gone for good and packed.
-            candidates.push(candidate(base_among(path, &followed).unwrap_or_else(|| unpacked(path))));
+            candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| unpacked(path))));
         }
     }
 
     /// Says that no more than `most` paths are followed.
-    pub(super) fn say_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
-        let folder = folder_of(path);
+    pub(super) fn report_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
+        let folder = parent_folder(path);
         self.say(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
     }
 
@@ -142,8 +142,8 @@ impl Discovery {
     }
 }
 
-fn stamps(folders: &[PathBuf]) -> Vec<Option<Stamp>> {
-    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| Stamp::of(&found))).collect()
+fn stats(folders: &[PathBuf]) -> Vec<Option<FileStat>> {
+    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| FileStat::of(&found))).collect()
 }
 
 /// Adds `folder` and those below it.
@@ -157,7 +157,7 @@ fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
 
 /// The log that a packed file was rotated from, by its name: one that is not there, as nothing else is known of the file.
 fn unpacked(path: &Path) -> PathBuf {
-    if !is_packed_by_name(path) {
+    if !has_compression_suffix(path) {
         return path.to_owned();
     }
     let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
@@ -165,7 +165,7 @@ fn unpacked(path: &Path) -> PathBuf {
 }
 
 /// Which of these logs was rotated to this file, by their names.
-pub(super) fn base_among(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf> {
+pub(super) fn base_in(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    bases(&base_of(path)).map(|(base, _)| folder.join(OsStr::from_bytes(&base))).find(|log| among.contains(log.as_path()))
+    bases(&file_name_bytes(path)).map(|(base, _)| folder.join(OsStr::from_bytes(&base))).find(|log| among.contains(log.as_path()))
 }

@@ -7,16 +7,16 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 /// Device and inode.
-pub(super) type Id = (u64, u64);
+pub(super) type FileId = (u64, u64);
 
 /// Times of files are this coarse at worst: a change so young may have had another before it that shows the same time.
 const COARSE: Duration = Duration::from_secs(2);
 
 /// What was seen of a file in one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Stamp {
+pub(super) struct FileStat {
     /// Which file.
-    pub(super) id: Id,
+    pub(super) id: FileId,
     /// Its size in bytes.
     pub(super) size: u64,
     /// Names that lead to it.
@@ -25,7 +25,7 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileStat {
     /// The stamp that `metadata` holds.
     pub(super) fn of(metadata: &Metadata) -> Self {
         Self {
@@ -48,12 +48,12 @@ impl Stamp {
     }
 
     /// Whether nothing was written to the file for so long. A time that is yet to come says nothing.
-    pub(super) fn has_rested(&self, time: Duration) -> bool {
+    pub(super) fn is_unmodified_for(&self, time: Duration) -> bool {
         SystemTime::now().duration_since(time_of(self.modified)).is_ok_and(|since| since >= time)
     }
 
     /// Whether the file was changed so lately that the next change might show the same stamp.
-    pub(super) fn is_young(&self) -> bool {
+    pub(super) fn is_recent(&self) -> bool {
         SystemTime::now().duration_since(time_of(self.changed)).map_or(true, |since| since < COARSE)
     }
 }

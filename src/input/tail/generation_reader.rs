@@ -6,36 +6,38 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::inspected_file::{Probe, Unpacked};
+use super::inspected_file::{DecompressedFile, InspectedFile};
 use crate::input::sparse::read_full_at;
 
 /// Where the bytes of a text come from.
 #[derive(Debug)]
-pub(super) enum Reader {
+pub(super) enum GenerationReader {
     /// As they are.
     Plain(Arc<File>),
     /// Unpacked.
-    Packed(Box<Packed>),
+    Compressed(Box<CompressedReader>),
 }
 
 /// A packed text under way.
 #[derive(Debug)]
-pub(super) struct Packed {
-    text: Unpacked,
+pub(super) struct CompressedReader {
+    text: DecompressedFile,
     /// Bytes that were unpacked and not passed over, from `at` on.
-    held: Vec<u8>,
+    buffered: Vec<u8>,
     at: u64,
     /// It ended; what was wrong, if anything.
     ended: bool,
     damage: Option<String>,
 }
 
-impl Reader {
+impl GenerationReader {
     /// A reader of the file that was looked into, from `offset` on.
-    pub(super) fn new(probe: &mut Probe, offset: u64) -> Self {
-        match probe.unpacked_from(offset) {
-            None => Self::Plain(Arc::clone(probe.file())),
-            Some((at, text)) => Self::Packed(Box::new(Packed { text, held: Vec::new(), at, ended: at < offset, damage: None })),
+    pub(super) fn new(inspected: &mut InspectedFile, offset: u64) -> Self {
+        match inspected.decompressed_from(offset) {
+            None => Self::Plain(Arc::clone(inspected.file())),
+            Some((at, text)) => {
+                Self::Compressed(Box::new(CompressedReader { text, buffered: Vec::new(), at, ended: at < offset, damage: None }))
+            }
         }
     }
 
@@ -43,7 +45,7 @@ impl Reader {
     pub(super) fn plain(&self) -> Option<&Arc<File>> {
         match self {
             Self::Plain(file) => Some(file),
-            Self::Packed(_) => None,
+            Self::Compressed(_) => None,
         }
     }
 
@@ -51,7 +53,7 @@ impl Reader {
     pub(super) fn damage(&self) -> Option<&str> {
         match self {
             Self::Plain(_) => None,
-            Self::Packed(packed) => packed.damage.as_deref().or(packed.text.damage()),
+            Self::Compressed(compressed) => compressed.damage.as_deref().or(compressed.text.damage()),
         }
     }
 
@@ -64,21 +66,21 @@ impl Reader {
     pub(super) fn read(&mut self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
             Self::Plain(file) => read_full_at(file, buffer, offset),
-            Self::Packed(packed) => Ok(packed.read(buffer, offset)),
+            Self::Compressed(compressed) => Ok(compressed.read(buffer, offset)),
         }
     }
 }
 
-impl Packed {
+impl CompressedReader {
     fn read(&mut self, buffer: &mut [u8], offset: u64) -> usize {
-        let passed = (offset.saturating_sub(self.at) as usize).min(self.held.len());
-        self.held.drain(..passed);
+        let passed = (offset.saturating_sub(self.at) as usize).min(self.buffered.len());
+        self.buffered.drain(..passed);
         self.at += passed as u64;
-        while self.held.len() < buffer.len() && !self.ended {
-            let filled = self.held.len();
-            self.held.resize(buffer.len(), 0);
-            let read = self.text.read(&mut self.held[filled..]);
-            self.held.truncate(filled + *read.as_ref().unwrap_or(&0));
+        while self.buffered.len() < buffer.len() && !self.ended {
+            let filled = self.buffered.len();
+            self.buffered.resize(buffer.len(), 0);
+            let read = self.text.read(&mut self.buffered[filled..]);
+            self.buffered.truncate(filled + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => self.ended = true,
                 Ok(_) => {}
@@ -88,8 +90,8 @@ impl Packed {
                 }
             }
         }
-        let read = buffer.len().min(self.held.len());
-        buffer[..read].copy_from_slice(&self.held[..read]);
+        let read = buffer.len().min(self.buffered.len());
+        buffer[..read].copy_from_slice(&self.buffered[..read]);
         read
     }
 }

@@ -8,26 +8,26 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::claimed_length::{Claim, is_only_member};
-use super::file_stat::Stamp;
-use crate::input::decompress::Unpack;
-use crate::input::magic::{self, Packing};
+use super::claimed_length::{ClaimedLength, is_only_member};
+use super::file_stat::FileStat;
+use crate::input::decompress::Decompressor;
+use crate::input::magic::{self, Compression};
 use crate::input::sparse::{read_full_at, trailing_nuls};
 use crate::source::{HEAD, TAIL};
 
 /// Bytes unpacked in one go.
 const BLOCK: usize = 64 << 10;
 /// The text of a packed file, from its start.
-pub(super) type Unpacked = Unpack<BufReader<FromStart>>;
+pub(super) type DecompressedFile = Decompressor<BufReader<PositionedReader>>;
 
 /// A file, from its start, whatever others do with its position.
 #[derive(Debug)]
-pub(super) struct FromStart {
+pub(super) struct PositionedReader {
     file: Arc<File>,
     at: u64,
 }
 
-impl Read for FromStart {
+impl Read for PositionedReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(out, self.at)?;
         self.at += read as u64;
@@ -36,28 +36,28 @@ impl Read for FromStart {
 }
 
 /// Unpacks `file` from its start.
-pub(super) fn unpack(file: &Arc<File>, packing: Packing) -> Unpacked {
-    Unpack::new(BufReader::with_capacity(BLOCK, FromStart { file: Arc::clone(file), at: 0 }), packing)
+pub(super) fn unpack(file: &Arc<File>, compression: Compression) -> DecompressedFile {
+    Decompressor::new(BufReader::with_capacity(BLOCK, PositionedReader { file: Arc::clone(file), at: 0 }), compression)
 }
 
 /// A file that is looked into.
 #[derive(Debug)]
-pub(super) struct Probe {
+pub(super) struct InspectedFile {
     file: Arc<File>,
     /// Its first bytes, unpacked.
     head: Vec<u8>,
-    packing: Option<Packing>,
+    compression: Option<Compression>,
     /// The length of its text, where that is known.
     len: Option<u64>,
     /// What a packed file says of that.
-    claim: Option<Claim>,
+    claim: Option<ClaimedLength>,
     /// Why its head could not be unpacked.
-    trouble: Option<String>,
+    head_error: Option<String>,
     /// Its text behind that many bytes: whoever reads on there need not unpack them again.
-    ahead: Option<(u64, Unpacked)>,
+    ahead: Option<(u64, DecompressedFile)>,
 }
 
-impl Probe {
+impl InspectedFile {
     /// Looks at the first bytes of `file`.
     ///
     /// # Errors
@@ -67,28 +67,28 @@ impl Probe {
         let file = Arc::clone(file);
         let len = file.metadata()?.len();
         let head = head_of(&file)?;
-        let packing = magic::packing(&head).ok().flatten();
-        let mut probe = Self { file, head, packing, len: Some(len), claim: None, trouble: None, ahead: None };
-        if let Some(packing) = packing {
-            probe.look_inside(packing, len);
+        let compression = magic::detect(&head).ok().flatten();
+        let mut inspected = Self { file, head, compression, len: Some(len), claim: None, head_error: None, ahead: None };
+        if let Some(compression) = compression {
+            inspected.look_inside(compression, len);
         }
-        Ok(probe)
+        Ok(inspected)
     }
 
-    fn look_inside(&mut self, packing: Packing, len: u64) {
+    fn look_inside(&mut self, compression: Compression, len: u64) {
         let mut head = vec![0; HEAD];
         let mut filled = 0;
-        let mut text = unpack(&self.file, packing);
+        let mut text = unpack(&self.file, compression);
         let mut ended = false;
-        while filled < HEAD && !ended && self.trouble.is_none() {
+        while filled < HEAD && !ended && self.head_error.is_none() {
             match text.read(&mut head[filled..]) {
                 Ok(0) => ended = true,
                 Ok(read) => filled += read,
-                Err(error) => self.trouble = Some(error.to_string()),
+                Err(error) => self.head_error = Some(error.to_string()),
             }
         }
         head.truncate(filled);
-        self.claim = Claim::of(&self.file, packing, len);
+        self.claim = ClaimedLength::of(&self.file, compression, len);
         self.head = head;
         self.len = ended.then_some(filled as u64);
     }
@@ -99,13 +99,13 @@ impl Probe {
     }
 
     /// Whether it is packed.
-    pub(super) fn packed(&self) -> bool {
-        self.packing.is_some()
+    pub(super) fn compressed(&self) -> bool {
+        self.compression.is_some()
     }
 
     /// Why not even its first bytes could be unpacked.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+    pub(super) fn head_error(&self) -> Option<&str> {
+        self.head_error.as_deref()
     }
 
     /// The file.
@@ -114,12 +114,12 @@ impl Probe {
     }
 
     /// Its text, if it is packed, with the bytes of it that were passed over: `offset`, or all there are.
-    pub(super) fn unpacked_from(&mut self, offset: u64) -> Option<(u64, Unpacked)> {
-        let packing = self.packing?;
+    pub(super) fn decompressed_from(&mut self, offset: u64) -> Option<(u64, DecompressedFile)> {
+        let compression = self.compression?;
         if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
             return Some(ahead);
         }
-        let mut text = unpack(&self.file, packing);
+        let mut text = unpack(&self.file, compression);
         let (at, _) = pass(&mut text, offset);
         Some((at, text))
     }
@@ -131,13 +131,13 @@ impl Probe {
 
     /// The length of its text, or what a packed file says of it; 0 where it says nothing.
     pub(super) fn likely_len(&self) -> u64 {
-        self.len.or(self.claim.map(Claim::least)).unwrap_or(0)
+        self.len.or(self.claim.map(ClaimedLength::least)).unwrap_or(0)
     }
 
     /// The length of its text, unpacked for that where nothing else says it; `None` of a packed file that is not whole.
     pub(super) fn full_len(&mut self) -> Option<u64> {
-        let Some(packing) = self.packing.filter(|_| self.len.is_none()) else { return self.len };
-        let mut text = unpack(&self.file, packing);
+        let Some(compression) = self.compression.filter(|_| self.len.is_none()) else { return self.len };
+        let mut text = unpack(&self.file, compression);
         let (len, _) = pass(&mut text, u64::MAX);
         self.len = text.damage().is_none().then_some(len);
         self.len
@@ -145,11 +145,11 @@ impl Probe {
 
     /// Whether it is packed and says that its text has just this length.
     pub(super) fn claims(&mut self, len: u64) -> bool {
-        if self.trouble.is_some() || !self.claim.is_some_and(|claim| claim.allows(len)) {
+        if self.head_error.is_some() || !self.claim.is_some_and(|claim| claim.allows(len)) {
             return false;
         }
         // Members may all have one length, so the last one says nothing of how many there are.
-        if matches!(self.claim, Some(Claim::Low(_))) && !is_only_member(&self.file) {
+        if matches!(self.claim, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file) {
             self.claim = None;
         }
         self.claim.is_some()
@@ -162,12 +162,12 @@ impl Probe {
     /// The file cannot be read.
     pub(super) fn before(&mut self, offset: u64, count: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; count.min(usize::try_from(offset).unwrap_or(count))];
-        let Some(packing) = self.packing else {
+        let Some(compression) = self.compression else {
             let at = offset - bytes.len() as u64;
             let read = read_full_at(&self.file, &mut bytes, at)?;
             return Ok((read == bytes.len()).then_some(bytes));
         };
-        let mut text = unpack(&self.file, packing);
+        let mut text = unpack(&self.file, compression);
         let (passed, last) = pass(&mut text, offset);
         if passed < offset {
             self.len = Some(passed);
@@ -179,8 +179,8 @@ impl Probe {
 
     /// Whether a packed file is whole: nobody is still writing it, as far as can be told.
     pub(super) fn is_whole(&self) -> bool {
-        let Some(packing) = self.packing.filter(|_| !self.has_settled()) else { return true };
-        let mut text = unpack(&self.file, packing);
+        let Some(compression) = self.compression.filter(|_| !self.is_stable()) else { return true };
+        let mut text = unpack(&self.file, compression);
         let mut block = vec![0; BLOCK];
         loop {
             match text.read(&mut block) {
@@ -192,8 +192,8 @@ impl Probe {
     }
 
     /// By the time of its last change, which no tool sets back.
-    pub(super) fn has_settled(&self) -> bool {
-        self.file.metadata().is_ok_and(|found| !Stamp::of(&found).is_young())
+    pub(super) fn is_stable(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| !FileStat::of(&found).is_recent())
     }
 }
 
@@ -237,11 +237,11 @@ pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// It cannot be opened, or is no regular file.
-pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, Stamp)> {
+pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, FileStat)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
     }
-    Ok((Arc::new(file), Stamp::of(&metadata)))
+    Ok((Arc::new(file), FileStat::of(&metadata)))
 }

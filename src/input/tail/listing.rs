@@ -8,18 +8,18 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::input::rotation_names::{Rank, rank};
+use crate::input::rotation_names::{RotationRank, rank};
 
 /// What lies in one folder.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct FolderListing {
     /// Names of what is no folder, sorted.
     names: Vec<Vec<u8>>,
     /// The folders below.
     pub(super) below: Vec<PathBuf>,
 }
 
-impl Listing {
+impl FolderListing {
     fn of(folder: &Path) -> Self {
         let mut listing = Self::default();
         let Ok(entries) = fs::read_dir(folder) else { return listing };
@@ -45,7 +45,7 @@ impl Listing {
     }
 
     /// The names that a log called `base` may have been rotated to.
-    pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (Rank, &[u8])> {
+    pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (RotationRank, &[u8])> {
         // Both `access.log.1` and `access-20261101.log` begin with what is before the last dot.
         let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0).unwrap_or(base.len());
         let stem = base[..dot].to_vec();
@@ -58,15 +58,15 @@ impl Listing {
 
 /// The folders that were read in one look.
 #[derive(Debug, Default)]
-pub(super) struct Listings(HashMap<PathBuf, Arc<Listing>>);
+pub(super) struct FolderListings(HashMap<PathBuf, Arc<FolderListing>>);
 
-impl Listings {
+impl FolderListings {
     /// What lies in `folder`, as it was when it was first asked for.
-    pub(super) fn get(&mut self, folder: &Path) -> Arc<Listing> {
+    pub(super) fn get(&mut self, folder: &Path) -> Arc<FolderListing> {
         if let Some(listing) = self.0.get(folder) {
             return Arc::clone(listing);
         }
-        let listing = Arc::new(Listing::of(folder));
+        let listing = Arc::new(FolderListing::of(folder));
         self.0.insert(folder.to_owned(), Arc::clone(&listing));
         listing
     }

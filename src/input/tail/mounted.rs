@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 /// Whether the file at `path` was mounted alone, its folder without it. `false` where the system does not say.
-pub(super) fn is_alone(path: &Path) -> bool {
+pub(super) fn is_bind_mounted_file(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
     let mount = |path: &Path| {
         let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
@@ -26,7 +26,7 @@ mod tests {
     #[test]
     fn a_usual_file_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(!is_alone(file.path()));
-        assert!(!is_alone(Path::new("/nowhere/at/all")));
+        assert!(!is_bind_mounted_file(file.path()));
+        assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all")));
     }
 }

@@ -12,110 +12,111 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::content::Likeness;
-use super::file_stat::Stamp;
-use super::generation::{Log, Role};
-use super::generation_reader::Reader;
-use super::inspected_file::{Probe, open};
-use super::sibling_scan::Verdict;
-use super::siblings::Sibling;
-use super::watched_path::{Past, Place, Surroundings};
-use crate::input::rotation_names::{Rank, base_of, folder_of, rank};
+use super::content::ContentMatch;
+use super::file_stat::FileStat;
+use super::generation::{Generation, GenerationState};
+use super::generation_reader::GenerationReader;
+use super::inspected_file::{InspectedFile, open};
+use super::sibling_scan::SiblingAction;
+use super::siblings::SiblingFile;
+use super::watched_path::{OldGeneration, PollContext, WatchedPath};
+use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
 
 /// The scans behind a start, or behind a log that was closed, that look for what was read: one, and those that follow soon.
 pub(super) const SCANS: u64 = 6;
 /// Folders beside that of a link's file that are looked into, by the file's name.
 const FOLDERS: usize = 1000;
 
-impl Place {
+impl WatchedPath {
     /// Looks for the texts that the present scan did not meet, and for late lines of those that were found like that.
-    pub(super) fn scan_away(&mut self, found: &mut Vec<(Rank, Log)>, around: &mut Surroundings<'_>) {
-        let known = self.past.iter().map(|past| &past.path).filter(|path| !self.is_family(path)).cloned();
+    pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) {
+        let known = self.old_generations.iter().map(|past| &past.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
         let mut paths: BTreeSet<_> = known.collect();
-        if self.misses(around) {
-            paths.extend(self.away(around));
+        if self.is_searching(context) {
+            paths.extend(self.moved_candidates(context));
         }
         for path in paths {
             let Ok(metadata) = fs::metadata(&path) else { continue };
-            let stamp = Stamp::of(&metadata);
-            let is_held = self.ids().any(|held| held == stamp.id) || found.iter().any(|(_, log)| log.stamp.id == stamp.id);
-            let is_settled = self.settled.get(&stamp.id) == Some(&stamp.content());
-            if !metadata.is_file() || is_held || is_settled || around.held_elsewhere(stamp.id) && !self.has_lost() {
+            let stat = FileStat::of(&metadata);
+            let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
+            let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.content());
+            if !metadata.is_file() || file_holds || is_settled || context.is_held_by_other(stat.id) && !self.has_truncated() {
                 continue;
             }
-            let sibling = Sibling { rank: Rank::Index(Reverse(0)), path, stamp, below: false };
-            match self.read_away(&sibling, around) {
-                Ok(Verdict::Read(log)) => found.push((sibling.rank, *log)),
-                Ok(Verdict::Later) => self.scan_at = None,
-                Ok(Verdict::Settled | Verdict::New) => drop(self.settled.insert(stamp.id, stamp.content())),
+            let sibling = SiblingFile { rank: RotationRank::Index(Reverse(0)), path, stat, below: false };
+            match self.match_moved(&sibling, context) {
+                Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
+                Ok(SiblingAction::Retry) => self.scan_at = None,
+                Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.content())),
                 // It is gone, or is none of ours to read.
                 Err(_) => {}
             }
         }
     }
 
-    fn has_lost(&self) -> bool {
-        self.logs.iter().any(|log| matches!(log.role, Role::Lost { .. }))
+    fn has_truncated(&self) -> bool {
+        self.generations.iter().any(|log| matches!(log.state, GenerationState::Truncated { .. }))
     }
 
     /// Whether a text was being read that was not met.
-    fn misses(&self, around: &Surroundings<'_>) -> bool {
-        let is_near = |past: &Past| past.path.parent() == Some(&self.folder);
-        self.has_lost()
-            || self.scans <= self.search_until && (self.past.iter().any(|past| self.is_missed(past)) || around.strays.iter().any(is_near))
+    fn is_searching(&self, context: &PollContext<'_>) -> bool {
+        let is_in_folder = |past: &OldGeneration| past.path.parent() == Some(&self.folder);
+        self.has_truncated()
+            || self.scans <= self.search_until_scan
+                && (self.old_generations.iter().any(|past| self.is_missing(past)) || context.unclaimed.iter().any(is_in_folder))
     }
 
     /// Whether the path led to this text when the state was kept, and no file that was met holds it.
-    fn is_missed(&self, past: &Past) -> bool {
-        past.path == self.path && past.id != (0, 0) && past.met < self.scans
+    fn is_missing(&self, past: &OldGeneration) -> bool {
+        past.path == self.path && past.id != (0, 0) && past.last_seen_scan < self.scans
     }
 
     /// The files that may hold it.
-    fn away(&self, around: &mut Surroundings<'_>) -> BTreeSet<PathBuf> {
+    fn moved_candidates(&self, context: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
         let mut paths = BTreeSet::new();
         let target = fs::canonicalize(&self.path).ok().filter(|target| target.parent() != self.absolute.parent());
-        let beside = target.as_ref().map(|target| folder_of(target));
+        let beside = target.as_ref().map(|target| parent_folder(target));
         for folder in beside.iter().chain([&self.folder]) {
-            let listing = around.listings.get(folder);
+            let listing = context.listings.get(folder);
             let is_away = |name: &&[u8]| *name != self.base && (folder != &self.folder || rank(&self.base, name).is_none());
             paths.extend(listing.names().filter(is_away).map(|name| folder.join(OsStr::from_bytes(name))));
         }
         // A folder for each day: the file that is looked for has the same name in another one.
         if let (Some(target), Some(above)) = (&target, beside.as_deref().and_then(|folder| folder.parent())) {
-            let folders = around.listings.get(above);
-            let same = folders.below.iter().take(FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&base_of(target))));
+            let folders = context.listings.get(above);
+            let same = folders.below.iter().take(FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&file_name_bytes(target))));
             paths.extend(same.filter(|path| path != target));
         }
         paths
     }
 
     /// Sees whether a file holds a text that is missed.
-    fn read_away(&mut self, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<Verdict> {
-        let (file, stamp) = open(&sibling.path)?;
-        if stamp.id != sibling.stamp.id {
+    fn match_moved(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
+        let (file, stat) = open(&sibling.path)?;
+        if stat.id != sibling.stat.id {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let mut probe = Probe::new(&file)?;
-        if probe.trouble().is_some() && !probe.has_settled() {
-            return Ok(Verdict::Later);
+        let mut inspected = InspectedFile::new(&file)?;
+        if inspected.head_error().is_some() && !inspected.is_stable() {
+            return Ok(SiblingAction::Retry);
         }
-        if probe.head().is_empty() {
-            return Ok(Verdict::Settled);
+        if inspected.head().is_empty() {
+            return Ok(SiblingAction::Ignore);
         }
-        for log in self.logs.iter_mut().filter(|log| matches!(log.role, Role::Lost { .. })) {
-            let Some(text) = &log.text else { continue };
-            if text.likeness(&mut probe)? == Likeness::Same {
-                if !probe.is_whole() {
-                    return Ok(Verdict::Later);
+        for log in self.generations.iter_mut().filter(|log| matches!(log.state, GenerationState::Truncated { .. })) {
+            let Some(content) = &log.content else { continue };
+            if content.compare(&mut inspected)? == ContentMatch::Same {
+                if !inspected.is_whole() {
+                    return Ok(SiblingAction::Retry);
                 }
-                log.role = Role::Draining;
-                log.go_on_in(Reader::new(&mut probe, log.offset()), sibling.stamp, around.now);
+                log.state = GenerationState::Draining;
+                log.resume_in(GenerationReader::new(&mut inspected, log.offset()), sibling.stat, context.now);
                 log.path.clone_from(&sibling.path);
                 self.moved = true;
-                return Ok(Verdict::Settled);
+                return Ok(SiblingAction::Ignore);
             }
         }
-        let verdict = if around.held_elsewhere(stamp.id) { None } else { self.known_past(&mut probe, sibling, around)? };
-        Ok(verdict.unwrap_or(Verdict::Settled))
+        let verdict = if context.is_held_by_other(stat.id) { None } else { self.match_old(&mut inspected, sibling, context)? };
+        Ok(verdict.unwrap_or(SiblingAction::Ignore))
     }
 }

@@ -9,51 +9,51 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::content::Text;
-use super::file_stat::Stamp;
-use super::generation::{Log, Role};
-use super::inspected_file::{Probe, head_of};
-use super::siblings::Sibling;
-use super::start::{Begin, begin};
-use super::watched_path::{Known, Leads, Past, Place, Surroundings};
-use super::{Given, Notice, Piece, Tail};
+use super::content::ContentFingerprint;
+use super::file_stat::FileStat;
+use super::generation::{Generation, GenerationState};
+use super::inspected_file::{InspectedFile, head_of};
+use super::siblings::SiblingFile;
+use super::start::{StartAt, start_generation};
+use super::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
+use super::{ExplicitInputs, LineChunk, Notice, Tail};
 use crate::input::magic;
-use crate::input::rotation_names::{Rank, unpacked_path};
+use crate::input::rotation_names::{RotationRank, path_without_compression_suffix};
 
 /// To a rotated file that nobody wrote to for so long nothing more comes.
-const RESTED: Duration = Duration::from_secs(60);
+const FINAL_AFTER: Duration = Duration::from_secs(60);
 /// Read, told to the end, closed.
 const ROUNDS: usize = 3;
 
 impl Tail {
     /// Reads everything that is there now, and waits for nothing. Unfinished last lines stay, unless nothing more can come:
     /// to a packed file, or to a rotated one that was not written to for a minute.
-    pub fn catch_up(&mut self, now: Instant, each: &mut dyn FnMut(Piece<'_>)) {
-        self.catch_up_until(now, &AtomicBool::new(false), each);
+    pub fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
+        self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
     /// The same, but ends when `stop` is set: how far it came then says nothing that is to be kept.
-    pub fn catch_up_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(Piece<'_>)) {
+    pub fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
         for _ in 0..ROUNDS {
-            self.survey(now);
+            self.measure_backlog(now);
             while !stop.load(Ordering::Relaxed) && self.read(now, each) {}
         }
-        let Self { places, notices, .. } = self;
-        for place in places {
-            place.tell_absence(notices);
+        let Self { watched, notices, .. } = self;
+        for path in watched {
+            path.report_missing(notices);
         }
     }
 
     /// Sees what there is to read, without reading it: [`logs`](Self::logs) then says how much that is.
-    pub fn survey(&mut self, now: Instant) {
+    pub fn measure_backlog(&mut self, now: Instant) {
         self.once = true;
         self.wake();
-        self.look(now, None);
+        self.poll(now, None);
     }
 
     /// Makes places of all that the arguments lead to.
-    pub(super) fn discover_all(&mut self) {
-        let mut given = Given::default();
+    pub(super) fn discover_explicit(&mut self) {
+        let mut given = ExplicitInputs::default();
         let candidates = self.discovery.all(&mut given, &mut self.notices);
         self.given = given;
         for candidate in candidates {
@@ -65,93 +65,111 @@ impl Tail {
     }
 }
 
-impl Surroundings<'_> {
+impl PollContext<'_> {
     /// Whether a sibling was given, or is packed just now from one that was.
-    fn is_given(&self, sibling: &Sibling) -> bool {
-        let unpacked = unpacked_path(&sibling.path);
-        self.given.ids.contains(&sibling.stamp.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
+    fn is_given(&self, sibling: &SiblingFile) -> bool {
+        let unpacked = path_without_compression_suffix(&sibling.path);
+        self.given.ids.contains(&sibling.stat.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
     }
 }
 
-impl Place {
+impl WatchedPath {
     /// Whether a sibling whose text nobody knows is not to be read.
-    pub(super) fn is_to_be_noted(&self, sibling: &Sibling, around: &Surroundings<'_>) -> bool {
+    pub(super) fn is_old_at_start(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
         if self.scans != 1 {
             return false;
         }
-        self.begin == Begin::End || self.known == Known::NotAndOnlyGiven && !around.is_given(sibling)
+        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !context.is_given(sibling)
     }
 
     /// Whether a sibling whose text nobody knows is nothing to this place.
-    pub(super) fn is_foreign(&self, sibling: &Sibling, around: &Surroundings<'_>) -> bool {
-        if around.once && around.is_given(sibling) {
+    pub(super) fn is_unrelated(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
+        if context.once && context.is_given(sibling) {
             return false;
         }
-        self.leads == Leads::Nowhere || sibling.below && !self.is_ours(&sibling.path)
+        self.role == PathRole::NotRequested || sibling.below && !self.is_ours(&sibling.path)
     }
 
     /// Says, once, that a sibling holds what cannot be read, and notes it by its first bytes.
-    pub(super) fn refuse(&mut self, probe: &Probe, file: &Arc<File>, sibling: &Sibling, around: &mut Surroundings<'_>) -> io::Result<()> {
+    pub(super) fn refuse(
+        &mut self,
+        inspected: &InspectedFile,
+        file: &Arc<File>,
+        sibling: &SiblingFile,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<()> {
         let raw = head_of(file)?;
-        let what = match (magic::packing(&raw), probe.trouble()) {
+        let what = match (magic::detect(&raw), inspected.head_error()) {
             (Err(unread), _) => unread.to_string(),
-            (Ok(Some(_)), Some(trouble)) => trouble.to_owned(),
+            (Ok(Some(_)), Some(last_problem)) => last_problem.to_owned(),
             (Ok(_), _) => return Ok(()),
         };
-        if let Some(known) = self.past.iter_mut().find(|past| past.text.offset > 0 && past.text.is_begun_by(&raw)) {
-            known.met = self.scans;
+        if let Some(known) = self.old_generations.iter_mut().find(|past| past.content.offset > 0 && past.content.has_head(&raw)) {
+            known.last_seen_scan = self.scans;
             return Ok(());
         }
-        if !self.is_to_be_noted(sibling, around) && !self.is_foreign(sibling, around) {
-            around.problem(&sibling.path, format!("cannot be read: {what}"));
+        if !self.is_old_at_start(sibling, context) && !self.is_unrelated(sibling, context) {
+            context.problem(&sibling.path, format!("cannot be read: {what}"));
         }
-        let text = Text::new(around.numbers.generation(&raw), &raw, sibling.stamp.size.max(1), 0, &[]);
-        self.past.push(Past { text, id: sibling.stamp.id, path: sibling.path.clone(), met: self.scans });
+        let content = ContentFingerprint::new(context.generation_ids.generation(&raw), &raw, sibling.stat.size.max(1), 0, &[]);
+        self.old_generations.push(OldGeneration {
+            content: content,
+            id: sibling.stat.id,
+            path: sibling.path.clone(),
+            last_seen_scan: self.scans,
+        });
         Ok(())
     }
 
     /// Begins with the one line of a sibling that has no whole one, if none can become of it.
-    pub(super) fn begin_rested(sibling: &Sibling, file: &Arc<File>, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
-        let how = if around.once && sibling.stamp.has_rested(RESTED) { Begin::Last } else { Begin::Start };
-        begin(file, how, around.numbers)
+    pub(super) fn start_sibling(
+        sibling: &SiblingFile,
+        file: &Arc<File>,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
+        let how = if context.once && sibling.stat.is_unmodified_for(FINAL_AFTER) { StartAt::PartialLine } else { StartAt::FirstLine };
+        start_generation(file, how, context.generation_ids)
     }
 
     /// Whether a log that its path does not lead to any more is to be closed, in one reading: when nothing more can come
     /// and it was told to its end.
-    pub(super) fn is_finished(log: &mut Log) -> bool {
-        match log.role {
-            Role::Done => true,
-            Role::Live | Role::Lost { .. } | Role::Closing => false,
-            Role::Draining if log.is_packed() || log.suspect || !log.stamp.has_rested(RESTED) => false,
-            Role::Draining => {
+    pub(super) fn is_finished(log: &mut Generation) -> bool {
+        match log.state {
+            GenerationState::Done => true,
+            GenerationState::Live | GenerationState::Truncated { .. } | GenerationState::Closing => false,
+            GenerationState::Draining if log.is_compressed() || log.mismatched || !log.stat.is_unmodified_for(FINAL_AFTER) => false,
+            GenerationState::Draining => {
                 if log.caught_up && log.is_unfinished() {
-                    log.role = Role::Closing;
+                    log.state = GenerationState::Closing;
                 }
-                log.text.is_none() && log.stamp.size > 0
+                log.content.is_none() && log.stat.size > 0
             }
         }
     }
 
     /// Whether a sibling whose text nobody knows is older than all that are known, by its number and by its time: it was put
     /// there since, and is nothing new. One of the two alone proves nothing: some count upwards, and clocks are set.
-    pub(super) fn is_put_there(&self, sibling: &Sibling, around: &Surroundings<'_>) -> bool {
-        let is_older = |(rank, stamp): &(Rank, Stamp)| sibling.rank.is_older(rank) && sibling.stamp.is_before(stamp);
-        self.known == Known::Yes && !around.is_given(sibling) && !self.known_siblings.is_empty() && self.known_siblings.iter().all(is_older)
+    pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
+        let is_older = |(rank, stat): &(RotationRank, FileStat)| sibling.rank.is_older(rank) && sibling.stat.is_before(stat);
+        self.known == StateKnowledge::Known
+            && !context.is_given(sibling)
+            && !self.known_siblings.is_empty()
+            && self.known_siblings.iter().all(is_older)
     }
 
     /// Says what was to be read and is not to be found.
-    fn tell_absence(&mut self, notices: &mut Vec<Notice>) {
+    fn report_missing(&mut self, notices: &mut Vec<Notice>) {
         let mut say = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
-        let is_empty = self.logs.is_empty() && self.past.is_empty();
-        if self.named && self.leads == Leads::Log && self.missing.is_some() && (self.known != Known::Yes || is_empty) {
+        let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
+        if self.named && self.role == PathRole::Generation && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
             say("no such file".to_owned(), true);
         }
-        for past in &mut self.past {
+        for past in &mut self.old_generations {
             // What the path led to when the state was kept.
-            let was_live = past.path == self.path && past.id != (0, 0) && past.text.offset > 0;
-            if was_live && past.met < self.scans && self.leads != Leads::Nowhere {
+            let was_live = past.path == self.path && past.id != (0, 0) && past.content.offset > 0;
+            if was_live && past.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
                 past.id = (0, 0);
-                let read = past.text.offset;
+                let read = past.content.offset;
                 say(format!("is another log than the one that was read up to byte {read}, and that is not to be found any more"), false);
             }
         }

@@ -7,66 +7,71 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::content::{Likeness, Text};
-use super::content_index::Elsewhere;
-use super::file_stat::{Id, Stamp};
-use super::generation::{Log, Role};
-use super::inspected_file::Probe;
-use super::start::{Begin, begin, begin_behind, is_too_little};
-use super::watched_path::{Leads, Place, Surroundings};
+use super::content::{ContentFingerprint, ContentMatch};
+use super::content_index::IndexMatch;
+use super::file_stat::{FileId, FileStat};
+use super::generation::{Generation, GenerationState};
+use super::inspected_file::InspectedFile;
+use super::start::{StartAt, start_after_copy, start_generation, too_short};
+use super::watched_path::{PathRole, PollContext, WatchedPath};
 use crate::input::magic;
-use crate::input::rotation_names::{base_of, is_variant};
+use crate::input::rotation_names::{file_name_bytes, is_name_variant};
 use crate::source::TAIL;
 
-impl Place {
+impl WatchedPath {
     /// The text of the live file: one that is known, or a new one.
-    pub(super) fn text_of(&mut self, file: &Arc<File>, stamp: Stamp, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
-        let mut probe = Probe::new(file)?;
-        if probe.packed() || !matches!(magic::packing(probe.head()), Ok(None)) {
-            if around.once {
-                self.leads = Leads::Packed;
+    pub(super) fn identify(
+        &mut self,
+        file: &Arc<File>,
+        stat: FileStat,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
+        let mut inspected = InspectedFile::new(file)?;
+        if inspected.compressed() || !matches!(magic::detect(inspected.head()), Ok(None)) {
+            if context.once {
+                self.role = PathRole::Compressed;
             } else if self.named {
-                self.trouble(around, "is packed; only plain logs are followed");
+                self.report_problem_once(context, "is packed; only plain logs are followed");
             }
             return Ok(None);
         }
-        if is_too_little(probe.head()) {
+        if too_short(inspected.head()) {
             return Ok(None);
         }
-        if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
+        if let Some(known) = self.recognize(&mut inspected, stat.id, context)? {
             return Ok(Some(known));
         }
         // Where nothing of it is told, it does not matter whose it is.
-        if self.begin == Begin::Start {
-            match around.elsewhere(&self.path, [Some(stamp.id), None], &mut probe)? {
+        if self.start_at == StartAt::FirstLine {
+            match context.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
                 None => {
-                    self.undecided = Some(stamp.size);
+                    self.undecided = Some(stat.size);
                     return Ok(None);
                 }
-                Some(Elsewhere::Moved(text)) => return Ok(Some(text)),
-                Some(Elsewhere::Copy(len)) => return begin_behind(file, len, around.numbers).map(Some),
-                Some(Elsewhere::Nobody) => {}
+                Some(IndexMatch::Moved(content)) => return Ok(Some(content)),
+                Some(IndexMatch::Copy(len)) => return start_after_copy(file, len, context.generation_ids).map(Some),
+                Some(IndexMatch::None) => {}
             }
         }
-        if around.once && self.is_older_copy(&mut probe)? {
-            around.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
+        if context.once && self.is_known_prefix(&mut inspected)? {
+            context.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
         }
-        begin(file, self.begin, around.numbers)
+        start_generation(file, self.start_at, context.generation_ids)
     }
 
     /// Another place goes on with this text.
-    pub(super) fn forget_text(&mut self, generation: u64) {
-        self.past.retain(|past| past.text.generation != generation);
-        let is_it = |log: &Log| log.text.as_ref().is_some_and(|text| text.generation == generation);
-        self.logs.retain(|log| !is_it(log) || log.file().is_some());
-        self.logs.iter_mut().filter(|log| is_it(log)).for_each(Log::forget);
+    pub(super) fn drop_content(&mut self, generation: u64) {
+        self.old_generations.retain(|past| past.content.generation != generation);
+        let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
+        self.generations.retain(|log| !is_it(log) || log.file().is_some());
+        self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
         self.moved = true;
     }
 
     /// Whether a file begins like what was read before, and ends sooner.
-    fn is_older_copy(&mut self, probe: &mut Probe) -> io::Result<bool> {
-        for past in &mut self.past {
-            if past.text.likeness(probe)? == Likeness::Shorter {
+    fn is_known_prefix(&mut self, inspected: &mut InspectedFile) -> io::Result<bool> {
+        for past in &mut self.old_generations {
+            if past.content.compare(inspected)? == ContentMatch::Prefix {
                 past.id = (0, 0);
                 return Ok(true);
             }
@@ -75,14 +80,21 @@ impl Place {
     }
 
     /// Claims the text of a file that was followed by a name of another family before a restart.
-    pub(super) fn claim(&mut self, probe: &mut Probe, (id, path): (Id, &Path), around: &mut Surroundings<'_>) -> io::Result<()> {
-        for index in 0..around.strays.len() {
-            let stray = &around.strays[index];
+    pub(super) fn claim_content(
+        &mut self,
+        inspected: &mut InspectedFile,
+        (id, path): (FileId, &Path),
+        context: &mut PollContext<'_>,
+    ) -> io::Result<()> {
+        for index in 0..context.unclaimed.len() {
+            let unclaimed_one = &context.unclaimed[index];
             // Where nothing was read of it, its beginning alone proves little.
-            let likely =
-                stray.text.offset > 0 || stray.id == id || is_variant(&base_of(&stray.path), &base_of(path)) || !stray.path.exists();
-            if likely && stray.text.likeness(probe)? == Likeness::Same {
-                self.past.push(around.strays.remove(index));
+            let likely = unclaimed_one.content.offset > 0
+                || unclaimed_one.id == id
+                || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
+                || !unclaimed_one.path.exists();
+            if likely && unclaimed_one.content.compare(inspected)? == ContentMatch::Same {
+                self.old_generations.push(context.unclaimed.remove(index));
                 break;
             }
         }
@@ -90,69 +102,75 @@ impl Place {
     }
 
     /// Takes the text of a file from those that are not read any more, or that lost their file.
-    fn recognise(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+    fn recognize(
+        &mut self,
+        inspected: &mut InspectedFile,
+        id: FileId,
+        context: &mut PollContext<'_>,
+    ) -> io::Result<Option<ContentFingerprint>> {
         let path = self.path.clone();
-        self.claim(probe, (id, &path), around)?;
+        self.claim_content(inspected, (id, &path), context)?;
         let mut found = None;
-        for (index, past) in self.past.iter().enumerate() {
+        for (index, past) in self.old_generations.iter().enumerate() {
             let same_inode = past.id == id;
-            if (found.is_none() || same_inode) && past.text.likeness(probe)? == Likeness::Same {
+            if (found.is_none() || same_inode) && past.content.compare(inspected)? == ContentMatch::Same {
                 found = Some(index);
             }
         }
         if let Some(index) = found {
-            return Ok(Some(self.past.remove(index).text));
+            return Ok(Some(self.old_generations.remove(index).content));
         }
-        for index in 0..self.logs.len() {
-            let log = &self.logs[index];
-            let gone = matches!(log.role, Role::Lost { .. }) || log.role == Role::Draining && log.stamp.links == 0;
-            if let Some(text) = log.text.as_ref().filter(|text| gone && text.offset > 0)
-                && text.likeness(probe)? == Likeness::Same
+        for index in 0..self.generations.len() {
+            let log = &self.generations[index];
+            let gone =
+                matches!(log.state, GenerationState::Truncated { .. }) || log.state == GenerationState::Draining && log.stat.links == 0;
+            if let Some(content) = log.content.as_ref().filter(|content| gone && content.offset > 0)
+                && content.compare(inspected)? == ContentMatch::Same
             {
                 self.moved = true;
-                return Ok(self.logs.remove(index).text);
+                return Ok(self.generations.remove(index).content);
             }
         }
         Ok(None)
     }
 
     /// The files that lie where this place looks and that another one has.
-    pub(super) fn wanted(&mut self) -> Vec<(Id, PathBuf)> {
-        let mut wanted = std::mem::take(&mut self.wanted);
+    pub(super) fn take_wanted(&mut self) -> Vec<(FileId, PathBuf)> {
+        let mut wanted = std::mem::take(&mut self.wanted_siblings);
         wanted.extend(self.alias.map(|id| (id, self.path.clone())));
         wanted
     }
 
     /// Hands on a log that lies at `path` now, if that is none of this place's.
-    pub(super) fn give_up(&mut self, id: Id, path: &Path) -> Option<Log> {
-        let is_given = |log: &Log| log.stamp.id == id && log.role == Role::Draining && !log.is_packed();
-        let index = self.logs.iter().position(is_given).filter(|_| !self.is_family(path))?;
+    pub(super) fn release(&mut self, id: FileId, path: &Path) -> Option<Generation> {
+        let is_given = |log: &Generation| log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed();
+        let index = self.generations.iter().position(is_given).filter(|_| !self.is_self_or_sibling(path))?;
         self.moved = true;
-        Some(self.logs.remove(index))
+        Some(self.generations.remove(index))
     }
 
     /// Takes on a log that lies at `path` now.
-    pub(super) fn take_over(&mut self, mut log: Log, path: PathBuf) {
+    pub(super) fn adopt(&mut self, mut log: Generation, path: PathBuf) {
         self.moved = true;
         if path == self.path {
             self.alias = None;
-            log.role = Role::Live;
+            log.state = GenerationState::Live;
             log.unlinked_since = None;
             log.path = path;
-            self.logs.push(log);
+            self.generations.push(log);
         } else {
             log.path = path;
-            self.logs.insert(0, log);
+            self.generations.insert(0, log);
         }
     }
 }
 
 /// Whether `file` holds nothing but the beginning of what `log` read: the rest was cut off, and no new text begun.
-pub(super) fn is_cut(log: &Log, file: &Arc<File>) -> bool {
-    let likeness = |text: &Text| {
-        let mut probe = Probe::new(file)?;
-        let enough = probe.likely_len() >= TAIL as u64;
-        Ok::<_, io::Error>(enough && text.likeness(&mut probe)? == Likeness::Shorter)
+pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
+    let compare = |content: &ContentFingerprint| {
+        let mut inspected = InspectedFile::new(file)?;
+        let enough = inspected.likely_len() >= TAIL as u64;
+        Ok::<_, io::Error>(enough && content.compare(&mut inspected)? == ContentMatch::Prefix)
     };
-    log.text.as_ref().is_some_and(|text| likeness(text).unwrap_or(false))
+    log.content.as_ref().is_some_and(|content| compare(content).unwrap_or(false))
 }

@@ -9,28 +9,28 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::content::Likeness;
-use super::file_stat::Stamp;
-use super::generation::Log;
-use super::inspected_file::Probe;
-use super::listing::Listings;
-use super::watched_path::{Leads, Place};
-use crate::input::rotation_names::{Rank, is_packed_by_name};
+use super::content::ContentMatch;
+use super::file_stat::FileStat;
+use super::generation::Generation;
+use super::inspected_file::InspectedFile;
+use super::listing::FolderListings;
+use super::watched_path::{PathRole, WatchedPath};
+use crate::input::rotation_names::{RotationRank, has_compression_suffix};
 use crate::input::sparse::read_full_at;
 use crate::source::TAIL;
 
 /// A file that may be a sibling.
-pub(super) struct Sibling {
-    pub(super) rank: Rank,
+pub(super) struct SiblingFile {
+    pub(super) rank: RotationRank,
     pub(super) path: PathBuf,
-    pub(super) stamp: Stamp,
+    pub(super) stat: FileStat,
     /// In a subfolder, which may be another log's.
     pub(super) below: bool,
 }
 
-impl Place {
+impl WatchedPath {
     /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
-    pub(super) fn siblings(&self, listings: &mut Listings) -> Vec<Sibling> {
+    pub(super) fn siblings(&self, listings: &mut FolderListings) -> Vec<SiblingFile> {
         let mut siblings = Vec::new();
         let here = listings.get(&self.folder);
         for (rank, name) in here.rotated(&self.base) {
@@ -43,43 +43,43 @@ impl Place {
                 add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
             }
         }
-        if self.leads == Leads::Packed {
-            add(Rank::Index(Reverse(0)), self.path.clone(), false, &mut siblings);
+        if self.role == PathRole::Compressed {
+            add(RotationRank::Index(Reverse(0)), self.path.clone(), false, &mut siblings);
         }
-        siblings.sort_by_key(|sibling| (is_packed_by_name(&sibling.path), u64::MAX - sibling.stamp.size));
+        siblings.sort_by_key(|sibling| (has_compression_suffix(&sibling.path), u64::MAX - sibling.stat.size));
         siblings
     }
 }
 
 /// Whether a file begins with the text of a log, as far as it was read.
-pub(super) fn resembles(log: &Log, probe: &mut Probe) -> io::Result<bool> {
-    log.text.as_ref().map_or(Ok(false), |text| Ok(text.likeness(probe)? != Likeness::Other))
+pub(super) fn shares_content(log: &Generation, inspected: &mut InspectedFile) -> io::Result<bool> {
+    log.content.as_ref().map_or(Ok(false), |content| Ok(content.compare(inspected)? != ContentMatch::Different))
 }
 
 /// Whether a file is a copy of what a log's own file holds.
-pub(super) fn is_copy(log: &Log, probe: &mut Probe) -> io::Result<bool> {
+pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Result<bool> {
     let Some(file) = log.file() else {
-        return resembles(log, probe);
+        return shares_content(log, inspected);
     };
-    let mut head = vec![0; probe.head().len()];
+    let mut head = vec![0; inspected.head().len()];
     let read = read_full_at(file, &mut head, 0)?;
-    if read < head.len() || head != probe.head() || head.is_empty() {
+    if read < head.len() || head != inspected.head() || head.is_empty() {
         return Ok(false);
     }
-    if probe.packed() {
+    if inspected.compressed() {
         return Ok(true);
     }
-    let len = probe.likely_len();
+    let len = inspected.likely_len();
     let count = TAIL.min(usize::try_from(len).unwrap_or(TAIL));
     let mut here = vec![0; count];
     let read = read_full_at(file, &mut here, len - count as u64)?;
-    Ok(read == count && probe.before(len, count)?.as_deref() == Some(&here))
+    Ok(read == count && inspected.before(len, count)?.as_deref() == Some(&here))
 }
 
-fn add(rank: Rank, path: PathBuf, below: bool, siblings: &mut Vec<Sibling>) {
+fn add(rank: RotationRank, path: PathBuf, below: bool, siblings: &mut Vec<SiblingFile>) {
     if let Ok(metadata) = fs::metadata(&path)
         && metadata.is_file()
     {
-        siblings.push(Sibling { rank, path, stamp: Stamp::of(&metadata), below });
+        siblings.push(SiblingFile { rank, path, stat: FileStat::of(&metadata), below });
     }
 }

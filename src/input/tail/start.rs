@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use memchr::{memchr_iter, memrchr};
 
-use super::content::Text;
+use super::content::ContentFingerprint;
+use super::generation_ids::GenerationIds;
 use super::inspected_file::head_of;
-use super::numbers::Numbers;
 use crate::input::magic;
 use crate::input::sparse::{read_full_at, text_span};
 use crate::source::{HEAD, TAIL};
@@ -22,13 +22,13 @@ const COUNTED: u64 = 1 << 30;
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begin {
+pub(super) enum StartAt {
     /// With its first line.
-    Start,
+    FirstLine,
     /// Behind its last line.
     End,
     /// With its first line, though that may not be whole: nothing more is to come.
-    Last,
+    PartialLine,
 }
 
 /// A new generation in `file`; `None` while there is no text in it.
@@ -36,20 +36,24 @@ pub(super) enum Begin {
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io::Result<Option<Text>> {
+pub(super) fn start_generation(
+    file: &Arc<File>,
+    begin: StartAt,
+    generation_ids: &mut GenerationIds,
+) -> io::Result<Option<ContentFingerprint>> {
     let head = head_of(file)?;
     let len = file.metadata()?.len();
-    let bom = magic::bom(&head).unwrap_or(0) as u64;
+    let bom = magic::bom_len(&head).unwrap_or(0) as u64;
     let start = text_span(file, bom, len)?.start;
-    if start >= len && begin != Begin::End || is_too_little(&head) && begin != Begin::Last {
+    if start >= len && begin != StartAt::End || too_short(&head) && begin != StartAt::PartialLine {
         return Ok(None);
     }
     let (offset, lines) = match begin {
-        Begin::Start | Begin::Last => (start, 0),
-        Begin::End => last_line(file, start, len)?,
+        StartAt::FirstLine | StartAt::PartialLine => (start, 0),
+        StartAt::End => last_line(file, start, len)?,
     };
-    let before = before(file, offset)?;
-    Ok(Some(Text::new(numbers.generation(&head), &head, offset, lines, &before)))
+    let before = bytes_before(file, offset)?;
+    Ok(Some(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &before)))
 }
 
 /// A new generation of which the first `len` bytes are not to be told.
@@ -57,14 +61,14 @@ pub(super) fn begin(file: &Arc<File>, begin: Begin, numbers: &mut Numbers) -> io
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn begin_behind(file: &Arc<File>, len: u64, numbers: &mut Numbers) -> io::Result<Text> {
+pub(super) fn start_after_copy(file: &Arc<File>, len: u64, generation_ids: &mut GenerationIds) -> io::Result<ContentFingerprint> {
     let head = head_of(file)?;
     let (offset, lines) = last_line(file, 0, len)?;
-    Ok(Text::new(numbers.generation(&head), &head, offset, lines, &before(file, offset)?))
+    Ok(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &bytes_before(file, offset)?))
 }
 
 /// Whether a text that begins like this has not even one line: there is nothing to tell yet, and too little to know it by.
-pub(super) fn is_too_little(head: &[u8]) -> bool {
+pub(super) fn too_short(head: &[u8]) -> bool {
     head.len() < HEAD && !head.contains(&b'\n')
 }
 
@@ -73,7 +77,7 @@ pub(super) fn is_too_little(head: &[u8]) -> bool {
 /// # Errors
 ///
 /// The file cannot be read.
-pub(super) fn before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
+pub(super) fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let mut before = vec![0; TAIL.min(usize::try_from(offset).unwrap_or(TAIL))];
     let at = offset - before.len() as u64;
     let read = read_full_at(file, &mut before, at)?;

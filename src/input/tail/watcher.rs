@@ -11,11 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use notify::event::{AccessKind, AccessMode};
-use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 /// What woke the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Woken {
+pub enum WatchEvent {
     /// Something happened to these.
     Paths(Vec<PathBuf>),
     /// Something may have happened to anything.
@@ -24,30 +24,30 @@ pub enum Woken {
 
 /// The watches on folders.
 #[derive(Debug)]
-pub struct Wake {
+pub struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
     /// What is watched, and which folder that was.
     watched: HashMap<PathBuf, (u64, u64)>,
     /// Why there is no watcher, until it was told.
-    refusal: Option<String>,
-    told: bool,
+    error: Option<String>,
+    reported: bool,
 }
 
-impl Wake {
+impl FolderWatcher {
     /// Starts to listen; `send` is called from a thread of its own. With `poll_only` nothing is ever sent.
-    pub fn new(poll_only: bool, send: impl Fn(Woken) + Send + 'static) -> Self {
-        let mut wake = Self { watcher: None, watched: HashMap::new(), refusal: None, told: false };
+    pub fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
+        let mut wake = Self { watcher: None, watched: HashMap::new(), error: None, reported: false };
         if poll_only {
             return wake;
         }
         let handle = move |event: notify::Result<Event>| {
-            if let Some(woken) = woken(event) {
-                send(woken);
+            if let Some(event_of) = event_of(event) {
+                send(event_of);
             }
         };
         match notify::recommended_watcher(handle) {
             Ok(watcher) => wake.watcher = Some(watcher),
-            Err(error) => wake.refusal = Some(reason(&error)),
+            Err(error) => wake.error = Some(reason(&error)),
         }
         wake
     }
@@ -57,10 +57,10 @@ impl Wake {
     pub fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         if let Some(watcher) = &mut self.watcher {
             let refused = update(watcher, &mut self.watched, folders);
-            self.refusal = self.refusal.take().or(refused);
+            self.error = self.error.take().or(refused);
         }
-        let reason = self.refusal.take()?;
-        if std::mem::replace(&mut self.told, true) {
+        let reason = self.error.take()?;
+        if std::mem::replace(&mut self.reported, true) {
             return None;
         }
         Some(format!("cannot be told of changes ({reason}); looks for them by itself"))
@@ -116,17 +116,17 @@ fn reason(error: &notify::Error) -> String {
 }
 
 /// What an event is worth. That somebody opened or read a file is worth nothing, least of all if it was ourselves.
-fn woken(event: notify::Result<Event>) -> Option<Woken> {
-    let Ok(event) = event else { return Some(Woken::All) };
+fn event_of(event: notify::Result<Event>) -> Option<WatchEvent> {
+    let Ok(event) = event else { return Some(WatchEvent::All) };
     if event.need_rescan() || event.paths.is_empty() {
-        return Some(Woken::All);
+        return Some(WatchEvent::All);
     }
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
         EventKind::Access(_) => return None,
         _ => {}
     }
-    Some(Woken::Paths(event.paths))
+    Some(WatchEvent::Paths(event.paths))
 }
 
 #[cfg(test)]
@@ -136,10 +136,10 @@ mod tests {
     use std::time::Duration;
 
     /// Waits for word of `path`.
-    fn hears_of(receiver: &Receiver<Woken>, path: &Path) -> bool {
+    fn hears_of(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
         loop {
             match receiver.recv_timeout(Duration::from_secs(20)) {
-                Ok(Woken::Paths(paths)) if paths.iter().any(|woken| woken == path) => return true,
+                Ok(WatchEvent::Paths(paths)) if paths.iter().any(|event_of| event_of == path) => return true,
                 Ok(_) => {}
                 Err(_) => return false,
             }
@@ -151,7 +151,7 @@ mod tests {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("logs");
         let (sender, receiver) = channel();
-        let mut wake = Wake::new(false, move |woken| drop(sender.send(woken)));
+        let mut wake = FolderWatcher::new(false, move |event_of| drop(sender.send(event_of)));
         let folders = BTreeSet::from([folder.clone()]);
         for round in 0..2 {
             assert_eq!(wake.watch(&folders), None);
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_when_polling() {
         let folder = tempfile::tempdir().unwrap();
-        let mut wake = Wake::new(true, |_| panic!("sent"));
+        let mut wake = FolderWatcher::new(true, |_| panic!("sent"));
         assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
         fs::write(folder.path().join("log"), "").unwrap();
         assert!(wake.watcher.is_none());
@@ -175,11 +175,11 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_once() {
-        let mut wake = Wake::new(true, |_| {});
-        wake.refusal = Some("limit".to_owned());
+        let mut wake = FolderWatcher::new(true, |_| {});
+        wake.error = Some("limit".to_owned());
         let said = wake.watch(&BTreeSet::new()).unwrap();
         assert!(said.contains("(limit)"), "{said}");
-        wake.refusal = Some("limit".to_owned());
+        wake.error = Some("limit".to_owned());
         assert_eq!(wake.watch(&BTreeSet::new()), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Source: <https://httpd.apache.org/docs/2.4/mod/mod_macro.html>. No macro is written out; what is in one counts once.
 
 /// A text with each of these parameters (`$name`, `%name`, `@name`) as a variable that nobody knows.
-pub(super) fn hidden(text: &[u8], parameters: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn mask_parameters(text: &[u8], parameters: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
@@ -27,6 +27,6 @@ mod tests {
     #[test]
     fn parameters_are_hidden() {
         let parameters = [b"$host".to_vec(), b"$hostname".to_vec(), b"@x".to_vec()];
-        assert_eq!(hidden(b"/l/$hostname-$host_@x.$y", &parameters), b"/l/${macro}-${macro}_${macro}.$y");
+        assert_eq!(mask_parameters(b"/l/$hostname-$host_@x.$y", &parameters), b"/l/${macro}-${macro}_${macro}.$y");
     }
 }

@@ -6,23 +6,23 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::conf;
+use super::super::config_files;
 
 /// Names and what they stand for.
 #[derive(Debug, Default)]
-pub(super) struct Variables {
+pub(super) struct ApacheVariables {
     values: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-impl Variables {
+impl ApacheVariables {
     /// Those of the `envvars` in this folder, where there is one.
-    pub(super) fn of_folder(folder: &Path) -> Self {
+    pub(super) fn from_envvars(folder: &Path) -> Self {
         let mut variables = Self::default();
         // A second instance has its own folder, apache2-NAME, and a suffix to all its folders.
         let name = folder.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
         let suffix = name.strip_prefix(b"apache2-").map(|name| [b"-", name].concat()).unwrap_or_default();
         variables.define(b"SUFFIX", suffix);
-        if let Ok(text) = conf::read(&folder.join("envvars")) {
+        if let Ok(text) = config_files::read(&folder.join("envvars")) {
             for line in text.split(|byte| *byte == b'\n') {
                 variables.shell(line);
             }
@@ -34,7 +34,7 @@ impl Variables {
         self.values.insert(name.to_vec(), value);
     }
 
-    pub(super) fn forget(&mut self, name: &[u8]) {
+    pub(super) fn undefine(&mut self, name: &[u8]) {
         self.values.remove(name);
     }
 
@@ -43,8 +43,8 @@ impl Variables {
     }
 
     /// A text with each `${NAME}` that is known written out; others stay.
-    pub(super) fn written_out(&self, text: &[u8]) -> Vec<u8> {
-        self.replaced(text, false)
+    pub(super) fn expand(&self, text: &[u8]) -> Vec<u8> {
+        self.substitute(text, false)
     }
 
     /// A line of shell: `export NAME=value`, `NAME=value`, `: ${NAME:=value}`. Indented ones depend on something.
@@ -61,12 +61,12 @@ impl Variables {
             return;
         }
         let quoted = |quote: &[u8; 1]| value.strip_prefix(quote).and_then(|value| value.strip_suffix(quote));
-        let value = quoted(b"'").map_or_else(|| self.replaced(quoted(b"\"").unwrap_or(value), true), <[u8]>::to_vec);
+        let value = quoted(b"'").map_or_else(|| self.substitute(quoted(b"\"").unwrap_or(value), true), <[u8]>::to_vec);
         self.define(name, value);
     }
 
     /// `bare` is the shell's way, without braces and with nothing for what is unknown.
-    fn replaced(&self, text: &[u8], bare: bool) -> Vec<u8> {
+    fn substitute(&self, text: &[u8], bare: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
         while let [byte, tail @ ..] = rest {
@@ -110,7 +110,7 @@ mod tests {
         let folder = outer.path().join(folder);
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("envvars"), envvars).unwrap();
-        String::from_utf8(Variables::of_folder(&folder).written_out(text.as_bytes())).unwrap()
+        String::from_utf8(ApacheVariables::from_envvars(&folder).expand(text.as_bytes())).unwrap()
     }
 
     #[test]
@@ -127,6 +127,6 @@ mod tests {
     #[test]
     fn a_folder_without_variables_has_none() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Variables::of_folder(folder.path()).written_out(b"${A}/${"), b"${A}/${");
+        assert_eq!(ApacheVariables::from_envvars(folder.path()).expand(b"${A}/${"), b"${A}/${");
     }
 }

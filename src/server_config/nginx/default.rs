@@ -18,19 +18,19 @@ pub(super) fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
     if name.is_absolute() {
         return name;
     }
-    let prefixes = || std::iter::once(own(folder)).chain(PREFIXES.iter().map(PathBuf::from));
+    let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
     let there = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
-    there.unwrap_or_else(|| own(folder).join(name))
+    there.unwrap_or_else(|| prefix_of(folder).join(name))
 }
 
 /// The log that is written where none is named.
 pub(super) fn log(folder: &Path) -> PathBuf {
-    let beside = own(folder).join("logs/access.log");
+    let beside = prefix_of(folder).join("logs/access.log");
     if folder.ends_with("conf") || beside.is_file() { beside } else { PathBuf::from(PACKAGED) }
 }
 
 /// The prefix of a configuration that lies in `PREFIX` or `PREFIX/conf`.
-fn own(folder: &Path) -> PathBuf {
+fn prefix_of(folder: &Path) -> PathBuf {
     match folder.parent() {
         Some(parent) if folder.ends_with("conf") => parent.to_owned(),
         _ => folder.to_owned(),

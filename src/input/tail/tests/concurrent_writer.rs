@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::{line, note, number_of};
-use crate::input::tail::{First, Options, Tail};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 
 const LINES: usize = 20_000;
 
@@ -19,7 +19,7 @@ const LINES: usize = 20_000;
 fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("access.log");
-    let options = Options { begin: First::Start, max_line: 4096, block: 64 << 10 };
+    let options = TailOptions { start: StartPosition::Start, max_line: 4096, block: 64 << 10 };
     let mut tail = Tail::new(vec![log.clone()], options, None);
     let open = OpenOptions::new().append(true).create(true).open(&log).unwrap();
     let writer = Arc::new(Mutex::new(open));
@@ -48,7 +48,7 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     let mut now = Instant::now();
     let mut last = false;
     loop {
-        tail.look(now, None);
+        tail.poll(now, None);
         while tail.read(now, &mut |piece| note(&mut told, piece)) {}
         if last {
             break;
@@ -58,7 +58,7 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     }
     for _ in 0..8 {
         now += Duration::from_secs(3);
-        tail.look(now, None);
+        tail.poll(now, None);
         while tail.read(now, &mut |piece| note(&mut told, piece)) {}
     }
     writing.join().unwrap();

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::read_once::Runs;
-use super::{Rig, append, gzip, lines, number_of};
+use super::read_once::OneShotRuns;
+use super::{TailHarness, append, gzip, lines, number_of};
 
 const NAMES: [&str; 9] = [
     "access.log.away",
@@ -21,23 +21,23 @@ const NAMES: [&str; 9] = [
 
 /// How the log comes by its other name.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum How {
+enum MoveMethod {
     Rename,
     CopyTruncate,
     Gzip,
 }
 
-const WAYS: [How; 3] = [How::Rename, How::CopyTruncate, How::Gzip];
+const WAYS: [MoveMethod; 3] = [MoveMethod::Rename, MoveMethod::CopyTruncate, MoveMethod::Gzip];
 
-fn move_away(folder: &Path, name: &str, how: How) {
+fn move_away(folder: &Path, name: &str, how: MoveMethod) {
     let (from, to) = (folder.join("access.log"), folder.join(name));
     match how {
-        How::Rename => fs::rename(from, to).unwrap(),
-        How::CopyTruncate => {
+        MoveMethod::Rename => fs::rename(from, to).unwrap(),
+        MoveMethod::CopyTruncate => {
             fs::copy(&from, to).unwrap();
             fs::OpenOptions::new().write(true).open(from).unwrap().set_len(0).unwrap();
         }
-        How::Gzip => {
+        MoveMethod::Gzip => {
             fs::rename(from, &to).unwrap();
             gzip(&to);
         }
@@ -50,7 +50,7 @@ fn sorted(mut told: Vec<Option<usize>>) -> Vec<usize> {
 }
 
 /// `read` lines are read before it is moved, the others of 100 are not.
-fn each(mut test: impl FnMut(&str, How, &'static str, usize)) {
+fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
     for name in NAMES {
         for how in WAYS {
             for target in ["access.log", "."] {
@@ -65,7 +65,7 @@ fn each(mut test: impl FnMut(&str, How, &'static str, usize)) {
 #[test]
 fn a_follower_that_runs_knows_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut rig = Rig::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let mut rig = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
         append(&rig.path("access.log"), &lines(read..100));
         move_away(rig.folder.path(), name, how);
         append(&rig.path("access.log"), &lines(100..110));
@@ -78,7 +78,7 @@ fn a_follower_that_runs_knows_a_log_by_any_name() {
 #[test]
 fn a_follower_that_starts_again_knows_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut rig = Rig::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let mut rig = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
         let state = rig.tail.checkpoints();
         append(&rig.path("access.log"), &lines(read..100));
         move_away(rig.folder.path(), name, how);
@@ -98,7 +98,7 @@ fn a_follower_that_starts_again_knows_a_log_by_any_name() {
 fn a_run_knows_a_log_by_any_name() {
     each(|name, how, target, read| {
         let target = if target == "." { "" } else { target };
-        let mut runs = Runs::new();
+        let mut runs = OneShotRuns::new();
         append(&runs.path("access.log"), &lines(0..read));
         let mut told = runs.run(&[target]);
         append(&runs.path("access.log"), &lines(read..100));
@@ -116,7 +116,7 @@ fn a_run_knows_a_log_by_any_name() {
 fn a_copy_of_a_log_is_no_other_log() {
     for name in NAMES.into_iter().filter(|name| !["old.log", "0"].contains(name)) {
         for read in [3, 40, 100] {
-            let mut runs = Runs::new();
+            let mut runs = OneShotRuns::new();
             append(&runs.path("access.log"), &lines(0..read));
             let mut told = runs.run(&[""]);
             append(&runs.path("access.log"), &lines(read..100));
@@ -141,7 +141,7 @@ fn the_rest_of_what_a_link_led_to_is_read() {
     ] {
         for is_run in [true, false] {
             for is_two in [true, false] {
-                let runs = Runs::new();
+                let runs = OneShotRuns::new();
                 let folder = runs.folder.path().to_owned();
                 for path in [old, new] {
                     fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
@@ -164,7 +164,7 @@ fn the_rest_of_what_a_link_led_to_is_read() {
                     }
                     told
                 } else {
-                    let mut rig = Rig::new(&["."], true, |_| {});
+                    let mut rig = TailHarness::new(&["."], true, |_| {});
                     rig.folder = runs.folder;
                     rig.paths = vec![rig.path("current")];
                     rig.restart(Vec::new());

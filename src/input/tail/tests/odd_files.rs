@@ -5,12 +5,12 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
-use super::{Rig, append, gzip, line, lines};
+use super::{TailHarness, append, gzip, line, lines};
 
 #[test]
 fn a_line_too_long_is_passed_over_at_any_cut() {
     for cut in [1, 511, 512, 513, 4096, 9_999, 10_000] {
-        let mut rig = Rig::whole();
+        let mut rig = TailHarness::whole();
         let text = format!("one\n{}\ntwo\nthr", "x".repeat(10_000));
         rig.append("access.log", &text[..cut]);
         rig.go();
@@ -26,7 +26,7 @@ fn a_line_too_long_is_passed_over_at_any_cut() {
 
 #[test]
 fn a_long_line_that_is_not_too_long_is_held() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let long = "y".repeat(4096);
     for part in ["a\n", &long[..700], &long[700..3000], &long[3000..], "\nb\n"] {
         rig.append("access.log", part);
@@ -37,7 +37,7 @@ fn a_long_line_that_is_not_too_long_is_held() {
 
 #[test]
 fn a_hole_and_a_mark_at_the_front_are_no_text() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let file = File::create(rig.path("access.log")).unwrap();
     file.write_all_at(line(0).as_bytes(), 1 << 30).unwrap();
     rig.go();
@@ -45,7 +45,7 @@ fn a_hole_and_a_mark_at_the_front_are_no_text() {
     rig.go();
     rig.assert_numbers(2);
     assert_eq!(rig.told[0].offset, 1 << 30);
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &format!("\u{feff}{}", line(0)));
     rig.go();
     rig.assert_numbers(1);
@@ -53,7 +53,7 @@ fn a_hole_and_a_mark_at_the_front_are_no_text() {
 
 #[test]
 fn a_writer_that_does_not_append_leaves_a_hole() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let file = File::create(rig.path("access.log")).unwrap();
     let mut at = 0;
     for round in 0..4 {
@@ -74,7 +74,7 @@ fn a_writer_that_does_not_append_leaves_a_hole() {
 
 #[test]
 fn what_is_allocated_ahead_is_filled_in() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     let file = File::create(rig.path("access.log")).unwrap();
     file.set_len(100_000).unwrap();
     rig.go();
@@ -95,7 +95,7 @@ fn two_names_of_one_file_are_followed_once() {
         symlink("access.log", folder.join("soft")).unwrap();
     };
     for names in [&["access.log", "hard", "soft"][..], &["."], &["*"], &[".", "access.log"]] {
-        let mut rig = Rig::new(names, true, prepare);
+        let mut rig = TailHarness::new(names, true, prepare);
         rig.wait(3);
         rig.assert_numbers(5);
     }
@@ -103,7 +103,7 @@ fn two_names_of_one_file_are_followed_once() {
 
 #[test]
 fn a_link_that_leads_elsewhere_is_followed() {
-    let mut rig = Rig::new(&["access.log"], true, |folder| {
+    let mut rig = TailHarness::new(&["access.log"], true, |folder| {
         fs::write(folder.join("one"), lines(0..5)).unwrap();
         symlink("one", folder.join("access.log")).unwrap();
     });
@@ -118,7 +118,7 @@ fn a_link_that_leads_elsewhere_is_followed() {
 #[test]
 fn logs_that_begin_alike_are_not_confused() {
     let header = "#Fields: date time\n".repeat(100);
-    let mut rig = Rig::new(&["."], true, |folder| {
+    let mut rig = TailHarness::new(&["."], true, |folder| {
         fs::write(folder.join("a.log"), &header).unwrap();
         fs::write(folder.join("b.log"), &header).unwrap();
     });
@@ -139,7 +139,7 @@ fn logs_that_begin_alike_are_not_confused() {
 
 #[test]
 fn a_folder_that_is_made_anew_is_followed_on() {
-    let mut rig = Rig::new(&["logs/access.log"], true, |folder| {
+    let mut rig = TailHarness::new(&["logs/access.log"], true, |folder| {
         fs::create_dir(folder.join("logs")).unwrap();
         fs::write(folder.join("logs/access.log"), lines(0..5)).unwrap();
     });
@@ -153,15 +153,15 @@ fn a_folder_that_is_made_anew_is_followed_on() {
 
 #[test]
 fn an_old_folder_is_found() {
-    for packed in [false, true] {
-        let mut rig = Rig::new(&["access.log"], true, |folder| fs::create_dir(folder.join("old")).unwrap());
+    for compressed in [false, true] {
+        let mut rig = TailHarness::new(&["access.log"], true, |folder| fs::create_dir(folder.join("old")).unwrap());
         rig.append("access.log", &lines(0..5));
         rig.go();
         rig.append("access.log", &lines(5..10));
         rig.rename("access.log", "old/access.log-20261101");
         rig.append("access.log", &lines(10..20));
         rig.rename("access.log", "old/access.log-20261102");
-        if packed {
+        if compressed {
             rig.gzip("old/access.log-20261102");
         }
         rig.append("access.log", &lines(20..25));
@@ -172,7 +172,7 @@ fn an_old_folder_is_found() {
 
 #[test]
 fn a_file_written_anew_by_an_editor_goes_on() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &lines(0..20));
     rig.go();
     fs::copy(rig.path("access.log"), rig.path("tmp")).unwrap();
@@ -184,7 +184,7 @@ fn a_file_written_anew_by_an_editor_goes_on() {
 
 #[test]
 fn a_clean_restart_repeats_nothing() {
-    let mut rig = Rig::new(&["."], true, |folder| {
+    let mut rig = TailHarness::new(&["."], true, |folder| {
         fs::write(folder.join("access.log.1"), lines(0..10)).unwrap();
         fs::write(folder.join("access.log"), lines(10..20)).unwrap();
         gzip(&folder.join("access.log.1"));
@@ -203,7 +203,7 @@ fn a_clean_restart_repeats_nothing() {
 
 #[test]
 fn what_cannot_be_read_is_said_once() {
-    let mut rig = Rig::new(&["access.log", "pipe"], true, |folder| {
+    let mut rig = TailHarness::new(&["access.log", "pipe"], true, |folder| {
         fs::create_dir(folder.join("access.log")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, folder.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     });
@@ -217,10 +217,10 @@ fn what_cannot_be_read_is_said_once() {
 
 #[test]
 fn a_deleted_log_is_let_go() {
-    for padded in [false, true] {
-        let mut rig = Rig::whole();
+    for ends_in_nuls in [false, true] {
+        let mut rig = TailHarness::whole();
         rig.append("access.log", &lines(0..5));
-        if padded {
+        if ends_in_nuls {
             OpenOptions::new().write(true).open(rig.path("access.log")).unwrap().set_len(50_000).unwrap();
         }
         rig.go();
@@ -242,19 +242,19 @@ fn packed_logs_without_a_live_one_are_read_from_the_start_only() {
             gzip(&folder.join(name));
         }
     };
-    let mut whole = Rig::new(&["."], true, prepare);
+    let mut whole = TailHarness::new(&["."], true, prepare);
     whole.assert_numbers(20);
     whole.append("access.log", &lines(20..25));
     whole.wait(2);
     whole.assert_numbers(25);
-    let mut end = Rig::new(&["."], false, prepare);
+    let mut end = TailHarness::new(&["."], false, prepare);
     end.wait(20);
     assert_eq!(end.lines().len(), 0, "{:?}", end.notices);
 }
 
 #[test]
 fn a_log_that_rests_is_looked_at_within_four_looks() {
-    let mut rig = Rig::whole();
+    let mut rig = TailHarness::whole();
     rig.append("access.log", &lines(0..1));
     rig.wait(30);
     rig.append("access.log", &lines(1..2));

@@ -7,22 +7,22 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tempfile::TempDir;
 
-use super::{Told, append, gzip, line, lines, note, number_of};
-use crate::input::tail::{First, Notice, Options, Tail};
+use super::{EmittedLine, append, gzip, line, lines, note, number_of};
+use crate::input::tail::{Notice, StartPosition, Tail, TailOptions};
 use crate::source::Checkpoint;
 
 /// A folder whose logs are read run by run.
-pub(super) struct Runs {
+pub(super) struct OneShotRuns {
     pub(super) folder: TempDir,
     pub(super) state: Option<Vec<Checkpoint>>,
     /// All that was told.
-    pub(super) told: Vec<Told>,
+    pub(super) told: Vec<EmittedLine>,
     pub(super) notices: Vec<Notice>,
     /// What waited for its end at the end of the last run: file names.
     pub(super) pending: Vec<String>,
 }
 
-impl Runs {
+impl OneShotRuns {
     pub(super) fn new() -> Self {
         Self { folder: TempDir::new().unwrap(), state: None, told: Vec::new(), notices: Vec::new(), pending: Vec::new() }
     }
@@ -32,20 +32,20 @@ impl Runs {
     }
 
     /// A tail of `names`; an empty one is the folder.
-    pub(super) fn tail(&self, names: &[&str], begin: First) -> Tail {
+    pub(super) fn tail(&self, names: &[&str], begin: StartPosition) -> Tail {
         let paths = names.iter().map(|name| if name.is_empty() { self.folder.path().to_owned() } else { self.path(name) });
-        Tail::new(paths.collect(), Options { begin, max_line: 4096, block: 512 }, self.state.clone())
+        Tail::new(paths.collect(), TailOptions { start: begin, max_line: 4096, block: 512 }, self.state.clone())
     }
 
     /// One run; gives the numbers of its lines, `None` of what is no such line.
     pub(super) fn run(&mut self, names: &[&str]) -> Vec<Option<usize>> {
-        self.run_with(names, First::Given)
+        self.run_with(names, StartPosition::ExplicitInputs)
     }
 
-    pub(super) fn run_with(&mut self, names: &[&str], begin: First) -> Vec<Option<usize>> {
+    pub(super) fn run_with(&mut self, names: &[&str], begin: StartPosition) -> Vec<Option<usize>> {
         let mut tail = self.tail(names, begin);
         let mut told = Vec::new();
-        tail.catch_up(Instant::now(), &mut |piece| note(&mut told, piece));
+        tail.read_once(Instant::now(), &mut |piece| note(&mut told, piece));
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         self.pending = tail.logs().filter(|log| log.pending).map(|log| name(log.path)).collect();
         self.notices = tail.notices();
@@ -80,7 +80,7 @@ fn rest(path: &Path) {
 
 #[test]
 fn a_first_run_reads_what_it_was_given() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log.2", &lines(0..10));
     gzip(&runs.path("access.log.2"));
     runs.append("access.log.1", &lines(10..20));
@@ -100,7 +100,7 @@ fn a_first_run_reads_what_it_was_given() {
 #[test]
 fn all_that_a_shell_names_is_read_once() {
     for names in [&["access.log", "access.log.1", "access.log.2.gz"][..], &["access.log*"], &[""]] {
-        let mut runs = Runs::new();
+        let mut runs = OneShotRuns::new();
         runs.append("access.log.2", &lines(0..10));
         gzip(&runs.path("access.log.2"));
         runs.append("access.log.1", &lines(10..20));
@@ -122,7 +122,7 @@ fn all_that_a_shell_names_is_read_once() {
 
 #[test]
 fn rotated_files_named_alone_are_read_once() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log.2", &lines(0..10));
     gzip(&runs.path("access.log.2"));
     runs.append("access.log", &lines(900..910));
@@ -138,7 +138,7 @@ fn rotated_files_named_alone_are_read_once() {
 
 #[test]
 fn a_packed_file_of_any_name_is_read() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("packed", &lines(0..10));
     gzip(&runs.path("packed"));
     runs.rename("packed.gz", "packed");
@@ -150,25 +150,25 @@ fn a_packed_file_of_any_name_is_read() {
 #[test]
 fn a_file_that_is_being_packed_is_read_once() {
     for whole in [false, true] {
-        let mut runs = Runs::new();
+        let mut runs = OneShotRuns::new();
         runs.append("access.log", &lines(0..5));
         assert_eq!(runs.run(&["access.log"]), some(0..5));
         runs.append("access.log", &lines(5..100));
         runs.rename("access.log", "access.log.2");
         runs.append("access.log.1", &lines(100..200));
         runs.append("access.log", &lines(200..210));
-        let packed = {
+        let compressed = {
             let copy = runs.path("copy");
             fs::copy(runs.path("access.log.1"), &copy).unwrap();
             gzip(&copy);
-            let packed = fs::read(runs.path("copy.gz")).unwrap();
+            let compressed = fs::read(runs.path("copy.gz")).unwrap();
             fs::remove_file(runs.path("copy.gz")).unwrap();
-            packed
+            compressed
         };
-        let part = if whole { &packed[..] } else { &packed[..packed.len() / 2] };
+        let part = if whole { &compressed[..] } else { &compressed[..compressed.len() / 2] };
         fs::write(runs.path("access.log.1.gz"), part).unwrap();
         assert_eq!(runs.run(&["access.log"]), some(5..210));
-        fs::write(runs.path("access.log.1.gz"), &packed).unwrap();
+        fs::write(runs.path("access.log.1.gz"), &compressed).unwrap();
         fs::remove_file(runs.path("access.log.1")).unwrap();
         assert_eq!(runs.run(&["access.log"]), []);
         assert!(runs.problems().is_empty(), "{:?}", runs.notices);
@@ -177,7 +177,7 @@ fn a_file_that_is_being_packed_is_read_once() {
 
 #[test]
 fn the_same_file_by_many_names_is_read_once() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     fs::hard_link(runs.path("access.log"), runs.path("hard.log")).unwrap();
     std::os::unix::fs::symlink("access.log", runs.path("soft.log")).unwrap();
@@ -188,7 +188,7 @@ fn the_same_file_by_many_names_is_read_once() {
 
 #[test]
 fn a_log_of_a_folder_whose_old_ones_lie_below_is_read_once() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     fs::create_dir(runs.path("old")).unwrap();
     runs.append("access.log", &lines(10..20));
     runs.append("old/access.log.1", &lines(0..10));
@@ -204,7 +204,7 @@ fn a_log_of_a_folder_whose_old_ones_lie_below_is_read_once() {
 
 #[test]
 fn a_new_log_of_a_folder_is_read_with_what_it_was_rotated_to() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("a.log", &lines(0..10));
     for names in [&[""][..], &["*.log"]] {
         runs.state = None;
@@ -219,16 +219,16 @@ fn a_new_log_of_a_folder_is_read_with_what_it_was_rotated_to() {
 
 #[test]
 fn from_the_start_everything_is_read() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(0..10));
     runs.append("access.log", &lines(10..20));
-    assert_eq!(runs.run_with(&["access.log"], First::Start), some(0..20));
-    assert_eq!(runs.run_with(&["access.log"], First::Start), []);
+    assert_eq!(runs.run_with(&["access.log"], StartPosition::Start), some(0..20));
+    assert_eq!(runs.run_with(&["access.log"], StartPosition::Start), []);
 }
 
 #[test]
 fn an_unfinished_line_waits_for_its_end() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..3));
     runs.append("access.log", &line(3)[..20]);
     assert_eq!(runs.run(&["access.log"]), some(0..3));
@@ -243,7 +243,7 @@ fn an_unfinished_line_waits_for_its_end() {
 #[test]
 fn an_unfinished_line_of_a_rotated_file_is_told_when_nothing_more_comes() {
     for whole in [0, 3] {
-        let mut runs = Runs::new();
+        let mut runs = OneShotRuns::new();
         File::create(runs.path("access.log")).unwrap();
         runs.run(&["access.log"]);
         runs.append("access.log", &lines(0..whole));
@@ -260,7 +260,7 @@ fn an_unfinished_line_of_a_rotated_file_is_told_when_nothing_more_comes() {
 
 #[test]
 fn a_log_that_never_held_a_whole_line_is_pending() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", "half a li");
     assert_eq!(runs.run(&["access.log"]), []);
     assert_eq!(runs.pending, ["access.log"]);
@@ -270,7 +270,7 @@ fn a_log_that_never_held_a_whole_line_is_pending() {
 
 #[test]
 fn what_was_named_and_never_there_is_a_problem() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     for _ in 0..2 {
         runs.run(&["access.log"]);
         assert_eq!(runs.problems(), ["no such file"]);
@@ -290,7 +290,7 @@ fn what_was_named_and_never_there_is_a_problem() {
 
 #[test]
 fn what_is_no_file_is_a_problem() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     rustix::fs::mknodat(rustix::fs::CWD, runs.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     for name in ["pipe", "/dev/null"] {
         runs.run(&[name]);
@@ -302,11 +302,11 @@ fn what_is_no_file_is_a_problem() {
 
 #[test]
 fn damage_is_told_once() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(0..2000));
     gzip(&runs.path("access.log.1"));
-    let packed = fs::read(runs.path("access.log.1.gz")).unwrap();
-    fs::write(runs.path("access.log.1.gz"), &packed[..packed.len() / 2]).unwrap();
+    let compressed = fs::read(runs.path("access.log.1.gz")).unwrap();
+    fs::write(runs.path("access.log.1.gz"), &compressed[..compressed.len() / 2]).unwrap();
     std::thread::sleep(Duration::from_millis(2100));
     let read = runs.run(&["access.log.1.gz"]);
     assert!(read.len() > 500 && read.len() < 2000 && read == some(0..read.len()), "{}", read.len());
@@ -318,7 +318,7 @@ fn damage_is_told_once() {
 
 #[test]
 fn a_packing_that_is_not_read_is_told_once() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..3));
     runs.run(&["access.log"]);
     fs::write(runs.path("access.log.1.Z"), b"\x1f\x9d\x90 and so on").unwrap();
@@ -332,7 +332,7 @@ fn a_packing_that_is_not_read_is_told_once() {
 
 #[test]
 fn an_older_copy_is_read_again_and_said_to_be() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..100));
     runs.run(&["access.log"]);
     fs::remove_file(runs.path("access.log")).unwrap();
@@ -346,7 +346,7 @@ fn an_older_copy_is_read_again_and_said_to_be() {
 
 #[test]
 fn a_log_that_vanished_is_said_to_be() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..100));
     runs.run(&["access.log"]);
     fs::write(runs.path("access.log"), lines(200..300)).unwrap();
@@ -359,7 +359,7 @@ fn a_log_that_vanished_is_said_to_be() {
 
 #[test]
 fn what_is_put_there_and_older_is_not_read() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(10..20));
     runs.append("access.log", &lines(20..30));
     assert_eq!(runs.run(&["access.log"]), some(20..30));
@@ -380,7 +380,7 @@ fn what_is_put_there_and_older_is_not_read() {
 
 #[test]
 fn what_is_read_stays_where_it_was_while_nothing_is_kept() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     runs.run(&["access.log"]);
     let before = runs.state.clone();
@@ -395,25 +395,25 @@ fn what_is_read_stays_where_it_was_while_nothing_is_kept() {
 
 #[test]
 fn a_survey_reads_nothing_and_tells_the_lag() {
-    let mut runs = Runs::new();
+    let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     runs.run(&["access.log"]);
     runs.append("access.log", &lines(10..20));
-    let mut tail = runs.tail(&["access.log"], First::Given);
-    tail.survey(Instant::now());
+    let mut tail = runs.tail(&["access.log"], StartPosition::ExplicitInputs);
+    tail.measure_backlog(Instant::now());
     let logs: Vec<_> = tail.logs().map(|log| (log.lines, log.lag, log.live)).collect();
     assert_eq!(logs, [(10, lines(10..20).len() as u64, true)]);
 }
 
 #[test]
 fn no_more_than_what_is_there_is_read() {
-    let runs = Runs::new();
+    let runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
-    let mut tail = runs.tail(&["access.log"], First::Given);
+    let mut tail = runs.tail(&["access.log"], StartPosition::ExplicitInputs);
     let mut writer = OpenOptions::new().append(true).open(runs.path("access.log")).unwrap();
     let mut pieces = 0;
     // Whoever writes faster than is read does not hold up the end.
-    tail.catch_up(Instant::now(), &mut |_| {
+    tail.read_once(Instant::now(), &mut |_| {
         pieces += 1;
         writer.write_all(lines(0..50).as_bytes()).unwrap();
         assert!(pieces < 1000, "reads without end");

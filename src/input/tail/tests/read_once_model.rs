@@ -14,12 +14,12 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
-use super::read_once::Runs;
+use super::read_once::OneShotRuns;
 use super::{line, lines, note, number_of};
-use crate::input::tail::First;
+use crate::input::tail::StartPosition;
 
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum OneShotStep {
     /// Whole lines; the first one completes a partial line.
     Write(usize),
     /// So many bytes of a line.
@@ -44,13 +44,13 @@ enum Step {
     /// Renames the log to a name that no rotation gives, or copies it there and truncates it, or packs it.
     Away {
         name: usize,
-        how: How,
+        how: OneShotMove,
     },
 }
 
 /// How a log comes by another name.
 #[derive(Debug, Clone, Copy)]
-enum How {
+enum OneShotMove {
     Rename,
     CopyTruncate { runs: bool },
     Gzip { runs: bool },
@@ -61,7 +61,7 @@ const AWAY: [&str; 3] = ["access.log.bak", "access-1.log", "old.log"];
 
 /// How the log is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum ArgumentKind {
     Alone,
     Folder,
     Glob,
@@ -69,31 +69,31 @@ enum Named {
     Each,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = OneShotStep> {
     prop_oneof![
-        6 => (1usize..30).prop_map(Step::Write),
-        2 => (1usize..70).prop_map(Step::Partial),
-        3 => any::<bool>().prop_map(|create| Step::Rotate { create }),
-        3 => Just(Step::Reopen),
-        3 => any::<bool>().prop_map(|runs| Step::CopyTruncate { runs }),
-        3 => any::<bool>().prop_map(|runs| Step::Compress { runs }),
-        5 => Just(Step::Run),
-        1 => Just(Step::Killed),
-        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| Step::Away { name, how }),
+        6 => (1usize..30).prop_map(OneShotStep::Write),
+        2 => (1usize..70).prop_map(OneShotStep::Partial),
+        3 => any::<bool>().prop_map(|create| OneShotStep::Rotate { create }),
+        3 => Just(OneShotStep::Reopen),
+        3 => any::<bool>().prop_map(|runs| OneShotStep::CopyTruncate { runs }),
+        3 => any::<bool>().prop_map(|runs| OneShotStep::Compress { runs }),
+        5 => Just(OneShotStep::Run),
+        1 => Just(OneShotStep::Killed),
+        2 => (0..AWAY.len(), how()).prop_map(|(name, how)| OneShotStep::Away { name, how }),
     ]
 }
 
-fn how() -> impl Strategy<Value = How> {
+fn how() -> impl Strategy<Value = OneShotMove> {
     prop_oneof![
-        2 => Just(How::Rename),
-        2 => any::<bool>().prop_map(|runs| How::CopyTruncate { runs }),
-        1 => any::<bool>().prop_map(|runs| How::Gzip { runs }),
+        2 => Just(OneShotMove::Rename),
+        2 => any::<bool>().prop_map(|runs| OneShotMove::CopyTruncate { runs }),
+        1 => any::<bool>().prop_map(|runs| OneShotMove::Gzip { runs }),
     ]
 }
 
-struct World {
-    runs: Runs,
-    named: Named,
+struct OneShotModel {
+    runs: OneShotRuns,
+    named: ArgumentKind,
     writer: File,
     next: usize,
     begun: usize,
@@ -106,9 +106,9 @@ struct World {
     ids: HashMap<(u64, u64), String>,
 }
 
-impl World {
-    fn new(named: Named) -> Self {
-        let runs = Runs::new();
+impl OneShotModel {
+    fn new(named: ArgumentKind) -> Self {
+        let runs = OneShotRuns::new();
         let log = runs.path("access.log");
         fs::write(&log, lines(0..5)).unwrap();
         fs::write(runs.path("access.log.1"), lines(900_000..900_020)).unwrap();
@@ -126,28 +126,28 @@ impl World {
         }
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: OneShotStep) {
         match step {
-            Step::Write(count) => self.write(count),
-            Step::Partial(bytes) => {
+            OneShotStep::Write(count) => self.write(count),
+            OneShotStep::Partial(bytes) => {
                 let line = line(self.next);
                 let end = (self.begun + bytes).min(line.len() - 1);
                 self.writer.write_all(&line.as_bytes()[self.begun..end]).unwrap();
                 self.begun = end;
             }
-            Step::Rotate { create } => {
+            OneShotStep::Rotate { create } => {
                 self.shift();
                 let _ = fs::rename(self.runs.path("access.log"), self.runs.path("access.log.1"));
                 if create {
                     File::create_new(self.runs.path("access.log")).unwrap();
                 }
             }
-            Step::Reopen => self.reopen(),
-            Step::CopyTruncate { runs } => self.copy_truncate(runs),
-            Step::Compress { runs } => self.compress(runs),
-            Step::Run => self.run(true),
-            Step::Killed => self.run(false),
-            Step::Away { name, how } => self.away(name, how),
+            OneShotStep::Reopen => self.reopen(),
+            OneShotStep::CopyTruncate { runs } => self.copy_truncate(runs),
+            OneShotStep::Compress { runs } => self.compress(runs),
+            OneShotStep::Run => self.run(true),
+            OneShotStep::Killed => self.run(false),
+            OneShotStep::Away { name, how } => self.away(name, how),
         }
     }
 
@@ -219,12 +219,12 @@ impl World {
         }
     }
 
-    fn away(&mut self, name: usize, how: How) {
+    fn away(&mut self, name: usize, how: OneShotMove) {
         let log = self.runs.path("access.log");
         if !log.exists() || fs::metadata(&log).unwrap().len() == 0 {
             return;
         }
-        if self.named != Named::Folder {
+        if self.named != ArgumentKind::Folder {
             // Where its file alone is named, a text is known by what was read of it.
             self.write(1);
             self.run(true);
@@ -233,8 +233,8 @@ impl World {
         let stem = AWAY[name].trim_end_matches(".log");
         let away = self.runs.path(&format!("{stem}-copy{}{}", self.moved, if stem == AWAY[name] { "" } else { ".log" }));
         match how {
-            How::Rename => fs::rename(&log, away).unwrap(),
-            How::CopyTruncate { runs } => {
+            OneShotMove::Rename => fs::rename(&log, away).unwrap(),
+            OneShotMove::CopyTruncate { runs } => {
                 fs::copy(&log, &away).unwrap();
                 // Two logs that are written may begin alike; that one is a copy of the other is known by its name only.
                 if runs && AWAY[name].starts_with("access") {
@@ -242,7 +242,7 @@ impl World {
                 }
                 self.cut(&log);
             }
-            How::Gzip { runs } => {
+            OneShotMove::Gzip { runs } => {
                 fs::rename(&log, &away).unwrap();
                 self.pack(&away, runs);
             }
@@ -260,15 +260,15 @@ impl World {
             // `delaycompress`, or a signal to the writer: nobody packs what is still being written.
             self.reopen();
         }
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(&fs::read(plain).unwrap()).unwrap();
-        let packed = packed.finish().unwrap();
+        let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+        compressed.write_all(&fs::read(plain).unwrap()).unwrap();
+        let compressed = compressed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
-        out.write_all(&packed[..packed.len() / 2]).unwrap();
+        out.write_all(&compressed[..compressed.len() / 2]).unwrap();
         if runs {
             self.run(true);
         }
-        out.write_all(&packed[packed.len() / 2..]).unwrap();
+        out.write_all(&compressed[compressed.len() / 2..]).unwrap();
         if runs {
             self.run(true);
         }
@@ -277,16 +277,16 @@ impl World {
 
     fn run(&mut self, keep: bool) {
         let names: Vec<String> = match self.named {
-            Named::Alone => vec!["access.log".to_owned()],
-            Named::Folder => vec![String::new()],
-            Named::Glob => vec!["access.log*".to_owned()],
-            Named::Each => self.names().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect(),
+            ArgumentKind::Alone => vec!["access.log".to_owned()],
+            ArgumentKind::Folder => vec![String::new()],
+            ArgumentKind::Glob => vec!["access.log*".to_owned()],
+            ArgumentKind::Each => self.names().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect(),
         };
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         if !keep {
-            let mut tail = self.runs.tail(&names, First::Given);
+            let mut tail = self.runs.tail(&names, StartPosition::ExplicitInputs);
             let mut told = Vec::new();
-            tail.catch_up(Instant::now(), &mut |piece| note(&mut told, piece));
+            tail.read_once(Instant::now(), &mut |piece| note(&mut told, piece));
             let _ = tail.checkpoints();
             return;
         }
@@ -314,7 +314,7 @@ impl World {
         for number in (0..self.next).filter(|number| !self.spoilt.contains(number)) {
             assert_eq!(self.told.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
         }
-        let old = usize::from(self.named != Named::Alone);
+        let old = usize::from(self.named != ArgumentKind::Alone);
         for number in 900_000..900_020 {
             assert_eq!(self.told.get(&number).copied().unwrap_or(0), old, "old line {number}");
         }
@@ -334,12 +334,12 @@ proptest! {
 
     #[test]
     fn runs_together_tell_every_line_once(
-        named in prop_oneof![Just(Named::Alone), Just(Named::Folder), Just(Named::Glob), Just(Named::Each)],
+        named in prop_oneof![Just(ArgumentKind::Alone), Just(ArgumentKind::Folder), Just(ArgumentKind::Glob), Just(ArgumentKind::Each)],
         steps in prop::collection::vec(step(), 1..40),
     ) {
-        let mut world = World::new(named);
+        let mut world = OneShotModel::new(named);
         // A first run reads only what it is given.
-        if named == Named::Alone {
+        if named == ArgumentKind::Alone {
             world.run(true);
         }
         for step in steps {

@@ -3,8 +3,8 @@
 //! Knows rotatelogs, cronolog and a shell's `>>`, and takes no other program for one that writes a file. Sources:
 //! <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).
 
-use super::super::pattern::{Pattern, of_strftime};
-use super::lines;
+use super::super::path_pattern::{PathPattern, from_strftime};
+use super::lexer;
 
 /// Flags of rotatelogs with a value behind them.
 const ROTATELOGS: [&[u8]; 3] = [b"-L", b"-p", b"-n"];
@@ -13,21 +13,21 @@ const ROTATELOGS: [&[u8]; 3] = [b"-L", b"-p", b"-n"];
 const CRONOLOG: [&[u8]; 8] = [b"-H", b"-S", b"-l", b"-P", b"-p", b"-d", b"-x", b"-z"];
 
 /// The files that the command behind a `|` writes, as far as that is known.
-pub(super) fn file(command: &[u8]) -> Option<Pattern> {
+pub(super) fn file(command: &[u8]) -> Option<PathPattern> {
     // `||` starts the program without a shell, `|$` with one.
     let command = command.strip_prefix(b"|").or(command.strip_prefix(b"$")).unwrap_or(command);
-    let words = lines::words(command);
+    let words = lexer::words(command);
     let program = words.first()?.rsplit(|byte| *byte == b'/').next()?;
     match program {
         b"rotatelogs" | b"httxt-rotatelogs" | b"rotatelogs2" => rotatelogs(&words[1..]),
-        b"cronolog" => arguments(&words[1..], &CRONOLOG).first().map(|name| of_strftime(name)),
-        _ => redirected(&words).map(|name| name.iter().copied().fold(Pattern::default(), Pattern::with)),
+        b"cronolog" => arguments(&words[1..], &CRONOLOG).first().map(|name| from_strftime(name)),
+        _ => redirected(&words).map(|name| name.iter().copied().fold(PathPattern::default(), PathPattern::with)),
     }
 }
 
-fn rotatelogs(words: &[Vec<u8>]) -> Option<Pattern> {
+fn rotatelogs(words: &[Vec<u8>]) -> Option<PathPattern> {
     let name = *arguments(words, &ROTATELOGS).first()?;
-    let mut pattern = of_strftime(name);
+    let mut pattern = from_strftime(name);
     let has = |flag: &[u8]| words.iter().any(|word| word == flag);
     // Without a time in its name, the second in which it begins is put behind it, unless it is cut (-t) or numbered (-n), where
     // the name stays and the rest are its rotated files.
@@ -62,7 +62,7 @@ fn redirected(words: &[Vec<u8>]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use crate::server_config::apache::pipe::*;
+    use crate::server_config::apache::piped_log::*;
 
     #[test]
     fn the_file_at_the_end_of_a_pipe() {

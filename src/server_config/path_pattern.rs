@@ -2,14 +2,14 @@
 
 /// A pattern under way.
 #[derive(Debug, Default)]
-pub(super) struct Pattern {
+pub(super) struct PathPattern {
     bytes: Vec<u8>,
     /// The same with nothing escaped, for a name without unknown parts.
     plain: Vec<u8>,
     has_unknown: bool,
 }
 
-impl Pattern {
+impl PathPattern {
     /// Adds what stands for itself.
     pub(super) fn literal(&mut self, byte: u8) {
         self.plain.push(byte);
@@ -45,8 +45,8 @@ impl Pattern {
 }
 
 /// A name with conversions of `strftime` in it: `access.%Y-%m-%d.log`.
-pub(super) fn of_strftime(name: &[u8]) -> Pattern {
-    let mut pattern = Pattern::default();
+pub(super) fn from_strftime(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
     let mut bytes = name.iter();
     while let Some(&byte) = bytes.next() {
         match byte {
@@ -66,8 +66,8 @@ pub(super) fn of_strftime(name: &[u8]) -> Pattern {
 }
 
 /// A name with variables as nginx writes them: `$host`, `${host}`.
-pub(super) fn of_variables(name: &[u8]) -> Pattern {
-    let mut pattern = Pattern::default();
+pub(super) fn from_variables(name: &[u8]) -> PathPattern {
+    let mut pattern = PathPattern::default();
     let mut rest = name;
     while let [byte, tail @ ..] = rest {
         let len = if *byte == b'$' { variable(tail) } else { 0 };
@@ -92,27 +92,27 @@ fn variable(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::server_config::pattern::*;
+    use crate::server_config::path_pattern::*;
 
-    fn text(pattern: Pattern) -> String {
+    fn text(pattern: PathPattern) -> String {
         String::from_utf8(pattern.finish()).unwrap()
     }
 
     #[test]
     fn dates_become_stars() {
-        assert_eq!(text(of_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
-        assert_eq!(text(of_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
-        assert_eq!(text(of_strftime(b"/l/100%%[x]")), "/l/100%[x]");
-        assert_eq!(text(of_strftime(b"a%")), "a*");
-        assert_eq!(text(of_strftime(b"a.%-d.log")), "a.*.log");
+        assert_eq!(text(from_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
+        assert_eq!(text(from_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
+        assert_eq!(text(from_strftime(b"/l/100%%[x]")), "/l/100%[x]");
+        assert_eq!(text(from_strftime(b"a%")), "a*");
+        assert_eq!(text(from_strftime(b"a.%-d.log")), "a.*.log");
     }
 
     #[test]
     fn variables_become_stars() {
-        assert_eq!(text(of_variables(b"/l/$host.access.log")), "/l/*.access.log");
-        assert_eq!(text(of_variables(b"/l/${host}_$server_port/a?.log")), "/l/*_*/a[?].log");
-        assert_eq!(text(of_variables(b"/l/$host$uri")), "/l/*");
-        assert_eq!(text(of_variables(b"/l/[a]*$")), "/l/[a]*$");
-        assert_eq!(text(of_variables(b"/l/${open")), "/l/${open");
+        assert_eq!(text(from_variables(b"/l/$host.access.log")), "/l/*.access.log");
+        assert_eq!(text(from_variables(b"/l/${host}_$server_port/a?.log")), "/l/*_*/a[?].log");
+        assert_eq!(text(from_variables(b"/l/$host$uri")), "/l/*");
+        assert_eq!(text(from_variables(b"/l/[a]*$")), "/l/[a]*$");
+        assert_eq!(text(from_variables(b"/l/${open")), "/l/${open");
     }
 }

@@ -1,6 +1,6 @@
 //! Goes through an Apache configuration in the order in which Apache reads it, and notes what is said of access logs.
 //!
-//! Resolves no nickname: Apache does so when it has read everything, and so does `resolved`.
+//! Resolves no nickname: Apache does so when it has read everything, and so does `resolve`.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -8,68 +8,68 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::super::notices::Notices;
-use super::super::place::Place;
-use super::super::{ServerError, conf};
-use super::lines::{lines, split, words};
-use super::variables::Variables;
+use super::super::location::ConfigLocation;
+use super::super::notices::ConfigNotices;
+use super::super::{ServerConfigError, config_files};
+use super::lexer::{lines, split, words};
+use super::variables::ApacheVariables;
 use super::{macros, syntax, target};
 
 /// Sections whose content need not hold.
-const DOUBTFUL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
+const CONDITIONAL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
 
 /// A site: the main server is 0, each `<VirtualHost>` one more.
-type Site = usize;
+type SiteIndex = usize;
 
 /// A log, before all formats are known.
-pub(super) struct Raw {
+pub(super) struct ApacheLog {
     pub(super) path: PathBuf,
     /// The nickname or text; `None` for the format that the site has without a name.
     pub(super) format: Option<String>,
-    pub(super) site: Site,
-    pub(super) place: String,
+    pub(super) site: SiteIndex,
+    pub(super) location: String,
     pub(super) note: Option<String>,
 }
 
 /// A section that is open.
-struct Section {
+struct OpenSection {
     name: Vec<u8>,
     line: usize,
     /// What was the site before it.
-    before: Site,
+    before: SiteIndex,
     /// What is in it need not hold: a file that is included and not there is no error.
-    is_doubtful: bool,
+    is_conditional: bool,
     /// It is known not to hold.
     is_skipped: bool,
 }
 
 /// A reading under way.
-pub(super) struct Reading {
-    pub(super) raws: Vec<Raw>,
-    pub(super) notices: Notices,
-    formats: HashMap<(Site, String), String>,
-    unnamed: HashMap<Site, String>,
+pub(super) struct ApacheInterpreter {
+    pub(super) logs: Vec<ApacheLog>,
+    pub(super) notices: ConfigNotices,
+    formats: HashMap<(SiteIndex, String), String>,
+    default_format: HashMap<SiteIndex, String>,
     root: PathBuf,
-    variables: Variables,
-    sections: Vec<Section>,
+    variables: ApacheVariables,
+    sections: Vec<OpenSection>,
     parameters: Vec<Vec<u8>>,
-    site: Site,
+    site: SiteIndex,
     sites: usize,
     depth: usize,
 }
 
-impl Reading {
+impl ApacheInterpreter {
     /// For a configuration in this folder.
     pub(super) fn new(folder: &Path) -> Self {
         // What a package or the sources were built with: the folder, or for PREFIX/conf the one above.
         let root = folder.parent().filter(|_| folder.ends_with("conf")).unwrap_or(folder).to_owned();
         Self {
-            raws: Vec::new(),
-            notices: Notices::default(),
+            logs: Vec::new(),
+            notices: ConfigNotices::default(),
             formats: HashMap::new(),
-            unnamed: HashMap::new(),
+            default_format: HashMap::new(),
             root,
-            variables: Variables::of_folder(folder),
+            variables: ApacheVariables::from_envvars(folder),
             sections: Vec::new(),
             parameters: Vec::new(),
             site: 0,
@@ -79,51 +79,53 @@ impl Reading {
     }
 
     /// What a nickname stands for in a site, or in the main server.
-    pub(super) fn format(&self, name: &str, site: Site) -> Option<String> {
+    pub(super) fn format(&self, name: &str, site: SiteIndex) -> Option<String> {
         [site, 0].iter().find_map(|site| self.formats.get(&(*site, name.to_owned()))).cloned()
     }
 
     /// The format that a site has without a name.
-    pub(super) fn unnamed(&self, site: Site) -> Option<String> {
-        [site, 0].iter().find_map(|site| self.unnamed.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
+    pub(super) fn default_format(&self, site: SiteIndex) -> Option<String> {
+        [site, 0].iter().find_map(|site| self.default_format.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
     }
 
-    pub(super) fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerError> {
+    pub(super) fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerConfigError> {
         let open = self.sections.len();
         for line in lines(text) {
-            let place = Place { file, line: line.number };
+            let location = ConfigLocation { file, line: line.number };
             if line.text.starts_with(b"<") {
-                self.section(place, &line.text, open)?;
+                self.section(location, &line.text, open)?;
             } else if !self.sections.iter().any(|section| section.is_skipped) {
-                self.directive(place, &line.text)?;
+                self.directive(location, &line.text)?;
             }
         }
         match self.sections.get(open..) {
             Some([section, ..]) => {
                 let what = format!("a <{}> that does not end in this file", String::from_utf8_lossy(&section.name));
-                Err(syntax(Place { file, line: section.line }, &what))
+                Err(syntax(ConfigLocation { file, line: section.line }, &what))
             }
             _ => Ok(()),
         }
     }
 
-    fn section(&mut self, place: Place<'_>, text: &[u8], open: usize) -> Result<(), ServerError> {
+    fn section(&mut self, location: ConfigLocation<'_>, text: &[u8], open: usize) -> Result<(), ServerConfigError> {
         let inner = text[1..].trim_ascii_end();
-        let inner = inner.strip_suffix(b">").ok_or_else(|| syntax(place, "a section without its '>'"))?;
+        let inner = inner.strip_suffix(b">").ok_or_else(|| syntax(location, "a section without its '>'"))?;
         match inner.strip_prefix(b"/") {
-            Some(name) => self.end(place, &name.trim_ascii().to_ascii_lowercase(), open),
-            None if self.sections.len() > open + conf::DEEPEST => Err(syntax(place, "more than thirty sections in each other")),
+            Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
+            None if self.sections.len() > open + config_files::MAX_DEPTH => {
+                Err(syntax(location, "more than thirty sections in each other"))
+            }
             None => {
-                self.begin(place, inner.trim_ascii_start());
+                self.begin(location, inner.trim_ascii_start());
                 Ok(())
             }
         }
     }
 
-    fn begin(&mut self, place: Place<'_>, text: &[u8]) {
+    fn begin(&mut self, location: ConfigLocation<'_>, text: &[u8]) {
         let (name, arguments) = split(text);
         let is_skipped = name == b"ifdefine" && arguments.trim_ascii().strip_prefix(b"!").is_some_and(|name| self.variables.has(name));
-        let is_doubtful = DOUBTFUL.contains(&name.as_slice());
+        let is_conditional = CONDITIONAL.contains(&name.as_slice());
         let before = self.site;
         if name == b"virtualhost" {
             self.sites += 1;
@@ -131,14 +133,14 @@ impl Reading {
         } else if name == b"macro" {
             self.parameters = words(arguments).into_iter().skip(1).collect();
         }
-        self.sections.push(Section { name, line: place.line, before, is_doubtful, is_skipped });
+        self.sections.push(OpenSection { name, line: location.line, before, is_conditional, is_skipped });
     }
 
     /// `open` sections are of the files that include this one.
-    fn end(&mut self, place: Place<'_>, name: &[u8], open: usize) -> Result<(), ServerError> {
+    fn end(&mut self, location: ConfigLocation<'_>, name: &[u8], open: usize) -> Result<(), ServerConfigError> {
         let is_inner = self.sections.len() > open;
         let section = self.sections.pop_if(|section| is_inner && section.name == name);
-        let none = || syntax(place, &format!("</{}> ends no section that is open", String::from_utf8_lossy(name)));
+        let none = || syntax(location, &format!("</{}> ends no section that is open", String::from_utf8_lossy(name)));
         self.site = section.ok_or_else(none)?.before;
         if name == b"macro" {
             self.parameters.clear();
@@ -146,43 +148,44 @@ impl Reading {
         Ok(())
     }
 
-    fn directive(&mut self, place: Place<'_>, text: &[u8]) -> Result<(), ServerError> {
+    fn directive(&mut self, location: ConfigLocation<'_>, text: &[u8]) -> Result<(), ServerConfigError> {
         let (name, rest) = split(text);
-        let rest = self.variables.written_out(rest);
+        let rest = self.variables.expand(rest);
         let words = words(&rest);
         let word = |at: usize| words.get(at).map(Vec::as_slice);
         match (name.as_slice(), word(0)) {
             (b"define", Some(name)) => self.variables.define(name, word(1).unwrap_or_default().to_vec()),
-            (b"undefine", Some(name)) => self.variables.forget(name),
+            (b"undefine", Some(name)) => self.variables.undefine(name),
             (b"serverroot", Some(root)) => self.root = PathBuf::from(OsStr::from_bytes(root)),
-            (b"include" | b"includeoptional", Some(path)) => return self.include(place, path, name == b"includeoptional"),
+            (b"include" | b"includeoptional", Some(path)) => return self.include(location, path, name == b"includeoptional"),
             (b"logformat", Some(text)) => self.log_format(text, word(1)),
-            (b"customlog" | b"globallog", Some(path)) => self.log(place, path, Some(word(1).unwrap_or_default()), word(2)),
-            (b"transferlog", Some(path)) => self.log(place, path, None, None),
+            (b"customlog" | b"globallog", Some(path)) => self.log(location, path, Some(word(1).unwrap_or_default()), word(2)),
+            (b"transferlog", Some(path)) => self.log(location, path, None, None),
             _ => {}
         }
         Ok(())
     }
 
-    fn include(&mut self, place: Place<'_>, name: &[u8], is_optional: bool) -> Result<(), ServerError> {
+    fn include(&mut self, location: ConfigLocation<'_>, name: &[u8], is_optional: bool) -> Result<(), ServerConfigError> {
         let path = self.root.join(OsStr::from_bytes(name));
-        let refused = |path: &Path, source: io::Error| ServerError::Include { place: place.to_string(), path: path.to_owned(), source };
-        let files = if conf::is_pattern(name) {
-            conf::matching(&path)
+        let refused =
+            |path: &Path, source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.to_owned(), source };
+        let files = if config_files::is_pattern(name) {
+            config_files::matching(&path)
         } else if path.is_dir() {
-            conf::below(&path).map_err(|source| refused(&path, source))?
+            config_files::files_recursive(&path).map_err(|source| refused(&path, source))?
         } else {
             vec![path]
         };
-        if self.depth == conf::DEEPEST {
-            return Err(syntax(place, "includes that go round in a circle"));
+        if self.depth == config_files::MAX_DEPTH {
+            return Err(syntax(location, "includes that go round in a circle"));
         }
         self.depth += 1;
-        let is_doubtful = is_optional || self.sections.iter().any(|section| section.is_doubtful);
+        let is_conditional = is_optional || self.sections.iter().any(|section| section.is_conditional);
         for path in files {
-            match conf::read(&path) {
+            match config_files::read(&path) {
                 Ok(text) => self.file(&path, &text)?,
-                Err(error) if is_doubtful && error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if is_conditional && error.kind() == io::ErrorKind::NotFound => {}
                 // A pattern may mean folders too.
                 Err(_) if path.is_dir() => {}
                 Err(error) => return Err(refused(&path, error)),
@@ -199,20 +202,20 @@ impl Reading {
                 self.formats.insert((self.site, String::from_utf8_lossy(name).into_owned()), text);
             }
             None => {
-                self.unnamed.insert(self.site, text);
+                self.default_format.insert(self.site, text);
             }
         }
     }
 
-    fn log(&mut self, place: Place<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
-        let path = macros::hidden(path, &self.parameters);
-        let Some((path, mut note)) = target(&path, &self.root, place, &mut self.notices) else { return };
+    fn log(&mut self, location: ConfigLocation<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
+        let path = macros::mask_parameters(path, &self.parameters);
+        let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else { return };
         if let Some(condition) = condition {
             let what = format!("{} holds only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
-            self.notices.say(place, &what);
+            self.notices.add(location, &what);
             note = Some(note.map_or(what.clone(), |note| format!("{note}; {what}")));
         }
         let format = format.map(|format| String::from_utf8_lossy(format).into_owned());
-        self.raws.push(Raw { path, format, site: self.site, place: place.to_string(), note });
+        self.logs.push(ApacheLog { path, format, site: self.site, location: location.to_string(), note });
     }
 }

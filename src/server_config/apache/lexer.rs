@@ -4,7 +4,7 @@
 
 /// A directive or a section's begin or end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct ConfigLine {
     /// From 1: where it begins.
     pub(super) number: usize,
     /// Lines joined, without the blanks around them.
@@ -12,12 +12,12 @@ pub(super) struct Line {
 }
 
 /// The lines of a text that are neither empty nor a comment.
-pub(super) fn lines(text: &[u8]) -> Vec<Line> {
+pub(super) fn lines(text: &[u8]) -> Vec<ConfigLine> {
     let mut lines = Vec::new();
-    let mut open: Option<Line> = None;
+    let mut open: Option<ConfigLine> = None;
     for (number, part) in text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).split(|byte| *byte == b'\n').enumerate() {
         let part = part.strip_suffix(b"\r").unwrap_or(part);
-        let mut line = open.take().unwrap_or(Line { number: number + 1, text: Vec::new() });
+        let mut line = open.take().unwrap_or(ConfigLine { number: number + 1, text: Vec::new() });
         let (part, goes_on) = continued(part);
         line.text.extend_from_slice(part);
         if goes_on {
@@ -85,7 +85,7 @@ fn word(text: &[u8], quote: Option<u8>) -> (Vec<u8>, usize) {
 
 #[cfg(test)]
 mod tests {
-    use crate::server_config::apache::lines::*;
+    use crate::server_config::apache::lexer::*;
     use proptest::prelude::*;
 
     fn texts(text: &[u8]) -> Vec<(usize, String)> {

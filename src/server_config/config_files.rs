@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use glob::MatchOptions;
 
 /// Bytes that a file may have: lists of a million addresses are a tenth of it.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Includes in includes. Servers themselves stop at 128 or when descriptors are used up.
-pub(super) const DEEPEST: usize = 32;
+pub(super) const MAX_DEPTH: usize = 32;
 
 /// As glob(3), which both servers follow: `*` finds no hidden file and no folder's separator.
 const LIKE_A_SERVER: MatchOptions =
@@ -30,8 +30,8 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     if path.is_dir() {
         return Err(io::Error::other("it is a folder"));
     }
-    let read = File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut text)? as u64;
-    if read > MOST_BYTES {
+    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut text)? as u64;
+    if read > MAX_BYTES {
         return Err(io::Error::other("it is larger than 256 MiB, too large for a configuration"));
     }
     Ok(text)
@@ -51,9 +51,9 @@ pub(super) fn matching(pattern: &Path) -> Vec<PathBuf> {
 }
 
 /// All files in a folder and below it, in the order of their names.
-pub(super) fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn files_recursive(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    descend(folder, DEEPEST, &mut files)?;
+    descend(folder, MAX_DEPTH, &mut files)?;
     Ok(files)
 }
 

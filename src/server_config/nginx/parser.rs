@@ -9,18 +9,18 @@ use memchr::memchr_iter;
 use super::lua;
 
 /// Blocks in blocks; real ones have six.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// A directive: its words, and its block where it has one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Directive {
+pub(super) struct NginxDirective {
     pub(super) words: Vec<Vec<u8>>,
     /// From 1: where its first word stands.
     pub(super) line: usize,
-    pub(super) block: Option<Vec<Directive>>,
+    pub(super) block: Option<Vec<NginxDirective>>,
 }
 
-impl Directive {
+impl NginxDirective {
     /// A word, `None` where there are fewer.
     pub(super) fn word(&self, at: usize) -> Option<&[u8]> {
         self.words.get(at).map(Vec::as_slice)
@@ -29,12 +29,12 @@ impl Directive {
 
 /// What is wrong, and on which line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct NginxSyntaxError {
     pub(super) line: usize,
     pub(super) what: String,
 }
 
-enum Token {
+enum NginxToken {
     Word(Vec<u8>),
     End,
     Open,
@@ -42,39 +42,39 @@ enum Token {
 }
 
 /// The directives of a text.
-pub(super) fn parse(text: &[u8]) -> Result<Vec<Directive>, Wrong> {
-    let mut lexer = Lexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, began: 1 };
+pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError> {
+    let mut lexer = NginxLexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, began: 1 };
     // The directives of each open block; the last of the level above is the one whose block it is.
-    let mut levels: Vec<Vec<Directive>> = vec![Vec::new()];
+    let mut levels: Vec<Vec<NginxDirective>> = vec![Vec::new()];
     let (mut words, mut start) = (Vec::new(), 1);
     while let Some(token) = lexer.token()? {
         match token {
-            Token::Word(word) => {
+            NginxToken::Word(word) => {
                 if words.is_empty() {
                     start = lexer.began;
                 }
                 words.push(word);
             }
-            Token::End | Token::Open if words.is_empty() => return Err(lexer.wrong("a ';' or '{' without a directive before it")),
-            Token::Close if !words.is_empty() => return Err(lexer.wrong("a '}' where a ';' should end the directive")),
-            Token::End => add(&mut levels, std::mem::take(&mut words), start, None),
-            Token::Open if lua::is_block(&words) => {
+            NginxToken::End | NginxToken::Open if words.is_empty() => return Err(lexer.wrong("a ';' or '{' without a directive before it")),
+            NginxToken::Close if !words.is_empty() => return Err(lexer.wrong("a '}' where a ';' should end the directive")),
+            NginxToken::End => add(&mut levels, std::mem::take(&mut words), start, None),
+            NginxToken::Open if lua::is_block(&words) => {
                 let skipped = lua::end(&lexer.text[lexer.at..]).ok_or_else(|| lexer.wrong("a block of Lua that does not end"))?;
                 lexer.skip(skipped);
                 add(&mut levels, std::mem::take(&mut words), start, None);
             }
-            Token::Open => {
-                if levels.len() > DEEPEST {
+            NginxToken::Open => {
+                if levels.len() > MAX_DEPTH {
                     return Err(lexer.wrong("more than a hundred blocks in each other"));
                 }
                 add(&mut levels, std::mem::take(&mut words), start, Some(Vec::new()));
                 levels.push(Vec::new());
             }
-            Token::Close => close(&mut levels).map_err(|what| lexer.wrong(what))?,
+            NginxToken::Close => close(&mut levels).map_err(|what| lexer.wrong(what))?,
         }
     }
     if !words.is_empty() {
-        return Err(Wrong { line: start, what: "a directive that no ';' ends".to_owned() });
+        return Err(NginxSyntaxError { line: start, what: "a directive that no ';' ends".to_owned() });
     }
     match levels.pop() {
         Some(directives) if levels.is_empty() => Ok(directives),
@@ -82,14 +82,14 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<Directive>, Wrong> {
     }
 }
 
-fn add(levels: &mut [Vec<Directive>], words: Vec<Vec<u8>>, line: usize, block: Option<Vec<Directive>>) {
+fn add(levels: &mut [Vec<NginxDirective>], words: Vec<Vec<u8>>, line: usize, block: Option<Vec<NginxDirective>>) {
     if let Some(level) = levels.last_mut() {
-        level.push(Directive { words, line, block });
+        level.push(NginxDirective { words, line, block });
     }
 }
 
 /// Puts the directives of the innermost block where they belong.
-fn close(levels: &mut Vec<Vec<Directive>>) -> Result<(), &'static str> {
+fn close(levels: &mut Vec<Vec<NginxDirective>>) -> Result<(), &'static str> {
     const NONE_OPEN: &str = "a '}' and no block that it could end";
     let inner = levels.pop().filter(|_| !levels.is_empty()).ok_or(NONE_OPEN)?;
     let owner = levels.last_mut().and_then(|level| level.last_mut()).ok_or(NONE_OPEN)?;
@@ -97,7 +97,7 @@ fn close(levels: &mut Vec<Vec<Directive>>) -> Result<(), &'static str> {
     Ok(())
 }
 
-struct Lexer<'a> {
+struct NginxLexer<'a> {
     text: &'a [u8],
     at: usize,
     line: usize,
@@ -105,9 +105,9 @@ struct Lexer<'a> {
     began: usize,
 }
 
-impl Lexer<'_> {
-    fn wrong(&self, what: &str) -> Wrong {
-        Wrong { line: self.line, what: what.to_owned() }
+impl NginxLexer<'_> {
+    fn wrong(&self, what: &str) -> NginxSyntaxError {
+        NginxSyntaxError { line: self.line, what: what.to_owned() }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -120,7 +120,7 @@ impl Lexer<'_> {
         self.at = end;
     }
 
-    fn token(&mut self) -> Result<Option<Token>, Wrong> {
+    fn token(&mut self) -> Result<Option<NginxToken>, NginxSyntaxError> {
         loop {
             let Some(byte) = self.peek() else { return Ok(None) };
             self.began = self.line;
@@ -133,23 +133,23 @@ impl Lexer<'_> {
                 b';' | b'{' | b'}' => {
                     self.skip(1);
                     return Ok(Some(match byte {
-                        b';' => Token::End,
-                        b'{' => Token::Open,
-                        _ => Token::Close,
+                        b';' => NginxToken::End,
+                        b'{' => NginxToken::Open,
+                        _ => NginxToken::Close,
                     }));
                 }
-                b'"' | b'\'' => return self.quoted(byte).map(|word| Some(Token::Word(word))),
-                _ => return Ok(Some(Token::Word(self.bare()))),
+                b'"' | b'\'' => return self.quoted(byte).map(|word| Some(NginxToken::Word(word))),
+                _ => return Ok(Some(NginxToken::Word(self.bare()))),
             }
         }
     }
 
-    fn quoted(&mut self, quote: u8) -> Result<Vec<u8>, Wrong> {
+    fn quoted(&mut self, quote: u8) -> Result<Vec<u8>, NginxSyntaxError> {
         self.skip(1);
         let start = self.at;
         loop {
             match self.peek() {
-                None => return Err(Wrong { line: self.began, what: "a quote that does not end".to_owned() }),
+                None => return Err(NginxSyntaxError { line: self.began, what: "a quote that does not end".to_owned() }),
                 Some(b'\\') => self.skip(2),
                 Some(byte) if byte == quote => break,
                 Some(_) => self.skip(1),
@@ -199,11 +199,11 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::server_config::nginx::words::*;
+    use crate::server_config::nginx::parser::*;
     use proptest::prelude::*;
 
     fn words(text: &str) -> Vec<Vec<String>> {
-        let of = |directive: &Directive| directive.words.iter().map(|word| String::from_utf8(word.clone()).unwrap()).collect();
+        let of = |directive: &NginxDirective| directive.words.iter().map(|word| String::from_utf8(word.clone()).unwrap()).collect();
         parse(text.as_bytes()).unwrap().iter().map(of).collect()
     }
 

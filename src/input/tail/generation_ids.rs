@@ -8,14 +8,14 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The numbers given so far.
 #[derive(Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct GenerationIds {
     next: u32,
     used: HashSet<u64>,
     /// A generation was named since checkpoints were last given out.
     pub(super) fresh: bool,
 }
 
-impl Numbers {
+impl GenerationIds {
     /// These names are given already.
     pub(super) fn note(&mut self, generation: u64) {
         self.used.insert(generation);
