@@ -22,36 +22,36 @@ pub struct HeadTail {
     pub last: Vec<u8>,
 }
 
-/// The lines in the first and in the last `most` bytes of the text of a regular file; `None` where it cannot be read.
+/// The lines in the first and in the last `max_bytes` bytes of the text of a regular file; `None` where it cannot be read.
 #[must_use]
-pub fn read_head_tail(path: &Path, most: usize) -> Option<HeadTail> {
+pub fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let mut head = vec![0; HEAD];
     let read = file.read_at(&mut head, 0).ok()?;
     match magic::detect(&head[..read]) {
-        Ok(None) => Some(HeadTail { first: start(&file, most)?, last: end(&file, len, most) }),
+        Ok(None) => Some(HeadTail { first: first_lines(&file, max_bytes)?, last: last_lines(&file, len, max_bytes) }),
         Ok(Some(compression)) => {
-            Some(HeadTail { first: start(Decompressor::new(BufReader::new(&file), compression), most)?, last: Vec::new() })
+            Some(HeadTail { first: first_lines(Decompressor::new(BufReader::new(&file), compression), max_bytes)?, last: Vec::new() })
         }
         Err(_) => None,
     }
 }
 
-/// The lines in the first `most` bytes; those before the damage where there is some.
-fn start(text: impl Read, most: usize) -> Option<Vec<u8>> {
+/// The lines in the first `max_bytes` bytes; those before the damage where there is some.
+fn first_lines(text: impl Read, max_bytes: usize) -> Option<Vec<u8>> {
     let mut lines = Vec::new();
-    let read = text.take(most as u64).read_to_end(&mut lines);
-    if lines.len() == most || read.is_err() {
+    let read = text.take(max_bytes as u64).read_to_end(&mut lines);
+    if lines.len() == max_bytes || read.is_err() {
         lines.truncate(memrchr(b'\n', &lines)? + 1);
     }
     Some(lines)
 }
 
-/// The lines in the last `most` bytes, of a file that has more than those.
-fn end(file: &File, len: u64, most: usize) -> Vec<u8> {
-    let mut lines = vec![0; most];
-    let read = len.checked_sub(most as u64).filter(|at| *at > 0).and_then(|at| file.read_at(&mut lines, at).ok());
+/// The lines in the last `max_bytes` bytes, of a file that has more than those.
+fn last_lines(file: &File, len: u64, max_bytes: usize) -> Vec<u8> {
+    let mut lines = vec![0; max_bytes];
+    let read = len.checked_sub(max_bytes as u64).filter(|at| *at > 0).and_then(|at| file.read_at(&mut lines, at).ok());
     lines.truncate(read.unwrap_or(0));
     let first = memchr(b'\n', &lines).map_or(lines.len(), |newline| newline + 1);
     lines.split_off(first)
@@ -64,12 +64,12 @@ mod tests {
     use flate2::write::GzEncoder;
     use std::io::Write;
 
-    fn of(bytes: &[u8], most: usize) -> Option<(String, String)> {
+    fn of(bytes: &[u8], max_bytes: usize) -> Option<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, bytes).unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        read_head_tail(&path, most).map(|read_head_tail| (text(read_head_tail.first), text(read_head_tail.last)))
+        read_head_tail(&path, max_bytes).map(|read_head_tail| (text(read_head_tail.first), text(read_head_tail.last)))
     }
 
     fn both(first: &str, last: &str) -> (String, String) {

@@ -52,7 +52,7 @@ where
     let text = RegularFileReader::new(file, snapshot, context, span);
     text.read_all(map);
     text.finish(&mut summary);
-    summary.hole_bytes = text.outside() - bom;
+    summary.hole_bytes = text.bytes_outside_lines() - bom;
     Ok(summary)
 }
 
@@ -99,7 +99,7 @@ where
 
     /// Goes through all ranges by the map, if there is one, and then through those that it could not vouch for.
     fn read_all(&self, map: Option<GuardedMap>) {
-        self.progress(self.outside());
+        self.progress(self.bytes_outside_lines());
         let unread = Mutex::new(Vec::new());
         parallel_for(self.ranges.count(), &|index, spare| {
             let range = self.ranges.get(index);
@@ -214,7 +214,7 @@ where
     }
 
     /// Bytes of the file that are no lines: holes and a byte-order mark.
-    fn outside(&self) -> u64 {
+    fn bytes_outside_lines(&self) -> u64 {
         self.snapshot.len - (self.span.end - self.span.start)
     }
 
@@ -227,7 +227,7 @@ where
         let kept = self.kept.load(Ordering::Relaxed);
         let complete = kept == self.span.end - self.span.start;
         // A line that swallowed others when its newline was overwritten may make them more.
-        summary.bytes = (self.outside() + kept).min(self.snapshot.len);
+        summary.bytes = (self.bytes_outside_lines() + kept).min(self.snapshot.len);
         summary.stopped = !complete && self.context.stopped();
         if summary.stopped {
             return;

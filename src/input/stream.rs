@@ -33,7 +33,7 @@ where
     let generation = xxh3_64(source.head());
     source.skip(bom);
     let mut lines = LineBlockReader::new(CancellableReader { source, stop: context.options.stop }, bom as u64, context.limits());
-    let end = judge_all(&mut lines, context);
+    let end = process_all(&mut lines, context);
     let mut summary = ReadSummary { bytes: lines.seen(), generation, hole_bytes: lines.hole_bytes(), ..ReadSummary::default() };
     if let Err(error) = end {
         summary.stopped = context.stopped();
@@ -52,15 +52,15 @@ fn describe(error: &io::Error, at: u64) -> String {
 
 /// Blocks that may wait for each worker. While the reader judges one itself and gets the next, which it does only as long
 /// as judging takes longer than that, the others judge no more than two each: so nobody runs out of work.
-const WAITING: usize = 2;
+const WAITING_PER_WORKER: usize = 2;
 /// Blocks that may wait in all, as every worker may be the reader of a text of its own.
-const MOST_WAITING: usize = 32;
+const MAX_WAITING: usize = 32;
 
 /// Judges block by block; idle workers of the pool take blocks over while this one reads on.
 ///
 /// A block waits for them only while few wait already, which bounds the memory. Otherwise everyone is busy, and the reader
 /// judges it itself.
-fn judge_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
+fn process_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
 where
     R: Read + Send,
     T: Send,
@@ -69,11 +69,11 @@ where
 {
     let (waiting, spare) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (waiting, spare) = (&waiting, &spare);
-    let most = MOST_WAITING.min(WAITING * (rayon::current_num_threads() - 1));
+    let max_waiting = MAX_WAITING.min(WAITING_PER_WORKER * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
             (context.observer.0)(block.chunk());
-            if waiting.load(Ordering::Relaxed) >= most {
+            if waiting.load(Ordering::Relaxed) >= max_waiting {
                 context.process_and_commit(&block);
                 lines.recycle(block.into_buffer());
                 continue;
@@ -82,21 +82,21 @@ where
             scope.spawn(move |_| {
                 waiting.fetch_sub(1, Ordering::Relaxed);
                 context.process_and_commit(&block);
-                put(spare, block);
+                put_buffer(spare, block);
             });
-            lines.recycle(take(spare));
+            lines.recycle(take_buffer(spare));
         }
         Ok(())
     })
 }
 
 /// Buffers are only saved work: a list that a panic left behind is not worth another.
-fn put(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
+fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
     if let Ok(mut spare) = spare.lock() {
         spare.push(block.into_buffer());
     }
 }
 
-fn take(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
+fn take_buffer(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
     spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default()
 }

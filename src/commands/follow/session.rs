@@ -130,7 +130,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
         let is_full = rung.all || now >= self.look_at;
         if rung.all {
-            tail.wake();
+            tail.force_full_poll();
         }
         if is_full {
             self.look_at = now + settings.poll_interval;

@@ -30,21 +30,21 @@ impl Bzip2Decoder {
         };
         self.decompress = Decompress::new(false);
         let step = self.step(&[b'B', b'Z', b'h', size], &mut []);
-        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
-        let (taken, given) = (self.decompress.total_in(), self.decompress.total_out());
+        let (consumed, produced) = (self.decompress.total_in(), self.decompress.total_out());
         let status = self.decompress.decompress(compressed, out);
-        let flow = match status {
+        let progress = match status {
             Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
             Ok(Status::MemNeeded) => Err(DecodeError::Refused("there is no memory to unpack bzip2 data".to_owned())),
             Ok(_) => Ok(DecodeProgress::More),
             Err(Error::Data) => Err(DecodeError::CorruptOrOther),
             Err(_) => Err(DecodeError::Corrupt),
         };
-        let taken = (self.decompress.total_in() - taken) as usize;
-        DecodeStep { taken, given: (self.decompress.total_out() - given) as usize, flow }
+        let consumed = (self.decompress.total_in() - consumed) as usize;
+        DecodeStep { consumed, produced: (self.decompress.total_out() - produced) as usize, progress }
     }
 }

@@ -38,17 +38,17 @@ impl GzipDecoder {
 
     /// Unpacks some of the data.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
-        let (taken, given) = (self.inflate.total_in(), self.inflate.total_out());
+        let (consumed, produced) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(compressed, out, FlushDecompress::None);
-        let taken = (self.inflate.total_in() - taken) as usize;
-        let given = (self.inflate.total_out() - given) as usize;
-        self.crc.update(&out[..given]);
-        let flow = match status {
+        let consumed = (self.inflate.total_in() - consumed) as usize;
+        let produced = (self.inflate.total_out() - produced) as usize;
+        self.crc.update(&out[..produced]);
+        let progress = match status {
             Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
             Ok(_) => Ok(DecodeProgress::More),
             Err(_) => Err(DecodeError::Corrupt),
         };
-        DecodeStep { taken, given, flow }
+        DecodeStep { consumed, produced, progress }
     }
 
     /// Compares the trailer: the CRC and the length of the text (section 2.3.1).

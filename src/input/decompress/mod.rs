@@ -127,16 +127,16 @@ impl<R: BufRead> Decompressor<R> {
             Err(error) => return (0, Err(error)),
         };
         let at_end = compressed.is_empty();
-        let DecodeStep { taken, given, flow } = self.codec.step(compressed, out);
-        self.source.consume(taken);
-        self.text_bytes += given as u64;
-        let next = match flow {
+        let DecodeStep { consumed, produced, progress } = self.codec.step(compressed, out);
+        self.source.consume(consumed);
+        self.text_bytes += produced as u64;
+        let next = match progress {
             Ok(DecodeProgress::End) => self.check(),
-            Ok(DecodeProgress::More) if at_end && given == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(DecodeProgress::More) if at_end && produced == 0 => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(DecodeProgress::More) => Ok(DecompressorState::Within),
             Err(fault) => Err(self.describe(fault)),
         };
-        (given, next)
+        (produced, next)
     }
 
     /// Compares what stands behind a member. A mismatch ends nothing.
@@ -178,7 +178,7 @@ impl<R: BufRead> Read for Decompressor<R> {
             return Ok(0);
         }
         loop {
-            let (given, next) = match &mut self.state {
+            let (produced, next) = match &mut self.state {
                 DecompressorState::Between => (0, self.begin()),
                 DecompressorState::Within => self.step(out),
                 DecompressorState::Over(why) => return why.take().map_or(Ok(0), Err),
@@ -188,8 +188,8 @@ impl<R: BufRead> Read for Decompressor<R> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => self.state = DecompressorState::Over(Some(self.name(error))),
             }
-            if given > 0 {
-                return Ok(given);
+            if produced > 0 {
+                return Ok(produced);
             }
         }
     }

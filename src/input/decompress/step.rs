@@ -19,10 +19,10 @@ pub(super) enum StreamStart {
 #[derive(Debug)]
 pub(super) struct DecodeStep {
     /// Packed bytes that are done.
-    pub(super) taken: usize,
+    pub(super) consumed: usize,
     /// Bytes of text that were unpacked, also before a fault.
-    pub(super) given: usize,
-    pub(super) flow: Result<DecodeProgress, DecodeError>,
+    pub(super) produced: usize,
+    pub(super) progress: Result<DecodeProgress, DecodeError>,
 }
 
 /// How a member goes on.

@@ -32,26 +32,26 @@ impl XzDecoder {
         }
         self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + BESIDE, 0)?);
         let step = self.step(MAGIC, &mut []);
-        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
-        let Some(stream) = &mut self.stream else { return DecodeStep { taken: 0, given: 0, flow: Err(DecodeError::Corrupt) } };
-        let (taken, given) = (stream.total_in(), stream.total_out());
+        let Some(stream) = &mut self.stream else { return DecodeStep { consumed: 0, produced: 0, progress: Err(DecodeError::Corrupt) } };
+        let (consumed, produced) = (stream.total_in(), stream.total_out());
         let status = stream.process(compressed, out, Action::Run);
-        let taken = (stream.total_in() - taken) as usize;
-        let given = (stream.total_out() - given) as usize;
-        let flow = match status {
+        let consumed = (stream.total_in() - consumed) as usize;
+        let produced = (stream.total_out() - produced) as usize;
+        let progress = match status {
             Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
             Ok(_) => Ok(DecodeProgress::More),
-            Err(error) => Err(fault(error)),
+            Err(error) => Err(decode_error(error)),
         };
-        DecodeStep { taken, given, flow }
+        DecodeStep { consumed, produced, progress }
     }
 }
 
-fn fault(error: Error) -> DecodeError {
+fn decode_error(error: Error) -> DecodeError {
     match error {
         Error::Data => DecodeError::CorruptOrOther,
         Error::MemLimit => DecodeError::Refused(format!(

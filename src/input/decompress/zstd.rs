@@ -69,7 +69,7 @@ impl ZstdDecoder {
         // The library would end a text whose checksum is wrong; it need not know of it.
         let header = [&MAGIC[..], &[descriptor & !CHECKSUM], rest].concat();
         let step = self.feed(&header, &mut []);
-        Ok(if step.flow.is_ok() { StreamStart::Stream } else { StreamStart::None })
+        Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
     /// Unpacks some of a block, or reads the header of the next one.
@@ -82,14 +82,14 @@ impl ZstdDecoder {
         let compressed = &compressed[..wanted.min(compressed.len())];
         let step = self.feed(compressed, out);
         if self.left > 0 {
-            self.left -= step.taken;
+            self.left -= step.consumed;
         } else {
-            self.header.extend_from_slice(&compressed[..step.taken]);
+            self.header.extend_from_slice(&compressed[..step.consumed]);
             self.left = self.block_len();
         }
-        self.full = step.given == out.len();
+        self.full = step.produced == out.len();
         if let Some(hash) = &mut self.hash {
-            hash.update(&out[..step.given]);
+            hash.update(&out[..step.produced]);
         }
         step
     }
@@ -113,12 +113,12 @@ impl ZstdDecoder {
     fn feed(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let mut source = InBuffer::around(compressed);
         let mut target = OutBuffer::around(out);
-        let flow = match self.library.decompress_stream(&mut target, &mut source) {
+        let progress = match self.library.decompress_stream(&mut target, &mut source) {
             Ok(0) => Ok(DecodeProgress::End),
             Ok(_) => Ok(DecodeProgress::More),
             Err(_) => Err(DecodeError::Corrupt),
         };
-        DecodeStep { taken: source.pos(), given: target.pos(), flow }
+        DecodeStep { consumed: source.pos(), produced: target.pos(), progress }
     }
 }
 

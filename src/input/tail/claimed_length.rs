@@ -34,10 +34,10 @@ pub(super) enum ClaimedLength {
 
 impl ClaimedLength {
     /// What `file`, of `len` bytes, says.
-    pub(super) fn of(file: &File, compression: Compression, len: u64) -> Option<Self> {
+    pub(super) fn read(file: &File, compression: Compression, len: u64) -> Option<Self> {
         match compression {
-            Compression::Gzip => of_gzip(file, len),
-            Compression::Xz => of_xz(file, len).map(Self::Exact),
+            Compression::Gzip => gzip_length(file, len),
+            Compression::Xz => xz_length(file, len).map(Self::Exact),
             Compression::Zstd | Compression::Bzip2 => None,
         }
     }
@@ -59,7 +59,7 @@ impl ClaimedLength {
     }
 }
 
-fn of_gzip(file: &File, len: u64) -> Option<ClaimedLength> {
+fn gzip_length(file: &File, len: u64) -> Option<ClaimedLength> {
     let mut claim = [0; 4];
     let read = file.read_at(&mut claim, len.saturating_sub(4));
     matches!(read, Ok(4)).then(|| ClaimedLength::LastMember(u32::from_le_bytes(claim)))
@@ -89,7 +89,7 @@ pub(super) fn is_only_member(file: &File) -> bool {
 }
 
 /// The sum that the index of an only stream gives; `None` where there are more streams, or padding, or damage.
-fn of_xz(file: &File, len: u64) -> Option<u64> {
+fn xz_length(file: &File, len: u64) -> Option<u64> {
     let mut footer = [0; FRAME as usize];
     let footer_at = len.checked_sub(FRAME)?;
     let read = read_full_at(file, &mut footer, footer_at).ok()?;
@@ -142,7 +142,7 @@ mod tests {
     fn claim(bytes: &[u8], compression: Compression) -> Option<ClaimedLength> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        ClaimedLength::of(&file, compression, bytes.len() as u64)
+        ClaimedLength::read(&file, compression, bytes.len() as u64)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::inspected_file::InspectedFile;
 use crate::source::{Checkpoint, Fingerprint, HEAD, TAIL};
 
 /// Marks that are kept; when there are more, every second one goes.
-const MARKS: usize = 128;
+const MAX_HISTORY: usize = 128;
 
 /// What a file is to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct ByteSample {
 }
 
 impl ByteSample {
-    fn of(bytes: &[u8]) -> Self {
+    fn new(bytes: &[u8]) -> Self {
         Self { print: Fingerprint::of(bytes), bytes: bytes.to_vec() }
     }
 
@@ -54,20 +54,20 @@ pub(super) struct ContentFingerprint {
     head: ByteSample,
     tail: ByteSample,
     /// Former offsets and the bytes before them, in order: by these a copy is known that was made before all was read.
-    marks: Vec<(u64, Fingerprint)>,
+    history: Vec<(u64, Fingerprint)>,
 }
 
 impl ContentFingerprint {
     /// A text that begins with `head`, and of which `before` stands before `offset`.
     pub(super) fn new(generation: u64, head: &[u8], offset: u64, lines: u64, before: &[u8]) -> Self {
-        Self { generation, offset, lines, head: ByteSample::of(head), tail: ByteSample::of(before), marks: Vec::new() }
+        Self { generation, offset, lines, head: ByteSample::new(head), tail: ByteSample::new(before), history: Vec::new() }
     }
 
     /// The text of a checkpoint.
-    pub(super) fn of(checkpoint: &Checkpoint) -> Self {
+    pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         let Checkpoint { generation, offset, lines, head, tail, .. } = *checkpoint;
         let sample = |print| ByteSample { print, bytes: Vec::new() };
-        Self { generation, offset, lines, head: sample(head), tail: sample(tail), marks: Vec::new() }
+        Self { generation, offset, lines, head: sample(head), tail: sample(tail), history: Vec::new() }
     }
 
     /// The checkpoint of this text, which lies there.
@@ -109,7 +109,7 @@ impl ContentFingerprint {
     /// Learns more of the beginning, which was just found to hold.
     pub(super) fn extend_head(&mut self, head: &[u8], before: &[u8]) {
         if head.len() > self.head.bytes.len() {
-            self.head = ByteSample::of(head);
+            self.head = ByteSample::new(head);
         }
         if self.tail.bytes.is_empty() {
             self.tail.bytes = before.to_vec();
@@ -134,15 +134,15 @@ impl ContentFingerprint {
     }
 
     fn set_tail(&mut self, tail: &[u8]) {
-        self.tail = ByteSample::of(tail);
-        if self.marks.len() == MARKS {
+        self.tail = ByteSample::new(tail);
+        if self.history.len() == MAX_HISTORY {
             let mut odd = false;
-            self.marks.retain(|_| {
+            self.history.retain(|_| {
                 odd = !odd;
                 odd
             });
         }
-        self.marks.push((self.offset, self.tail.print));
+        self.history.push((self.offset, self.tail.print));
     }
 
     /// What a file is to this text.
@@ -169,7 +169,7 @@ impl ContentFingerprint {
             // A packed sibling that was there before the first look: nothing of it is wanted.
             return Ok(ContentMatch::Prefix);
         }
-        if self.head.len() == HEAD && file.claims(self.offset) {
+        if self.head.len() == HEAD && file.claims_length(self.offset) {
             return Ok(ContentMatch::Same);
         }
         if let Some(before) = file.before(self.offset, self.tail.len())? {
@@ -181,8 +181,8 @@ impl ContentFingerprint {
     /// Whether a file that ends before the offset ends in this text's bytes, as far as anybody knows.
     fn compare_truncated(&self, file: &mut InspectedFile) -> io::Result<ContentMatch> {
         let len = file.known_len().unwrap_or(self.offset);
-        let at = self.marks.partition_point(|(offset, _)| *offset <= len);
-        let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.marks.get(last)) else {
+        let at = self.history.partition_point(|(offset, _)| *offset <= len);
+        let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.history.get(last)) else {
             return Ok(ContentMatch::Prefix);
         };
         let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::of(&before) == *print);

@@ -55,7 +55,7 @@ pub(super) struct ContentIndex {
 
 impl ContentIndex {
     /// What these places know now; those that `are_to_ask` do not know of their new files yet.
-    pub(super) fn of(places: &[WatchedPath], are_to_ask: &BTreeSet<usize>) -> Self {
+    pub(super) fn new(places: &[WatchedPath], are_to_ask: &BTreeSet<usize>) -> Self {
         let mut others = Self::default();
         for (index, place) in places.iter().enumerate() {
             others.add(index, place);

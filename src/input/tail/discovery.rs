@@ -17,7 +17,7 @@ use crate::input::wildcard::is_pattern;
 use crate::source::SourceText;
 
 /// So often at most nothing is looked through because no folder changed.
-const SKIPPED: u32 = 10;
+const MAX_SKIPPED: u32 = 10;
 
 /// A path that may be followed.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(super) struct LogDiscovery {
     /// What those were when they were last looked through, and how often they have not been since.
     stats: Vec<Option<FileStat>>,
     skipped: u32,
-    said: HashSet<String>,
+    reported: HashSet<String>,
 }
 
 impl LogDiscovery {
@@ -50,7 +50,7 @@ impl LogDiscovery {
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
         let logs = followed.iter().filter(|path| base_in(path, &all).is_none()).cloned().collect();
-        Self { arguments, followed: logs, folders: Vec::new(), stats: Vec::new(), skipped: 0, said: HashSet::new() }
+        Self { arguments, followed: logs, folders: Vec::new(), stats: Vec::new(), skipped: 0, reported: HashSet::new() }
     }
 
     /// Whether anything may appear that was not named.
@@ -77,7 +77,7 @@ impl LogDiscovery {
         let mut folders = Vec::new();
         for argument in &self.arguments {
             if argument.is_dir() {
-                below(argument, &mut folders);
+                add_folders(argument, &mut folders);
             } else if is_pattern(argument) && !argument.exists() {
                 folders.push(parent_folder(argument));
             }
@@ -89,7 +89,7 @@ impl LogDiscovery {
     pub(super) fn is_unchanged(&mut self) -> bool {
         self.skipped += 1;
         let old = |stat: &Option<FileStat>| stat.is_some_and(|stat| !stat.is_recent());
-        self.skipped < SKIPPED && self.stats.iter().all(old) && self.stats == stats(&self.folders)
+        self.skipped < MAX_SKIPPED && self.stats.iter().all(old) && self.stats == stats(&self.folders)
     }
 
     /// All that the arguments lead to now; what a log was rotated to is left to that log.
@@ -112,10 +112,10 @@ impl LogDiscovery {
     fn within(&mut self, argument: &Path, candidates: &mut Vec<LogCandidate>, notices: &mut Vec<Notice>) {
         let found = find(&[argument.to_owned()]);
         for problem in found.problems {
-            self.say(&problem.path, problem.what, notices);
+            self.report_once(&problem.path, problem.what, notices);
         }
         if !found.no_match.is_empty() {
-            self.say(argument, "matches nothing yet; waiting".to_owned(), notices);
+            self.report_once(argument, "matches nothing yet; waiting".to_owned(), notices);
         }
         let files = found.sources.into_iter().filter(|source| source.kind == SourceKind::File).map(|source| source.path);
         let files: Vec<PathBuf> = files.collect();
@@ -132,26 +132,26 @@ impl LogDiscovery {
     /// Says that no more than `most` paths are followed.
     pub(super) fn report_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
         let folder = parent_folder(path);
-        self.say(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
+        self.report_once(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
     }
 
-    fn say(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
-        if self.said.insert(format!("{}: {what}", path.display())) {
+    fn report_once(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
+        if self.reported.insert(format!("{}: {what}", path.display())) {
             notices.push(Notice { path: path.to_owned(), what, problem: true });
         }
     }
 }
 
 fn stats(folders: &[PathBuf]) -> Vec<Option<FileStat>> {
-    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| FileStat::of(&found))).collect()
+    folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| FileStat::from_metadata(&found))).collect()
 }
 
 /// Adds `folder` and those below it.
-fn below(folder: &Path, folders: &mut Vec<PathBuf>) {
+fn add_folders(folder: &Path, folders: &mut Vec<PathBuf>) {
     folders.push(folder.to_owned());
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-        below(&entry.path(), folders);
+        add_folders(&entry.path(), folders);
     }
 }
 

@@ -33,7 +33,7 @@ impl WatchedPath {
         let mut changed = false;
         for log in self.generations.iter_mut().filter(|log| log.state != GenerationState::Live) {
             let Some(Ok(metadata)) = log.file().map(|file| file.metadata()) else { continue };
-            let stat = FileStat::of(&metadata);
+            let stat = FileStat::from_metadata(&metadata);
             if stat.links == 0 {
                 log.unlinked_since.get_or_insert(context.now);
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 pub(super) type FileId = (u64, u64);
 
 /// Times of files are this coarse at worst: a change so young may have had another before it that shows the same time.
-const COARSE: Duration = Duration::from_secs(2);
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
 /// What was seen of a file in one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub(super) struct FileStat {
 
 impl FileStat {
     /// The stamp that `metadata` holds.
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             id: (metadata.dev(), metadata.ino()),
             size: metadata.len(),
@@ -49,16 +49,16 @@ impl FileStat {
 
     /// Whether nothing was written to the file for so long. A time that is yet to come says nothing.
     pub(super) fn is_unmodified_for(&self, time: Duration) -> bool {
-        SystemTime::now().duration_since(time_of(self.modified)).is_ok_and(|since| since >= time)
+        SystemTime::now().duration_since(system_time(self.modified)).is_ok_and(|since| since >= time)
     }
 
     /// Whether the file was changed so lately that the next change might show the same stamp.
     pub(super) fn is_recent(&self) -> bool {
-        SystemTime::now().duration_since(time_of(self.changed)).map_or(true, |since| since < COARSE)
+        SystemTime::now().duration_since(system_time(self.changed)).map_or(true, |since| since < TIMESTAMP_GRANULARITY)
     }
 }
 
-fn time_of((seconds, nanoseconds): (i64, i64)) -> SystemTime {
+fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }

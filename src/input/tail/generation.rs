@@ -155,7 +155,7 @@ impl Generation {
     /// Looks how many names lead to its file by now.
     pub(super) fn count_links(&mut self) {
         if let Some(Ok(metadata)) = self.file().map(|file| file.metadata()) {
-            self.stat.links = FileStat::of(&metadata).links;
+            self.stat.links = FileStat::from_metadata(&metadata).links;
         }
     }
 

@@ -36,7 +36,7 @@ impl Read for PositionedReader {
 }
 
 /// Unpacks `file` from its start.
-pub(super) fn unpack(file: &Arc<File>, compression: Compression) -> DecompressedFile {
+pub(super) fn open_decompressed(file: &Arc<File>, compression: Compression) -> DecompressedFile {
     Decompressor::new(BufReader::with_capacity(BLOCK, PositionedReader { file: Arc::clone(file), at: 0 }), compression)
 }
 
@@ -50,7 +50,7 @@ pub(super) struct InspectedFile {
     /// The length of its text, where that is known.
     len: Option<u64>,
     /// What a packed file says of that.
-    claim: Option<ClaimedLength>,
+    claimed: Option<ClaimedLength>,
     /// Why its head could not be unpacked.
     head_error: Option<String>,
     /// Its text behind that many bytes: whoever reads on there need not unpack them again.
@@ -68,17 +68,17 @@ impl InspectedFile {
         let len = file.metadata()?.len();
         let head = head_of(&file)?;
         let compression = magic::detect(&head).ok().flatten();
-        let mut inspected = Self { file, head, compression, len: Some(len), claim: None, head_error: None, ahead: None };
+        let mut inspected = Self { file, head, compression, len: Some(len), claimed: None, head_error: None, ahead: None };
         if let Some(compression) = compression {
-            inspected.look_inside(compression, len);
+            inspected.read_compressed_head(compression, len);
         }
         Ok(inspected)
     }
 
-    fn look_inside(&mut self, compression: Compression, len: u64) {
+    fn read_compressed_head(&mut self, compression: Compression, len: u64) {
         let mut head = vec![0; HEAD];
         let mut filled = 0;
-        let mut text = unpack(&self.file, compression);
+        let mut text = open_decompressed(&self.file, compression);
         let mut ended = false;
         while filled < HEAD && !ended && self.head_error.is_none() {
             match text.read(&mut head[filled..]) {
@@ -88,7 +88,7 @@ impl InspectedFile {
             }
         }
         head.truncate(filled);
-        self.claim = ClaimedLength::of(&self.file, compression, len);
+        self.claimed = ClaimedLength::read(&self.file, compression, len);
         self.head = head;
         self.len = ended.then_some(filled as u64);
     }
@@ -119,8 +119,8 @@ impl InspectedFile {
         if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
             return Some(ahead);
         }
-        let mut text = unpack(&self.file, compression);
-        let (at, _) = pass(&mut text, offset);
+        let mut text = open_decompressed(&self.file, compression);
+        let (at, _) = skip(&mut text, offset);
         Some((at, text))
     }
 
@@ -131,28 +131,28 @@ impl InspectedFile {
 
     /// The length of its text, or what a packed file says of it; 0 where it says nothing.
     pub(super) fn likely_len(&self) -> u64 {
-        self.len.or(self.claim.map(ClaimedLength::least)).unwrap_or(0)
+        self.len.or(self.claimed.map(ClaimedLength::least)).unwrap_or(0)
     }
 
     /// The length of its text, unpacked for that where nothing else says it; `None` of a packed file that is not whole.
     pub(super) fn full_len(&mut self) -> Option<u64> {
         let Some(compression) = self.compression.filter(|_| self.len.is_none()) else { return self.len };
-        let mut text = unpack(&self.file, compression);
-        let (len, _) = pass(&mut text, u64::MAX);
+        let mut text = open_decompressed(&self.file, compression);
+        let (len, _) = skip(&mut text, u64::MAX);
         self.len = text.damage().is_none().then_some(len);
         self.len
     }
 
     /// Whether it is packed and says that its text has just this length.
-    pub(super) fn claims(&mut self, len: u64) -> bool {
-        if self.head_error.is_some() || !self.claim.is_some_and(|claim| claim.allows(len)) {
+    pub(super) fn claims_length(&mut self, len: u64) -> bool {
+        if self.head_error.is_some() || !self.claimed.is_some_and(|claim| claim.allows(len)) {
             return false;
         }
         // Members may all have one length, so the last one says nothing of how many there are.
-        if matches!(self.claim, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file) {
-            self.claim = None;
+        if matches!(self.claimed, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file) {
+            self.claimed = None;
         }
-        self.claim.is_some()
+        self.claimed.is_some()
     }
 
     /// The `count` bytes before `offset`; `None` where the text ends before that.
@@ -167,8 +167,8 @@ impl InspectedFile {
             let read = read_full_at(&self.file, &mut bytes, at)?;
             return Ok((read == bytes.len()).then_some(bytes));
         };
-        let mut text = unpack(&self.file, compression);
-        let (passed, last) = pass(&mut text, offset);
+        let mut text = open_decompressed(&self.file, compression);
+        let (passed, last) = skip(&mut text, offset);
         if passed < offset {
             self.len = Some(passed);
             return Ok(None);
@@ -180,7 +180,7 @@ impl InspectedFile {
     /// Whether a packed file is whole: nobody is still writing it, as far as can be told.
     pub(super) fn is_whole(&self) -> bool {
         let Some(compression) = self.compression.filter(|_| !self.is_stable()) else { return true };
-        let mut text = unpack(&self.file, compression);
+        let mut text = open_decompressed(&self.file, compression);
         let mut block = vec![0; BLOCK];
         loop {
             match text.read(&mut block) {
@@ -193,12 +193,12 @@ impl InspectedFile {
 
     /// By the time of its last change, which no tool sets back.
     pub(super) fn is_stable(&self) -> bool {
-        self.file.metadata().is_ok_and(|found| !FileStat::of(&found).is_recent())
+        self.file.metadata().is_ok_and(|found| !FileStat::from_metadata(&found).is_recent())
     }
 }
 
 /// Reads past the first `count` bytes of a text, or all there are; gives their number and the last of them.
-pub(super) fn pass(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
+pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
     let mut block = vec![0; BLOCK];
     let mut last = Vec::new();
     let mut passed = 0;
@@ -243,5 +243,5 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, FileStat)> {
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file; only files are followed"));
     }
-    Ok((Arc::new(file), FileStat::of(&metadata)))
+    Ok((Arc::new(file), FileStat::from_metadata(&metadata)))
 }

@@ -20,7 +20,7 @@ pub(super) struct FolderListing {
 }
 
 impl FolderListing {
-    fn of(folder: &Path) -> Self {
+    fn read(folder: &Path) -> Self {
         let mut listing = Self::default();
         let Ok(entries) = fs::read_dir(folder) else { return listing };
         for entry in entries.flatten() {
@@ -66,7 +66,7 @@ impl FolderListings {
         if let Some(listing) = self.0.get(folder) {
             return Arc::clone(listing);
         }
-        let listing = Arc::new(FolderListing::of(folder));
+        let listing = Arc::new(FolderListing::read(folder));
         self.0.insert(folder.to_owned(), Arc::clone(&listing));
         listing
     }

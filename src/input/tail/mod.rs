@@ -141,11 +141,11 @@ pub struct Tail {
     notices: Vec<Notice>,
     buffer: Vec<u8>,
     /// The first place to read at the next turn.
-    turn: usize,
+    next_to_read: usize,
     /// Counts looks at everything, up to [`IDLE_POLL_EVERY`].
     poll_count: usize,
     /// No log may rest through the next of them.
-    poll_all_next: bool,
+    full_poll_due: bool,
     /// All is read once, and no more.
     once: bool,
     /// The files that were given for that.
@@ -184,9 +184,9 @@ impl Tail {
             generation_ids,
             notices: Vec::new(),
             buffer: Vec::new(),
-            turn: 0,
+            next_to_read: 0,
             poll_count: 0,
-            poll_all_next: true,
+            full_poll_due: true,
             once: false,
             given: ExplicitInputs::default(),
         }
@@ -222,16 +222,16 @@ impl Tail {
     }
 
     /// Lets no log rest through the next look at everything: something may have happened to any.
-    pub fn wake(&mut self) {
-        self.poll_all_next = true;
+    pub fn force_full_poll(&mut self) {
+        self.full_poll_due = true;
     }
 
     /// The places whose turn it is: all but those that rest, and some of those.
     fn due_paths(&mut self, now: Instant) -> Vec<usize> {
         self.poll_count = (self.poll_count + 1) % IDLE_POLL_EVERY;
-        let (poll_count, poll_all_next) = (self.poll_count, std::mem::take(&mut self.poll_all_next));
+        let (poll_count, full_poll_due) = (self.poll_count, std::mem::take(&mut self.full_poll_due));
         let is_due = |(index, place): (usize, &WatchedPath)| {
-            (poll_all_next || index % IDLE_POLL_EVERY == poll_count || !place.is_idle(now)).then_some(index)
+            (full_poll_due || index % IDLE_POLL_EVERY == poll_count || !place.is_idle(now)).then_some(index)
         };
         self.watched.iter().enumerate().filter_map(is_due).collect()
     }
@@ -250,7 +250,7 @@ impl Tail {
         undecided.extend(self.undecided(&others, WatchedPath::poll));
         // The longest first, so that a copy is met behind what it was copied from.
         undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.watched[*index].path.as_os_str().len(), *index));
-        let mut others = ContentIndex::of(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
+        let mut others = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
         for (_, index, look) in undecided {
             self.poll_path(index, now, listings, look, Some(&mut others));
             for (place, generation) in others.taken.drain(..) {
@@ -308,10 +308,10 @@ impl Tail {
         let count = self.watched.len();
         let mut more = false;
         for step in 0..count {
-            let index = (self.turn + step) % count;
+            let index = (self.next_to_read + step) % count;
             more |= self.watched[index].read(&self.options, &mut self.buffer, each);
         }
-        self.turn = if count == 0 { 0 } else { (self.turn + 1) % count };
+        self.next_to_read = if count == 0 { 0 } else { (self.next_to_read + 1) % count };
         more
     }
 
@@ -443,7 +443,7 @@ fn view(log: &Generation, once: bool) -> Option<LogView<'_>> {
 /// The text that a checkpoint speaks of.
 fn old_from_checkpoint(checkpoint: &Checkpoint) -> OldGeneration {
     OldGeneration {
-        content: ContentFingerprint::of(checkpoint),
+        content: ContentFingerprint::from_checkpoint(checkpoint),
         id: (checkpoint.device, checkpoint.inode),
         path: checkpoint_path(checkpoint),
         last_seen_scan: 0,

@@ -37,7 +37,7 @@ impl WatchedPath {
         }
         for path in paths {
             let Ok(metadata) = fs::metadata(&path) else { continue };
-            let stat = FileStat::of(&metadata);
+            let stat = FileStat::from_metadata(&metadata);
             let file_holds = self.ids().any(|held| held == stat.id) || found.iter().any(|(_, log)| log.stat.id == stat.id);
             let is_settled = self.finished_siblings.get(&stat.id) == Some(&stat.content());
             if !metadata.is_file() || file_holds || is_settled || context.is_held_by_other(stat.id) && !self.has_truncated() {

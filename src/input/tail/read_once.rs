@@ -47,7 +47,7 @@ impl Tail {
     /// Sees what there is to read, without reading it: [`logs`](Self::logs) then says how much that is.
     pub fn measure_backlog(&mut self, now: Instant) {
         self.once = true;
-        self.wake();
+        self.force_full_poll();
         self.poll(now, None);
     }
 
@@ -67,7 +67,7 @@ impl Tail {
 
 impl PollContext<'_> {
     /// Whether a sibling was given, or is packed just now from one that was.
-    fn is_given(&self, sibling: &SiblingFile) -> bool {
+    fn is_explicit(&self, sibling: &SiblingFile) -> bool {
         let unpacked = path_without_compression_suffix(&sibling.path);
         self.given.ids.contains(&sibling.stat.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
     }
@@ -79,19 +79,19 @@ impl WatchedPath {
         if self.scans != 1 {
             return false;
         }
-        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !context.is_given(sibling)
+        self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !context.is_explicit(sibling)
     }
 
     /// Whether a sibling whose text nobody knows is nothing to this place.
     pub(super) fn is_unrelated(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
-        if context.once && context.is_given(sibling) {
+        if context.once && context.is_explicit(sibling) {
             return false;
         }
-        self.role == PathRole::NotRequested || sibling.below && !self.is_ours(&sibling.path)
+        self.role == PathRole::NotRequested || sibling.below && !self.is_in_rotated_folder(&sibling.path)
     }
 
     /// Says, once, that a sibling holds what cannot be read, and notes it by its first bytes.
-    pub(super) fn refuse(
+    pub(super) fn record_unreadable(
         &mut self,
         inspected: &InspectedFile,
         file: &Arc<File>,
@@ -152,7 +152,7 @@ impl WatchedPath {
     pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
         let is_older = |(rank, stat): &(RotationRank, FileStat)| sibling.rank.is_older(rank) && sibling.stat.is_before(stat);
         self.known == StateKnowledge::Known
-            && !context.is_given(sibling)
+            && !context.is_explicit(sibling)
             && !self.known_siblings.is_empty()
             && self.known_siblings.iter().all(is_older)
     }

@@ -183,7 +183,7 @@ impl WatchedPath {
         let readable = inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
         if !readable || inspected.head().is_empty() {
             if context.once {
-                self.refuse(&inspected, &file, sibling, context)?;
+                self.record_unreadable(&inspected, &file, sibling, context)?;
             }
             return Ok(SiblingAction::Ignore);
         }
@@ -305,8 +305,11 @@ impl WatchedPath {
         let past = &mut self.old_generations[index];
         past.id = sibling.stat.id;
         past.path.clone_from(&sibling.path);
-        let more =
-            if inspected.compressed() { !inspected.claims(past.content.offset) } else { inspected.likely_len() > past.content.offset };
+        let more = if inspected.compressed() {
+            !inspected.claims_length(past.content.offset)
+        } else {
+            inspected.likely_len() > past.content.offset
+        };
         if !more {
             return Ok(Some(SiblingAction::Ignore));
         }
@@ -383,7 +386,7 @@ impl WatchedPath {
     }
 
     /// Whether a text of this family was met in the folder that this file lies in.
-    pub(super) fn is_ours(&self, path: &Path) -> bool {
+    pub(super) fn is_in_rotated_folder(&self, path: &Path) -> bool {
         path.parent().is_some_and(|folder| self.rotated_folders.contains(folder))
     }
 

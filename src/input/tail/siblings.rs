@@ -80,6 +80,6 @@ fn add(rank: RotationRank, path: PathBuf, below: bool, siblings: &mut Vec<Siblin
     if let Ok(metadata) = fs::metadata(&path)
         && metadata.is_file()
     {
-        siblings.push(SiblingFile { rank, path, stat: FileStat::of(&metadata), below });
+        siblings.push(SiblingFile { rank, path, stat: FileStat::from_metadata(&metadata), below });
     }
 }

@@ -250,7 +250,7 @@ impl WatchedPath {
     pub(super) fn poll(&mut self, context: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             _ if self.role != PathRole::Generation => {}
-            Ok(found) if found.is_file() => self.path_found(FileStat::of(&found), context),
+            Ok(found) if found.is_file() => self.path_found(FileStat::from_metadata(&found), context),
             Ok(_) => self.report_unreadable(context, "is not a file; only files are followed"),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => self.path_missing(context),
             Err(error) => self.report_unreadable(context, &self.reason(&error)),

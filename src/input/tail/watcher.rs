@@ -136,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     /// Waits for word of `path`.
-    fn hears_of(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
+    fn receives_event_for(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
         loop {
             match receiver.recv_timeout(Duration::from_secs(20)) {
                 Ok(WatchEvent::Paths(paths)) if paths.iter().any(|event_of| event_of == path) => return true,
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(wake.watch(&folders), None);
             let log = folder.join(format!("access.log.{round}"));
             fs::write(&log, "line\n").unwrap();
-            assert!(hears_of(&receiver, &log));
+            assert!(receives_event_for(&receiver, &log));
             fs::remove_dir_all(&folder).unwrap();
         }
     }

@@ -24,7 +24,7 @@ impl ApacheVariables {
         variables.define(b"SUFFIX", suffix);
         if let Ok(text) = config_files::read(&folder.join("envvars")) {
             for line in text.split(|byte| *byte == b'\n') {
-                variables.shell(line);
+                variables.read_shell_line(line);
             }
         }
         variables
@@ -48,7 +48,7 @@ impl ApacheVariables {
     }
 
     /// A line of shell: `export NAME=value`, `NAME=value`, `: ${NAME:=value}`. Indented ones depend on something.
-    fn shell(&mut self, line: &[u8]) {
+    fn read_shell_line(&mut self, line: &[u8]) {
         let line = line.trim_ascii_end();
         let line = line.strip_prefix(b"export ").unwrap_or(line);
         let (assignment, sign) = match line.strip_prefix(b": ${").and_then(|rest| rest.strip_suffix(b"}")) {
@@ -65,8 +65,8 @@ impl ApacheVariables {
         self.define(name, value);
     }
 
-    /// `bare` is the shell's way, without braces and with nothing for what is unknown.
-    fn substitute(&self, text: &[u8], bare: bool) -> Vec<u8> {
+    /// `shell_syntax` is the shell's way, without braces and with nothing for what is unknown.
+    fn substitute(&self, text: &[u8], shell_syntax: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
         while let [byte, tail @ ..] = rest {
@@ -75,13 +75,13 @@ impl ApacheVariables {
                 out.push(*byte);
                 continue;
             }
-            let Some((name, behind)) = name(tail, bare) else {
+            let Some((name, behind)) = name(tail, shell_syntax) else {
                 out.push(b'$');
                 continue;
             };
             match self.values.get(name) {
                 Some(value) => out.extend_from_slice(value),
-                None if bare => {}
+                None if shell_syntax => {}
                 None => out.extend([b"${", name, b"}"].concat()),
             }
             rest = behind;
@@ -91,13 +91,13 @@ impl ApacheVariables {
 }
 
 /// The name behind a `$`, and what stands behind it.
-fn name(text: &[u8], bare: bool) -> Option<(&[u8], &[u8])> {
+fn name(text: &[u8], shell_syntax: bool) -> Option<(&[u8], &[u8])> {
     if let Some(rest) = text.strip_prefix(b"{") {
         let end = rest.iter().position(|byte| *byte == b'}')?;
         return Some((&rest[..end], &rest[end + 1..]));
     }
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(text.len());
-    (bare && end > 0).then(|| text.split_at(end))
+    (shell_syntax && end > 0).then(|| text.split_at(end))
 }
 
 #[cfg(test)]

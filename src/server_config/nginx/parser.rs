@@ -43,7 +43,7 @@ enum NginxToken {
 
 /// The directives of a text.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError> {
-    let mut lexer = NginxLexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, began: 1 };
+    let mut lexer = NginxLexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, token_line: 1 };
     // The directives of each open block; the last of the level above is the one whose block it is.
     let mut levels: Vec<Vec<NginxDirective>> = vec![Vec::new()];
     let (mut words, mut start) = (Vec::new(), 1);
@@ -51,26 +51,26 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
         match token {
             NginxToken::Word(word) => {
                 if words.is_empty() {
-                    start = lexer.began;
+                    start = lexer.token_line;
                 }
                 words.push(word);
             }
-            NginxToken::End | NginxToken::Open if words.is_empty() => return Err(lexer.wrong("a ';' or '{' without a directive before it")),
-            NginxToken::Close if !words.is_empty() => return Err(lexer.wrong("a '}' where a ';' should end the directive")),
+            NginxToken::End | NginxToken::Open if words.is_empty() => return Err(lexer.error("a ';' or '{' without a directive before it")),
+            NginxToken::Close if !words.is_empty() => return Err(lexer.error("a '}' where a ';' should end the directive")),
             NginxToken::End => add(&mut levels, std::mem::take(&mut words), start, None),
             NginxToken::Open if lua::is_block(&words) => {
-                let skipped = lua::end(&lexer.text[lexer.at..]).ok_or_else(|| lexer.wrong("a block of Lua that does not end"))?;
+                let skipped = lua::end(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a block of Lua that does not end"))?;
                 lexer.skip(skipped);
                 add(&mut levels, std::mem::take(&mut words), start, None);
             }
             NginxToken::Open => {
                 if levels.len() > MAX_DEPTH {
-                    return Err(lexer.wrong("more than a hundred blocks in each other"));
+                    return Err(lexer.error("more than a hundred blocks in each other"));
                 }
                 add(&mut levels, std::mem::take(&mut words), start, Some(Vec::new()));
                 levels.push(Vec::new());
             }
-            NginxToken::Close => close(&mut levels).map_err(|what| lexer.wrong(what))?,
+            NginxToken::Close => close(&mut levels).map_err(|what| lexer.error(what))?,
         }
     }
     if !words.is_empty() {
@@ -78,7 +78,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
     }
     match levels.pop() {
         Some(directives) if levels.is_empty() => Ok(directives),
-        _ => Err(lexer.wrong("the text ends within a block: a '}' is missing")),
+        _ => Err(lexer.error("the text ends within a block: a '}' is missing")),
     }
 }
 
@@ -90,9 +90,9 @@ fn add(levels: &mut [Vec<NginxDirective>], words: Vec<Vec<u8>>, line: usize, blo
 
 /// Puts the directives of the innermost block where they belong.
 fn close(levels: &mut Vec<Vec<NginxDirective>>) -> Result<(), &'static str> {
-    const NONE_OPEN: &str = "a '}' and no block that it could end";
-    let inner = levels.pop().filter(|_| !levels.is_empty()).ok_or(NONE_OPEN)?;
-    let owner = levels.last_mut().and_then(|level| level.last_mut()).ok_or(NONE_OPEN)?;
+    const NO_OPEN_BLOCK: &str = "a '}' and no block that it could end";
+    let inner = levels.pop().filter(|_| !levels.is_empty()).ok_or(NO_OPEN_BLOCK)?;
+    let owner = levels.last_mut().and_then(|level| level.last_mut()).ok_or(NO_OPEN_BLOCK)?;
     owner.block = Some(inner);
     Ok(())
 }
@@ -102,11 +102,11 @@ struct NginxLexer<'a> {
     at: usize,
     line: usize,
     /// The line on which the last token began.
-    began: usize,
+    token_line: usize,
 }
 
 impl NginxLexer<'_> {
-    fn wrong(&self, what: &str) -> NginxSyntaxError {
+    fn error(&self, what: &str) -> NginxSyntaxError {
         NginxSyntaxError { line: self.line, what: what.to_owned() }
     }
 
@@ -123,7 +123,7 @@ impl NginxLexer<'_> {
     fn token(&mut self) -> Result<Option<NginxToken>, NginxSyntaxError> {
         loop {
             let Some(byte) = self.peek() else { return Ok(None) };
-            self.began = self.line;
+            self.token_line = self.line;
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => self.skip(1),
                 b'#' => {
@@ -139,7 +139,7 @@ impl NginxLexer<'_> {
                     }));
                 }
                 b'"' | b'\'' => return self.quoted(byte).map(|word| Some(NginxToken::Word(word))),
-                _ => return Ok(Some(NginxToken::Word(self.bare()))),
+                _ => return Ok(Some(NginxToken::Word(self.unquoted()))),
             }
         }
     }
@@ -149,7 +149,7 @@ impl NginxLexer<'_> {
         let start = self.at;
         loop {
             match self.peek() {
-                None => return Err(NginxSyntaxError { line: self.began, what: "a quote that does not end".to_owned() }),
+                None => return Err(NginxSyntaxError { line: self.token_line, what: "a quote that does not end".to_owned() }),
                 Some(b'\\') => self.skip(2),
                 Some(byte) if byte == quote => break,
                 Some(_) => self.skip(1),
@@ -159,11 +159,11 @@ impl NginxLexer<'_> {
         self.skip(1);
         match self.peek() {
             None | Some(b' ' | b'\t' | b'\r' | b'\n' | b';' | b'{' | b')') => Ok(word),
-            Some(_) => Err(self.wrong("something that touches the quote before it")),
+            Some(_) => Err(self.error("something that touches the quote before it")),
         }
     }
 
-    fn bare(&mut self) -> Vec<u8> {
+    fn unquoted(&mut self) -> Vec<u8> {
         let start = self.at;
         let mut after_dollar = false;
         while let Some(byte) = self.peek() {

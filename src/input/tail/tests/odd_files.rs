@@ -265,7 +265,7 @@ fn a_log_that_rests_is_looked_at_within_four_looks() {
     rig.assert_numbers(3);
     rig.wait(30);
     rig.append("access.log", &lines(3..4));
-    rig.tail.wake();
+    rig.tail.force_full_poll();
     rig.go();
     rig.assert_numbers(4);
 }
