@@ -14,8 +14,8 @@ use super::chunk::Body;
 use super::decompress::Decompressor;
 use super::line_blocks::{BlockLimits, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::peek::PeekReader;
 use super::read::OpenError;
+use super::readers::PeekReader;
 use super::sparse::leading_nuls;
 
 /// Bytes read in one go.

@@ -19,20 +19,17 @@ mod magic;
 mod mmap;
 mod mmap_lines;
 pub mod order;
-mod peek;
 pub mod permission;
-mod pipe;
 pub mod read;
+mod readers;
 mod regular_file;
 pub mod rotated_files;
 mod rotation_names;
 mod sparse;
-mod stop;
 mod stream;
 pub mod tail;
 #[cfg(test)]
 mod tests;
-pub mod twins;
 mod wildcard;
 
 /// When to map files.

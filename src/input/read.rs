@@ -16,8 +16,7 @@ use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
 use super::line_blocks::{BlockLimits, LineBlock};
 use super::magic::{self, Compression, HEAD};
-use super::peek::PeekReader;
-use super::pipe::{CountingReader, PollingReader};
+use super::readers::{CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
 use super::stream::read_stream;
 

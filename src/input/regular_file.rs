@@ -24,8 +24,8 @@ use super::magic;
 use super::mmap::GuardedMap;
 use super::mmap_lines::owned_lines;
 use super::read::{OpenError, ReadContext};
+use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
-use super::stop;
 
 /// Below this many bytes, mapping a file costs more than reading it.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
@@ -281,7 +281,7 @@ struct FileRangeReader<'a> {
 
 impl Read for FileRangeReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        stop::check(self.stop)?;
+        check_stop(self.stop)?;
         let left = usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX);
         let want = out.len().min(left);
         if want == 0 {

@@ -12,9 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::chunk::{Chunk, ReadSummary};
 use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic::{self, HEAD};
-use super::peek::PeekReader;
 use super::read::{OpenError, ReadContext};
-use super::stop::CancellableReader;
+use super::readers::{CancellableReader, PeekReader};
 
 /// Reads a text to its end; gives the source back behind it.
 ///
