@@ -5,7 +5,6 @@
 
 mod interpreter;
 mod lexer;
-mod macros;
 mod piped_log;
 mod variables;
 
@@ -14,8 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::interpreter::{ApacheInterpreter, ApacheLog};
-use super::location::ConfigLocation;
-use super::notices::ConfigNotices;
+use super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::path_pattern::{PathPattern, from_variables};
 use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, ServerConfigError, config_files};
 

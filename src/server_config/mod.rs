@@ -5,18 +5,16 @@
 
 mod apache;
 mod config_files;
-mod error;
+mod diagnostics;
 #[cfg(test)]
 mod fixture;
-mod location;
 mod nginx;
-mod notices;
 mod path_pattern;
 
 use std::path::{Path, PathBuf};
 
 pub use apache::read_apache;
-pub use error::ServerConfigError;
+pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
 
 /// Where packages and sources put the configuration of nginx. `nginx -t` prints the place.

@@ -3,8 +3,6 @@
 //! Source: <https://nginx.org/en/docs/http/ngx_http_log_module.html>. What `if=` leaves out, and who asked at all, is not known;
 //! logs of `stream` are none of requests and are left alone.
 
-mod default;
-mod lua;
 mod parser;
 
 use std::collections::HashMap;
@@ -14,8 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::parser::NginxDirective;
-use super::location::ConfigLocation;
-use super::notices::ConfigNotices;
+use super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::path_pattern::from_variables;
 use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, ServerConfigError, config_files};
 
@@ -66,7 +63,7 @@ pub fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
     let has_log = interpreter.file(path, &text, NginxContext::Main)?;
     if let (false, Some(location)) = (has_log, interpreter.server_without_log.take()) {
         let note = Some("no access_log is named for this server, so it writes the default one".to_owned());
-        interpreter.logs.push(NginxLog { path: default::log(&interpreter.folder), format: None, location, note });
+        interpreter.logs.push(NginxLog { path: default_log(&interpreter.folder), format: None, location, note });
     }
     let found = interpreter.logs.drain(..).map(|raw| resolve(raw, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
     let logs =
@@ -166,7 +163,7 @@ impl NginxInterpreter {
         let Some(name) = directive.word(1) else { return };
         let is_file = name != b"stderr" && ![&b"syslog:"[..], b"memory:", b"/dev/"].iter().any(|other| name.starts_with(other));
         if is_file {
-            self.error_logs.push(default::absolute(&self.folder, PathBuf::from(OsStr::from_bytes(name))));
+            self.error_logs.push(absolute(&self.folder, PathBuf::from(OsStr::from_bytes(name))));
         }
     }
 
@@ -184,7 +181,7 @@ impl NginxInterpreter {
             self.notices.add(location, what);
         }
         let format = options.first().filter(|word| !is_option(word)).cloned();
-        let path = default::absolute(&self.folder, PathBuf::from(OsStr::from_bytes(&pattern.finish())));
+        let path = absolute(&self.folder, PathBuf::from(OsStr::from_bytes(&pattern.finish())));
         let note = (!odd.is_empty()).then(|| odd.join("; "));
         self.logs.push(NginxLog { path, format, location: location.to_string(), note });
         Ok(())
@@ -243,6 +240,36 @@ fn resolve(raw: NginxLog, formats: &HashMap<Vec<u8>, ConfiguredFormat>) -> Resul
 
 fn syntax(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
     ServerConfigError::Syntax { location: location.to_string(), what: what.to_owned(), server: "nginx", flag: FLAG }
+}
+
+/// Folders that nginx may have been built for, whose configuration lies elsewhere.
+const PREFIXES: [&str; 3] = ["/usr/share/nginx", "/var/lib/nginx", "/usr/local/nginx"];
+
+/// Where all packages write requests to when nothing is said.
+const PACKAGED: &str = "/var/log/nginx/access.log";
+
+/// A name of a log, from the root on where it can be known; `folder` is that of the configuration.
+fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
+    if name.is_absolute() {
+        return name;
+    }
+    let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
+    let there = prefixes().map(|prefix| prefix.join(&name)).find(|path| path.parent().is_some_and(Path::is_dir));
+    there.unwrap_or_else(|| prefix_of(folder).join(name))
+}
+
+/// The log that is written where none is named.
+fn default_log(folder: &Path) -> PathBuf {
+    let beside = prefix_of(folder).join("logs/access.log");
+    if folder.ends_with("conf") || beside.is_file() { beside } else { PathBuf::from(PACKAGED) }
+}
+
+/// The prefix of a configuration that lies in `PREFIX` or `PREFIX/conf`.
+fn prefix_of(folder: &Path) -> PathBuf {
+    match folder.parent() {
+        Some(parent) if folder.ends_with("conf") => parent.to_owned(),
+        _ => folder.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::Notice;
 use super::file_stat::FileStat;
-use super::notice::Notice;
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation_names::{bases, file_name_bytes, has_compression_suffix, parent_folder};
 use crate::input::wildcard::is_pattern;

@@ -12,9 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::ExplicitInputs;
+use super::Notice;
 use super::discovery::{LogCandidate, LogDiscovery, base_in};
 use super::file_stat::FileId;
-use super::notice::Notice;
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation_names::{file_name_bytes, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};

@@ -4,7 +4,10 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 /// Device and inode.
 pub(super) type FileId = (u64, u64);
@@ -61,4 +64,29 @@ impl FileStat {
 fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
+}
+
+/// Whether the file at `path` was mounted alone, its folder without it. `false` where the system does not say.
+pub(super) fn is_bind_mounted_file(path: &Path) -> bool {
+    let Ok(path) = path.canonicalize() else { return false };
+    let mount = |path: &Path| {
+        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+    };
+    match (mount(&path), path.parent().and_then(mount)) {
+        (Some(file), Some(folder)) => file != folder,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_file_is_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(!is_bind_mounted_file(file.path()));
+        assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all")));
+    }
 }

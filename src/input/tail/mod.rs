@@ -12,13 +12,9 @@ mod drain;
 mod explicit_inputs;
 mod file_stat;
 mod generation;
-mod generation_ids;
 mod generation_reader;
 mod inspected_file;
-mod listing;
-mod mounted;
 mod moved_files;
-mod notice;
 mod read_once;
 mod recognize;
 mod sibling_scan;
@@ -35,15 +31,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use self::notice::Notice;
-
 use self::content::ContentFingerprint;
 use self::content_index::ContentIndex;
 use self::discovery::{LogCandidate, LogDiscovery};
 use self::file_stat::FileId;
+use self::generation::GenerationIds;
 use self::generation::{Generation, GenerationState};
-use self::generation_ids::GenerationIds;
-use self::listing::FolderListings;
+use self::siblings::FolderListings;
 use self::start::StartAt;
 use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, WatchedPath};
 use super::chunk::Chunk;
@@ -97,6 +91,17 @@ pub struct LineChunk<'a> {
     pub lines_before: u64,
     /// The lines; its offset is the second part of every `id`.
     pub chunk: Chunk<'a>,
+}
+
+/// Something to tell, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The log, or the folder. May hold any byte.
+    pub path: PathBuf,
+    /// What, to be put behind the path and a blank: `was truncated`.
+    pub what: String,
+    /// Something could not be read, or not all of it.
+    pub problem: bool,
 }
 
 /// A log that is being followed.

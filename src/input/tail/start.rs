@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memchr::{memchr_iter, memrchr};
 
 use super::content::ContentFingerprint;
-use super::generation_ids::GenerationIds;
+use super::generation::GenerationIds;
 use super::inspected_file::head_of;
 use crate::input::magic;
 use crate::input::sparse::{read_full_at, text_span};

@@ -11,17 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Notice;
 use super::content::ContentFingerprint;
 use super::content_index::{ContentIndex, IndexMatch};
-use super::file_stat::{FileId, FileStat};
+use super::file_stat::{FileId, FileStat, is_bind_mounted_file};
+use super::generation::GenerationIds;
 use super::generation::{Generation, GenerationState};
-use super::generation_ids::GenerationIds;
 use super::generation_reader::GenerationReader;
 use super::inspected_file::{InspectedFile, open};
-use super::listing::FolderListings;
-use super::mounted;
-use super::notice::Notice;
 use super::recognize::is_truncated_prefix;
+use super::siblings::FolderListings;
 use super::start::StartAt;
 use super::{ExplicitInputs, moved_files};
 use crate::input::permission::describe_denied;
@@ -356,7 +355,7 @@ impl WatchedPath {
             return;
         }
         self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, context.now));
-        if !std::mem::replace(&mut self.mount_checked, true) && mounted::is_bind_mounted_file(&self.path) {
+        if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path) {
             context.notice(&self.path, "is a mounted file: a rotation outside cannot be seen here; mount its folder");
         }
         self.start_live(context);

@@ -8,12 +8,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::super::location::ConfigLocation;
-use super::super::notices::ConfigNotices;
+use super::super::diagnostics::{ConfigLocation, ConfigNotices};
 use super::super::{ServerConfigError, config_files};
 use super::lexer::{lines, split, words};
-use super::variables::ApacheVariables;
-use super::{macros, syntax, target};
+use super::variables::{ApacheVariables, mask_parameters};
+use super::{syntax, target};
 
 /// Sections whose content need not hold.
 const CONDITIONAL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
@@ -208,7 +207,7 @@ impl ApacheInterpreter {
     }
 
     fn log(&mut self, location: ConfigLocation<'_>, path: &[u8], format: Option<&[u8]>, condition: Option<&[u8]>) {
-        let path = macros::mask_parameters(path, &self.parameters);
+        let path = mask_parameters(path, &self.parameters);
         let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else { return };
         if let Some(condition) = condition {
             let what = format!("{} holds only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));

@@ -6,8 +6,6 @@
 
 use memchr::memchr_iter;
 
-use super::lua;
-
 /// Blocks in blocks; real ones have six.
 const MAX_DEPTH: usize = 100;
 
@@ -58,8 +56,8 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
             NginxToken::End | NginxToken::Open if words.is_empty() => return Err(lexer.error("a ';' or '{' without a directive before it")),
             NginxToken::Close if !words.is_empty() => return Err(lexer.error("a '}' where a ';' should end the directive")),
             NginxToken::End => add(&mut levels, std::mem::take(&mut words), start, None),
-            NginxToken::Open if lua::is_block(&words) => {
-                let skipped = lua::end(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a block of Lua that does not end"))?;
+            NginxToken::Open if is_lua_block(&words) => {
+                let skipped = lua_block_len(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a block of Lua that does not end"))?;
                 lexer.skip(skipped);
                 add(&mut levels, std::mem::take(&mut words), start, None);
             }
@@ -197,6 +195,66 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
+/// Whether the block behind these words is Lua: `content_by_lua_block {`.
+fn is_lua_block(words: &[Vec<u8>]) -> bool {
+    words.first().is_some_and(|name| name.ends_with(b"_by_lua_block"))
+}
+
+/// The bytes up to and with the brace that ends the block; `None` where there is none.
+fn lua_block_len(text: &[u8]) -> Option<usize> {
+    let mut depth = 1_usize;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        at += match byte {
+            b'{' => {
+                depth += 1;
+                1
+            }
+            b'}' if depth == 1 => return Some(at + 1),
+            b'}' => {
+                depth -= 1;
+                1
+            }
+            b'"' | b'\'' => lua_string_len(&text[at..]),
+            b'[' => lua_long_bracket_len(&text[at..]).unwrap_or(1),
+            b'-' if text.get(at + 1) == Some(&b'-') => lua_comment_len(&text[at..]),
+            _ => 1,
+        };
+    }
+    None
+}
+
+/// The length of a string in quotes.
+fn lua_string_len(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            byte if *byte == text[0] => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// The length of a comment, without the end of its line.
+fn lua_comment_len(text: &[u8]) -> usize {
+    let line = || text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
+    lua_long_bracket_len(&text[2..]).map_or_else(line, |len| 2 + len)
+}
+
+/// The length of a text in long brackets: `[[...]]`, `[==[...]==]`; `None` where none begins here.
+fn lua_long_bracket_len(text: &[u8]) -> Option<usize> {
+    let level = text.get(1..)?.iter().take_while(|byte| **byte == b'=').count();
+    if text.first() != Some(&b'[') || text.get(1 + level) != Some(&b'[') {
+        return None;
+    }
+    let close = [b"]", &vec![b'='; level][..], b"]"].concat();
+    let inner = &text[level + 2..];
+    let end = inner.windows(close.len()).position(|window| window == close);
+    Some(end.map_or(text.len(), |end| level + 2 + end + close.len()))
+}
+
 #[cfg(test)]
 mod tests {
     use crate::server_config::nginx::parser::*;
@@ -248,6 +306,16 @@ mod tests {
             assert!(wrong.line == line && wrong.what.contains(what), "{text}: {wrong:?}");
         }
         assert!(parse("a {".repeat(5_000).as_bytes()).unwrap_err().what.contains("hundred"));
+    }
+
+    #[test]
+    fn the_end_is_the_brace_that_lua_means() {
+        for text in ["}", " a = {} }", " s = '}\\'}' }", " --}\n }", " --[[ } ]] }", " s = [==[ ]] } ]==] }", " a = b[1] }", " a - -b }"] {
+            assert_eq!(lua_block_len(format!("{text};}}").as_bytes()), Some(text.len()), "{text}");
+        }
+        for text in ["", "{}", " '}", " --}", " [[ }", "\"\\"] {
+            assert_eq!(lua_block_len(text.as_bytes()), None, "{text}");
+        }
     }
 
     proptest! {

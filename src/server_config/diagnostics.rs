@@ -1,9 +1,10 @@
-//! What can be wrong with a server's configuration: the file and line, what was found, and what to type next.
+//! Errors and notices about a server's configuration, with the file and line they are about.
 //!
-//! The messages hold text of the configuration: whoever prints them sanitises them.
+//! The messages may contain text of the configuration: the caller sanitizes them before it prints them.
 
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -86,5 +87,68 @@ fn reasons(notices: &[String]) -> String {
     match notices {
         [] => String::new(),
         notices => format!(" ({})", notices.join(", ")),
+    }
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConfigLocation<'a> {
+    pub(super) file: &'a Path,
+    /// From 1.
+    pub(super) line: usize,
+}
+
+impl fmt::Display for ConfigLocation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+/// Things said, in the order in which they were met.
+#[derive(Debug, Default)]
+pub(super) struct ConfigNotices {
+    notices: Vec<ConfigNotice>,
+}
+
+#[derive(Debug)]
+struct ConfigNotice {
+    location: String,
+    what: String,
+    more: usize,
+}
+
+impl ConfigNotices {
+    /// Notes something of a place.
+    pub(super) fn add(&mut self, location: ConfigLocation<'_>, what: impl Into<String>) {
+        let what = what.into();
+        match self.notices.iter_mut().find(|notice| notice.what == what) {
+            Some(notice) => notice.more += 1,
+            None => self.notices.push(ConfigNotice { location: location.to_string(), what, more: 0 }),
+        }
+    }
+
+    /// The sentences.
+    pub(super) fn into_sentences(self) -> Vec<String> {
+        let sentence = |ConfigNotice { location, what, more }| match more {
+            0 => format!("{location}: {what}"),
+            1 => format!("{location}: {what} (and in 1 more place)"),
+            more => format!("{location}: {what} (and in {more} more places)"),
+        };
+        self.notices.into_iter().map(sentence).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_same_is_said_once() {
+        let mut notices = ConfigNotices::default();
+        for (line, what) in [(1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, "c"), (6, "c")] {
+            notices.add(ConfigLocation { file: Path::new("f"), line }, what);
+        }
+        assert_eq!(notices.into_sentences(), ["f:1: a (and in 1 more place)", "f:2: b", "f:4: c (and in 2 more places)"]);
     }
 }
