@@ -24,7 +24,7 @@ use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
 use crate::formats::transcriber::{Course, Read, Transcriber};
 use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
-use crate::input::sequence::{End, Line, each_line};
+use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
 use crate::record::Record;
 use crate::render::explain::{Subject, Taken, Views, write};
 use crate::render::{Color, Format, View};
@@ -232,7 +232,7 @@ impl<W: Write> Desk<'_, W> {
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.question.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
+            let line = if length > self.question.max_line { InputLine::Oversized(length as u64) } else { InputLine::Text(line) };
             if self.take(line, None, true).is_break() {
                 break;
             }
@@ -242,9 +242,9 @@ impl<W: Write> Desk<'_, W> {
 
     fn stdin(&mut self) -> Exit {
         let path = Path::new("-");
-        let end = each_line(path, self.question.max_line, |number, line| match line {
-            Line::Text(b"") => ControlFlow::Continue(()),
-            Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
+        let end = for_each_line(path, self.question.max_line, |number, line| match line {
+            InputLine::Text(b"") => ControlFlow::Continue(()),
+            InputLine::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
             line => self.take(line, Some((b"-", number)), true),
         });
         ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
@@ -252,8 +252,8 @@ impl<W: Write> Desk<'_, W> {
 
     fn line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
-        let end = each_line(path, self.question.max_line, |number, line| {
-            if let Line::Text(text) = line {
+        let end = for_each_line(path, self.question.max_line, |number, line| {
+            if let InputLine::Text(text) = line {
                 self.reader.pass(number, text);
             }
             if number < wanted {
@@ -273,8 +273,8 @@ impl<W: Write> Desk<'_, W> {
     }
 
     /// Explains one line; breaks where nobody reads any more.
-    fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
-        let Line::Text(text) = line else {
+    fn take(&mut self, line: InputLine<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+        let InputLine::Text(text) = line else {
             let which = place.map(|(path, line)| format!("{}:{line}: ", shown(&String::from_utf8_lossy(path)))).unwrap_or_default();
             message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.question.max_line));
             return ControlFlow::Continue(());
@@ -353,11 +353,11 @@ fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet,
 }
 
 /// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
-fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
+fn ended(path: &Path, end: Result<LinesSummary, String>, then: impl FnOnce(&LinesSummary) -> Exit) -> Exit {
     let name = shown(&path.to_string_lossy());
     match end {
-        Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
-        Ok(End { damage: Some(what), .. }) | Err(what) => {
+        Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
+        Ok(LinesSummary { damage: Some(what), .. }) | Err(what) => {
             message::error(&format!("{name}: {}", shown(&what)));
             Exit::Damaged
         }

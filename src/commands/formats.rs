@@ -11,7 +11,7 @@ use super::message::shown;
 use super::{Exit, message, screen, stdout};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::sequence::{Line, each_line};
+use crate::input::lines_in_order::{InputLine, for_each_line};
 use crate::render::formats::{Sampled, write_known, write_sampled};
 use crate::render::{Color, Format, View};
 
@@ -56,8 +56,8 @@ pub fn run(question: &FormatsQuestion) -> Exit {
 fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled {
     let mut detector = Detector::new(formats, formats.first_of(path), question.max_line);
     let mut seen = 0;
-    let end = each_line(path, question.max_line, |_, line| {
-        if let Line::Text(text) = line {
+    let end = for_each_line(path, question.max_line, |_, line| {
+        if let InputLine::Text(text) = line {
             detector.take(text);
             seen += text.len() + 1;
         }

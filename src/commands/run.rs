@@ -23,10 +23,9 @@ use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::builtin::UnknownFormat;
-use crate::input::find::{Found, Source, find};
-use crate::input::newer::leave_out_older;
-use crate::input::order::by_age;
-use crate::input::twins::leave_out_twins;
+use crate::input::exclude::{exclude_compressed_copies, exclude_older};
+use crate::input::find::{FoundInputs, InputSource, find};
+use crate::input::order::sort_by_age;
 use crate::render::Format;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
@@ -135,7 +134,7 @@ pub(super) fn warn_of_small(settings: &Settings, allow: &AllowList) {
 }
 
 /// What is to be read, in its order; standard input where nothing was named.
-pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
+pub(super) fn inputs(settings: &Settings) -> Result<FoundInputs, Failure> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = servers::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
@@ -148,20 +147,20 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
         return Err(Failure::NoMatch(pattern.clone()));
     }
     if let Some(newer) = &settings.newer_than {
-        leave_out_older(&mut found, newer);
+        exclude_older(&mut found, newer);
     }
-    leave_out_twins(&mut found);
-    by_age(&mut found.sources);
+    exclude_compressed_copies(&mut found);
+    sort_by_age(&mut found.sources);
     Ok(found)
 }
 
 /// Where something is written to, which may be none of the inputs.
-pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, Failure> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::open_stdout()?,
     };
-    let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    let overwritten = |source: &&InputSource| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {
         Some(source) => Err(Failure::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
@@ -174,7 +173,13 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 }
 
 /// Reads all inputs, unless a signal comes first.
-pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
+pub(super) fn read(
+    settings: &Settings,
+    rules: &RuleSet,
+    scope: &Scope,
+    sources: &[InputSource],
+    pool: &ThreadPool,
+) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = servers::formats(settings)?;
@@ -197,7 +202,7 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(inputs: Vec<Option<Input>>, found: &Found) -> Vec<Input> {
+pub(super) fn listed(inputs: Vec<Option<Input>>, found: &FoundInputs) -> Vec<Input> {
     let unread = found.problems.iter().map(|problem| Input {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
@@ -213,7 +218,7 @@ pub(super) fn drop_passed_over(listed: &mut Vec<Input>) {
     listed.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &Scan, found: &Found) {
+pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &Scan, found: &FoundInputs) {
     if settings.quiet {
         return;
     }
@@ -243,12 +248,12 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
 }
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
-pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
+pub(super) fn tell_absence(inputs: &[Input], found: &FoundInputs) -> bool {
     let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // What was left out because it is old may be the logs, and a notice says so.
-        [] if found.left_out > 0 => return false,
+        [] if found.excluded > 0 => return false,
         [] if files == 0 => Some("no access log was found: there is no file in what was named".to_owned()),
         [] if files == 1 => Some("the only file in what was named is no access log; name it to have it read whatever it is".to_owned()),
         [] => Some(format!("none of the {files} files in what was named is an access log; name one to have it read whatever it is")),

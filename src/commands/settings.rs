@@ -8,13 +8,13 @@ use ipnet::IpNet;
 use crate::client::{Origin, Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
-use crate::input::{Mmap, rotated};
+use crate::input::exclude::NewerThan;
+use crate::input::{Mmap, rotated_files};
 use crate::record::Outcome;
 use crate::render::{By, Color, Format};
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
-use crate::server_config::Found;
+use crate::server_config::ConfiguredLog;
 use crate::time::{Bound, Cut};
 
 /// Everything `scan` needs to know.
@@ -24,9 +24,9 @@ pub struct Settings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
     /// Files that were last written to before this are left out.
-    pub newer_than: Option<Newer>,
+    pub newer_than: Option<NewerThan>,
     /// Logs that the configurations of servers name, with their formats.
-    pub found: Vec<Found>,
+    pub found: Vec<ConfiguredLog>,
     /// Files that these configurations name for errors: no access logs, though a pattern of one may lead to them.
     pub error_logs: Vec<PathBuf>,
     /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
@@ -104,8 +104,8 @@ pub enum Anonymize {
 impl Settings {
     /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
     /// than one format.
-    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
+        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
     }
 }
 

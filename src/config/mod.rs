@@ -34,7 +34,7 @@ use crate::commands::{
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::render::Format;
 use crate::report_store::Keep;
@@ -86,7 +86,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     let logs = servers::logs(&asked.input)?;
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
+    let newer = |when: bounds::When| NewerThan { as_typed: when.to_string(), since: when.instant(here.now, here.zone.as_ref()) };
     let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
     Ok(Settings {
         paths: input.paths,

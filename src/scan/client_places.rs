@@ -9,7 +9,7 @@ use super::doubt::BEGINNING;
 use super::worker::own;
 use crate::formats::{ClientPlace, client_place};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::ends::ends;
+use crate::input::head_tail::read_head_tail;
 
 /// What is known of one log.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ impl ClientPlaces {
             // Another worker may have found it meanwhile.
             return Some(place).filter(|place| *place != ClientPlace::Unknown);
         }
-        let head = known.head.take().or_else(|| Some(ends(path, BEGINNING)?.first)).unwrap_or_default();
+        let head = known.head.take().or_else(|| Some(read_head_tail(path, BEGINNING)?.first)).unwrap_or_default();
         let place = client_place(&head);
         // A line more might not fit.
         let is_whole = head.len() >= BEGINNING / 2;

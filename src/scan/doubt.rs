@@ -9,8 +9,8 @@ use super::headers;
 use crate::engine::Scope;
 use crate::formats::transcriber::{Course, Transcriber};
 use crate::formats::{ClientPlace, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognise};
-use crate::input::ends::{Ends, ends};
-use crate::input::tail::Piece;
+use crate::input::head_tail::{HeadTail, read_head_tail};
+use crate::input::tail::LineChunk;
 
 /// Bytes of the first line that are kept for a message.
 pub(super) const FIRST_LINE: usize = 200;
@@ -31,8 +31,8 @@ pub(super) enum By {
 
 impl By {
     /// How the log of a piece was found.
-    pub(super) fn of(piece: &Piece<'_>) -> Self {
-        match (piece.named, piece.is_open) {
+    pub(super) fn of(piece: &LineChunk<'_>) -> Self {
+        match (piece.named, piece.from_pattern) {
             (true, false) => Self::Name,
             (true, true) => Self::Pattern,
             (false, _) => Self::Folder,
@@ -80,7 +80,7 @@ pub(super) fn parses(lines: &[u8], course: &Course<'_>, only: Option<LogFormat>)
 
 /// Whether a log that was read before begins with lines of which one parses, packed or not.
 pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
-    ends(path, BEGINNING).is_some_and(|Ends { first, .. }| any_parses(&first, path, formats, scope))
+    read_head_tail(path, BEGINNING).is_some_and(|HeadTail { first, .. }| any_parses(&first, path, formats, scope))
 }
 
 /// Whether one of the first lines of a log parses.
@@ -93,7 +93,7 @@ fn any_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> bo
 /// What a live log is whose lines do not parse, going by those it begins with; `lines` are those that came, where it cannot be read.
 /// Whether its lines are matched all the same, and what to say of it.
 pub(super) fn examine(path: &Path, by: By, lines: &[u8], formats: &Formats, scope: &Scope) -> (bool, Option<String>) {
-    let first = ends(path, BEGINNING).map(|ends| ends.first).filter(|first| !first.is_empty());
+    let first = read_head_tail(path, BEGINNING).map(|read_head_tail| read_head_tail.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || any_parses(first, path, formats, scope) {
         return (true, None);

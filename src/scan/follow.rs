@@ -30,7 +30,7 @@ use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::formats::transcriber::Course;
 use crate::formats::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::{Notice, Piece};
+use crate::input::tail::{LineChunk, Notice};
 use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::RuleSet;
@@ -199,7 +199,7 @@ impl<'a> Stream<'a> {
     /// # Errors
     ///
     /// What `each` could not do. The lines count as taken.
-    pub fn take<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
+    pub fn take<E>(&mut self, piece: &LineChunk<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| Log::new(piece, self.text_of(piece), self.asked.scope.max_line));
         let done = self.take_from(&mut log, piece, each).and_then(|taken| self.regrade(each).map(|()| taken));
         self.logs.insert(piece.log, log);
@@ -207,7 +207,12 @@ impl<'a> Stream<'a> {
         done
     }
 
-    fn take_from<E>(&mut self, log: &mut Log, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<Taken, E> {
+    fn take_from<E>(
+        &mut self,
+        log: &mut Log,
+        piece: &LineChunk<'_>,
+        each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
+    ) -> Result<Taken, E> {
         let Chunk { offset, body } = piece.chunk;
         let header = log.pass(body, self.asked.scope.max_line);
         let findings = match body {
@@ -351,7 +356,7 @@ impl<'a> Stream<'a> {
 
     /// The number of the text at a piece's path. All generations of a path are one to a summary: it would grow with every
     /// rotation otherwise.
-    fn text_of(&mut self, piece: &Piece<'_>) -> u32 {
+    fn text_of(&mut self, piece: &LineChunk<'_>) -> u32 {
         let text = log::text_of(piece);
         let known = self.texts.iter().position(|known| known.path == text.path);
         let number = known.unwrap_or_else(|| {

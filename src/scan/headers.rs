@@ -16,9 +16,9 @@ use memchr::memchr;
 use super::worker::own;
 use crate::formats::Header;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::find::{Kind, Source};
-use crate::input::sequence::{Line, each_line};
-use crate::input::tail::Piece;
+use crate::input::find::{InputSource, SourceKind};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::input::tail::LineChunk;
 
 /// A text may begin behind a byte-order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -48,8 +48,8 @@ enum Known {
 
 impl Headers {
     /// Those of a source, as far as they can be known before it is read.
-    pub(super) fn of(source: &Source, max_line: usize) -> Self {
-        let listed = if source.kind == Kind::Stdin { Ok(None) } else { listed(&source.path, max_line) };
+    pub(super) fn of(source: &InputSource, max_line: usize) -> Self {
+        let listed = if source.kind == SourceKind::Stdin { Ok(None) } else { listed(&source.path, max_line) };
         let known = listed.ok().flatten().map_or(Known::Nothing, Known::Listed);
         Self { max_line, known: Mutex::new(known) }
     }
@@ -96,7 +96,7 @@ pub(super) fn first(offset: u64, lines: &[u8], max_line: usize) -> Header {
 }
 
 /// The header in force before a piece of a live log of which no other was seen yet.
-pub(super) fn before(piece: &Piece<'_>, max_line: usize) -> Header {
+pub(super) fn before(piece: &LineChunk<'_>, max_line: usize) -> Header {
     match piece.chunk.body {
         _ if piece.lines_before > 0 => behind(piece.path, piece.lines_before, max_line),
         Body::Lines(lines) => first(piece.chunk.offset, lines, max_line),
@@ -108,8 +108,8 @@ pub(super) fn before(piece: &Piece<'_>, max_line: usize) -> Header {
 fn behind(path: &Path, lines: u64, max_line: usize) -> Header {
     let mut header = Header::None;
     // Trouble with the log is told by who reads its new lines.
-    let _ = each_line(path, max_line, |number, line| {
-        let Line::Text(text) = line else {
+    let _ = for_each_line(path, max_line, |number, line| {
+        let InputLine::Text(text) = line else {
             return if number == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         };
         if number == 1 {

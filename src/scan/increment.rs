@@ -73,7 +73,7 @@ pub struct Part {
 /// Reads all that is there, on the rayon pool it is called in.
 pub fn increment(tail: &mut Tail, job: &Reading<'_>, cut: Option<&Cut>) -> Increment {
     let mut collector = Collector::new(job, cut, batch::BYTES);
-    tail.catch_up_until(Instant::now(), job.stop, &mut |piece| collector.take(&piece));
+    tail.read_once_until(Instant::now(), job.stop, &mut |piece| collector.take(&piece));
     let stopped = job.stop.load(Ordering::Relaxed);
     Increment { stopped, ..collector.finish(tail) }
 }

@@ -24,7 +24,7 @@ use crate::client::Prefix;
 use crate::engine::{Judge, Scope};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::Source;
+use crate::input::find::InputSource;
 use crate::rules::RuleSet;
 use crate::source::SourceText;
 use crate::tally::{Budget, Tally};
@@ -80,7 +80,7 @@ pub struct Scan {
 /// # Errors
 ///
 /// The spool of kept lines could not be written. Trouble with an input is told in its [`Input::problem`].
-pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
+pub fn scan(sources: &[InputSource], job: &Job<'_>) -> std::io::Result<Scan> {
     let judge = Judge::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);

@@ -16,10 +16,10 @@ use crate::analysis::model::{Input, Skipped};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::transcriber::Course;
-use crate::input::chunk::{Body, Chunk, Reading};
-use crate::input::find::Source;
-use crate::input::permission::denied;
-use crate::input::read::{self, Unread};
+use crate::input::chunk::{Body, Chunk, ReadSummary};
+use crate::input::find::InputSource;
+use crate::input::permission::describe_denied;
+use crate::input::read::{self, OpenError};
 use crate::source::SourceText;
 use crate::tally::Place;
 
@@ -29,7 +29,7 @@ const LONGEST_BOM: u64 = 3;
 /// One input and everybody who has to do with it.
 pub(super) struct OneInput<'a> {
     number: usize,
-    source: &'a Source,
+    source: &'a InputSource,
     job: &'a Job<'a>,
     judge: Judge<'a>,
     workers: &'a Workers,
@@ -87,7 +87,7 @@ struct Judged<'w> {
 
 impl Done {
     /// Of an input that is not read.
-    pub(super) fn skipped(source: &Source, why: Skipped, progress: &AtomicU64) -> Self {
+    pub(super) fn skipped(source: &InputSource, why: Skipped, progress: &AtomicU64) -> Self {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
         let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
@@ -98,7 +98,7 @@ impl Done {
 impl<'a> OneInput<'a> {
     pub(super) fn new(
         number: usize,
-        source: &'a Source,
+        source: &'a InputSource,
         job: &'a Job<'a>,
         judge: Judge<'a>,
         workers: &'a Workers,
@@ -111,8 +111,8 @@ impl<'a> OneInput<'a> {
     /// Reads it to the end.
     pub(super) fn read(self) -> Done {
         let Job { mmap, stop, progress, scope, .. } = *self.job;
-        let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
-        let reading = read::read_in_order(self.source, &options, &|chunk| self.see(chunk), &|chunk| self.judge(chunk), &|judged| {
+        let options = read::ReadOptions { mmap, max_line: scope.max_line, stop, progress };
+        let reading = read::read_observed(self.source, &options, &|chunk| self.see(chunk), &|chunk| self.judge(chunk), &|judged| {
             self.keep(judged);
         });
         self.done(reading)
@@ -192,15 +192,15 @@ impl<'a> OneInput<'a> {
         }
     }
 
-    fn done(self, reading: Result<Reading, Unread>) -> Done {
+    fn done(self, reading: Result<ReadSummary, OpenError>) -> Done {
         let path = self.source.path.as_os_str().as_bytes().to_vec();
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
-            Err(Unread::NoLog(what)) if !self.source.named => return Done::passed_over(path, what),
-            Err(Unread::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
-                (Reading::default(), Some(denied(&self.source.path)))
+            Err(OpenError::NoLog(what)) if !self.source.named => return Done::passed_over(path, what),
+            Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
+                (ReadSummary::default(), Some(describe_denied(&self.source.path)))
             }
-            Err(unread) => (Reading::default(), Some(unread.to_string())),
+            Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
         };
         let mut state = std::mem::take(&mut *own(&self.state));
         let lines = state.account.lines.lines;
@@ -236,12 +236,12 @@ impl<'w> State<'w> {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, job: &Job<'_>) -> Input {
+    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &Job<'_>) -> Input {
         let problem = unread.or_else(|| self.problem(reading, job));
         Input { problem, ..self.account.input(path, reading.bytes) }
     }
 
-    fn problem(&self, reading: &Reading, job: &Job<'_>) -> Option<String> {
+    fn problem(&self, reading: &ReadSummary, job: &Job<'_>) -> Option<String> {
         let LineCounts { lines, nul_bytes, skipped, .. } = self.account.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());

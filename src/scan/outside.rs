@@ -20,9 +20,9 @@ use crate::analysis::model::Skipped;
 use crate::engine::Scope;
 use crate::formats::transcriber::{Course, Transcribed, Transcriber};
 use crate::formats::{ClientPlace, Formats, Frame};
-use crate::input::ends::{Ends, ends};
-use crate::input::find::{Kind, Source};
-use crate::input::order::has_kin;
+use crate::input::find::{InputSource, SourceKind};
+use crate::input::head_tail::{HeadTail, read_head_tail};
+use crate::input::order::has_rotated_siblings;
 use crate::time::{Bound, LogTime};
 
 /// By how much the time of a file and that of a line in it may differ, in seconds: no zone is more than 14 hours from UTC, for
@@ -47,14 +47,14 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    pub(super) fn of(sources: &[Source], scope: &'a Scope, formats: &'a Formats) -> Self {
-        let kin = if scope.until.is_some() { has_kin(sources) } else { Vec::new() };
+    pub(super) fn of(sources: &[InputSource], scope: &'a Scope, formats: &'a Formats) -> Self {
+        let kin = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
         Self { scope, formats, kin }
     }
 
     /// Whether the source of this number is not to be read, and why.
-    pub(super) fn skips(&self, number: usize, source: &Source) -> Option<Skipped> {
-        if source.kind != Kind::File {
+    pub(super) fn skips(&self, number: usize, source: &InputSource) -> Option<Skipped> {
+        if source.kind != SourceKind::File {
             return None;
         }
         let early = self.scope.since.filter(|since| is_old(*since, source));
@@ -62,7 +62,7 @@ impl<'a> Outside<'a> {
         if early.is_none() && late.is_none() {
             return None;
         }
-        let times = self.times(&source.path, &ends(&source.path, LOOK)?);
+        let times = self.times(&source.path, &read_head_tail(&source.path, LOOK)?);
         if times.is_empty() {
             return None;
         }
@@ -75,13 +75,13 @@ impl<'a> Outside<'a> {
     }
 
     /// The times of the lines at both ends.
-    fn times(&self, path: &Path, ends: &Ends) -> Vec<LogTime> {
+    fn times(&self, path: &Path, read_head_tail: &HeadTail) -> Vec<LogTime> {
         let Scope { format, max_line, .. } = *self.scope;
-        let header = headers::first(0, &ends.first, max_line);
+        let header = headers::first(0, &read_head_tail.first, max_line);
         let course = Course { formats: self.formats, first: self.formats.first_of(path), header, clients: ClientPlace::Unknown, max_line };
         let (mut transcriber, mut written) = (Transcriber::default(), Transcribed::default());
         let mut times = Vec::new();
-        for lines in [&ends.first, &ends.last] {
+        for lines in [&read_head_tail.first, &read_head_tail.last] {
             let changed = format.is_none() && transcriber.transcribe(lines, &course, &mut written);
             let text = if changed { &written.text } else { lines };
             let of_line = |line| LogTime::parse_clf(Frame::locate(line, format)?.time);
@@ -92,13 +92,13 @@ impl<'a> Outside<'a> {
 }
 
 /// Whether a file was last written to so long before that no line of it is as late, whatever offset they were written in.
-fn is_old(since: Bound, source: &Source) -> bool {
+fn is_old(since: Bound, source: &InputSource) -> bool {
     let (Bound::Local(since) | Bound::Instant(since)) = since;
     modified(source).is_some_and(|modified| modified >= MADE_UP && modified.saturating_add(CLOCKS) < since)
 }
 
 /// When a file was last written to, in seconds since 1970-01-01T00:00:00Z.
-fn modified(source: &Source) -> Option<i64> {
+fn modified(source: &InputSource) -> Option<i64> {
     source.path.metadata().ok().map(|metadata| metadata.mtime())
 }
 

@@ -14,7 +14,7 @@ use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::{Found, find};
+use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, Job, Scan};
 
@@ -35,7 +35,7 @@ pub(super) struct Parts<'a> {
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     parts: Parts<'a>,
-    found: Option<Found>,
+    found: Option<FoundInputs>,
     graded: Option<GradedLog<'a>>,
     /// Something is wrong with the log.
     pub(super) has_trouble: bool,
@@ -90,7 +90,7 @@ impl<'a> Log<'a> {
 }
 
 /// The log at this path.
-fn one(path: &PathBuf) -> Result<Found, Exit> {
+fn one(path: &PathBuf) -> Result<FoundInputs, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -108,7 +108,7 @@ fn one(path: &PathBuf) -> Result<Found, Exit> {
 }
 
 /// Scans the log, and says what is wrong with it; whether anything was.
-fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), Failure> {
+fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), Failure> {
     let job = Job {
         rules: parts.rules,
         scope: parts.scope,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::input::tail::wake::{Wake, Woken};
+use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::tui::Input;
 
 /// A log that is being written to rings without end; so long is listened before it is read.
@@ -16,7 +16,7 @@ const GATHER: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) enum Ring {
     /// Something happened in a folder.
-    Woken(Woken),
+    Woken(WatchEvent),
     /// Something came from the terminal.
     Input(Input),
 }
@@ -24,7 +24,7 @@ pub(super) enum Ring {
 /// Where it rings.
 #[derive(Debug)]
 pub(super) struct Bell {
-    wake: Wake,
+    wake: FolderWatcher,
     sender: Sender<Ring>,
     rings: Receiver<Ring>,
 }
@@ -46,7 +46,7 @@ impl Bell {
         let (sender, rings) = channel();
         let ring = sender.clone();
         // A bell that is gone has nobody left to hear it.
-        let wake = Wake::new(poll_only, move |woken| drop(ring.send(Ring::Woken(woken))));
+        let wake = FolderWatcher::new(poll_only, move |woken| drop(ring.send(Ring::Woken(woken))));
         Self { wake, sender, rings }
     }
 
@@ -83,8 +83,8 @@ impl Bell {
 impl Rung {
     fn take(&mut self, ring: Ring) {
         match ring {
-            Ring::Woken(Woken::All) => self.all = true,
-            Ring::Woken(Woken::Paths(paths)) => self.paths.extend(paths),
+            Ring::Woken(WatchEvent::All) => self.all = true,
+            Ring::Woken(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             Ring::Input(input) => self.inputs.push(input),
         }
     }

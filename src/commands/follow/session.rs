@@ -130,18 +130,18 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
         let is_full = rung.all || now >= self.look_at;
         if rung.all {
-            tail.wake();
+            tail.force_full_poll();
         }
         if is_full {
             self.look_at = now + settings.poll_interval;
-            tail.look(now, None);
+            tail.poll(now, None);
             if let Some(notice) = bell.watch(&tail.folders()) {
                 voice.notice(&notice);
             }
         }
         // Beside the look at everything too: that passes over some that rest.
         if !rung.paths.is_empty() {
-            tail.look(now, Some(&rung.paths));
+            tail.poll(now, Some(&rung.paths));
         }
         for notice in tail.notices() {
             voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
@@ -150,7 +150,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Reads what is new and tells it; whether there is more at once.
     fn read(&mut self, now: Instant) -> Result<bool, Failure> {
-        if self.crew.keeper.is_on() && self.crew.tail.has_new() {
+        if self.crew.keeper.is_on() && self.crew.tail.has_new_generation() {
             // Before its first line is told: should the run be killed, the next one tells it with the same id.
             self.crew.voice.flush()?;
             self.save()?;

@@ -21,7 +21,7 @@ use crate::commands::message::{self, shown};
 use crate::commands::run::{pool, privacy, warn_of_small};
 use crate::commands::servers;
 use crate::commands::signals::Stop;
-use crate::input::tail::{First, Options, Tail};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::increment::{Increment, Part, Reading, increment};
 use crate::source::Checkpoint;
 use crate::state::Ledger;
@@ -103,8 +103,8 @@ impl<'a> Desk<'a> {
 
     /// Reads what is new, and notes in the ledger how far it came.
     pub(super) fn read(&self, known: Option<&Ledger>, ledger: &mut Ledger) -> Read {
-        let begin = if self.settings.state.from_start { First::Start } else { First::Given };
-        let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
+        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
         let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
         let Brief { rules, scope, formats, .. } = &self.brief;

@@ -10,7 +10,7 @@ use super::desk::is_there;
 use super::failure::Failure;
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::commands::{Exit, ReportSettings, screen, servers, stdout};
-use crate::input::tail::{First, Options, Tail};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::render::View;
 use crate::render::table::status::write;
 use crate::source::Checkpoint;
@@ -31,11 +31,11 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failu
 /// The logs that are there, by a look at them, and those that the state alone knows.
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
     let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
-    let begin = if settings.state.from_start { First::Start } else { First::Given };
+    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
     let given = servers::present(&settings.scan);
     let paths = if given.is_empty() { paths(&known) } else { given };
-    let mut tail = Tail::new(paths, Options { begin, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
-    tail.survey(Instant::now());
+    let mut tail = Tail::new(paths, TailOptions { start, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
+    tail.measure_backlog(Instant::now());
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();
     let mut seen = HashSet::new();

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::formats::Header;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::Piece;
+use crate::input::tail::LineChunk;
 use crate::scan::client_places::ClientPlaces;
 use crate::scan::headers;
 use crate::source::SourceText;
@@ -38,7 +38,7 @@ pub(super) struct Held {
 }
 
 impl Log {
-    pub(super) fn new(piece: &Piece<'_>, text: u32, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, text: u32, max_line: usize) -> Self {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = text_of(piece).family().to_vec();
         let header = headers::before(piece, max_line);
@@ -73,6 +73,6 @@ impl Log {
 }
 
 /// The text of a piece's log. Its lines are counted from its start, so that it needs no list of runs.
-pub(super) fn text_of(piece: &Piece<'_>) -> SourceText {
+pub(super) fn text_of(piece: &LineChunk<'_>) -> SourceText {
     SourceText::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
 }

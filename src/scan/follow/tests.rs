@@ -28,12 +28,12 @@ type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
 
 fn feed(stream: &mut Stream<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
     let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
-    let piece = Piece {
+    let piece = LineChunk {
         log: u32::from(path.as_bytes()[0]),
         generation: 7,
         path: Path::new(path),
         named,
-        is_open: !named,
+        from_pattern: !named,
         fresh: true,
         lines_before,
         chunk,

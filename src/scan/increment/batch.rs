@@ -20,7 +20,7 @@ use crate::finding::Findings;
 use crate::formats::Header;
 use crate::formats::transcriber::{Transcribed, Transcriber};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::{Notice, Piece, Tail};
+use crate::input::tail::{LineChunk, Notice, Tail};
 use crate::scan::account::Account;
 use crate::scan::desk::in_window;
 use crate::scan::doubt::{BINARY, By, begins_as_log, holes, parses, passed_over, unexplained, without_client};
@@ -77,7 +77,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a piece; judges the batch if that is full.
-    pub(super) fn take(&mut self, piece: &Piece<'_>) {
+    pub(super) fn take(&mut self, piece: &LineChunk<'_>) {
         if self.job.stop.load(Ordering::Relaxed) {
             return;
         }

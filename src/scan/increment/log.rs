@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::item::{Item, Lines};
 use crate::finding::LineCounts;
 use crate::formats::Header;
-use crate::input::tail::Piece;
+use crate::input::tail::LineChunk;
 use crate::scan::client_places::ClientPlaces;
 use crate::scan::doubt::{By, Head};
 use crate::scan::headers;
@@ -44,7 +44,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(piece: &Piece<'_>, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, max_line: usize) -> Self {
         Self {
             path: piece.path.to_owned(),
             generation: piece.generation,

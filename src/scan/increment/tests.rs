@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::{Judge, Scratch};
-use crate::input::tail::{First, Options};
+use crate::input::tail::{StartPosition, TailOptions};
 use crate::rules::{RuleChoice, load};
 use crate::scan::increment::*;
 use crate::source::Checkpoint;
@@ -40,11 +40,11 @@ impl Rig {
 
     fn run(&mut self, names: &[&str], cut: Option<&Cut>, block: usize, most: usize) -> Increment {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
-        let mut tail = Tail::new(paths, Options { begin: First::Given, max_line: 1000, block }, self.state.take());
+        let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
         let scope = Scope { max_line: 1000, ..Scope::default() };
         let job = Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
         let mut collector = Collector::new(&job, cut, most);
-        tail.catch_up(Instant::now(), &mut |piece| collector.take(&piece));
+        tail.read_once(Instant::now(), &mut |piece| collector.take(&piece));
         let increment = collector.finish(&mut tail);
         self.state = Some(tail.checkpoints());
         increment
@@ -409,8 +409,11 @@ fn a_stop_is_told() {
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
     let scope = Scope::default();
-    let mut tail =
-        Tail::new(vec![rig.folder.path().join("access.log")], Options { begin: First::Given, max_line: 1000, block: 4096 }, None);
+    let mut tail = Tail::new(
+        vec![rig.folder.path().join("access.log")],
+        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
+        None,
+    );
     let stopped =
         increment(&mut tail, &Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None }, None);
     assert!(stopped.stopped && stopped.parts.is_empty());
