@@ -3,19 +3,17 @@
 //! Strict where the platform's parsers were once lax: `0127.0.0.1`, `1.2.3` and `2130706433` are text, not addresses.
 //! Nothing here resolves names.
 
-mod network;
-mod origin;
-pub mod prefix;
-mod veil;
+mod anonymizer;
+mod ip_source;
+pub mod network;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use network::Network;
-pub use origin::Origin;
-pub use prefix::Prefix;
-pub use veil::{KeyError, Veil};
+pub use anonymizer::{Anonymizer, KeyError};
+pub use ip_source::ClientIpSource;
+pub use network::{Ipv6Prefix, Network};
 
 /// A client as tallies know it. `::ffff:1.2.3.4` and `1.2.3.4` are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +111,7 @@ impl<'a> Client<'a> {
 
     /// Reads the client of a line. A piece of an address, as a line cut at its start has one, is no client: `-` is.
     #[must_use]
-    pub fn of_line(field: &'a [u8]) -> Self {
+    pub fn from_log_field(field: &'a [u8]) -> Self {
         match Self::parse(field) {
             Self::Text(text) if is_piece(text) => Self::Text(b"-"),
             client => client,
@@ -278,12 +276,12 @@ mod tests {
     #[test]
     fn a_piece_of_an_address_is_no_client() {
         for text in ["0.3.105", "2.0.3.256", ".3.105", "105", "7.", ".", ":8a2e:370:7334", "1.2.3.4:99999", "db8:1]:443", ":443", "-"] {
-            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(b"-"), "{text}");
+            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(b"-"), "{text}");
         }
         for text in ["34600", "192.0.2.x", "192.0.2.0/24", "host.example", "3com.example", "unix:", "a3f9c2", "2001:db8::/64", ""] {
-            assert_eq!(Client::of_line(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
+            assert_eq!(Client::from_log_field(text.as_bytes()), Client::Text(text.as_bytes()), "{text}");
         }
-        assert_eq!(Client::of_line(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
+        assert_eq!(Client::from_log_field(b"192.0.2.7:80"), Client::parse(b"192.0.2.7"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::analysis::anonymize::Privacy;
 use crate::analysis::merge::MergeError;
 use crate::analysis::model::Input;
 use crate::analysis::snapshot::EvidenceError;
-use crate::client::Veil;
+use crate::client::Anonymizer;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::builtin::UnknownFormat;
@@ -31,7 +31,7 @@ use crate::render::Format;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleError, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// Why there is no report.
 #[derive(Debug, Error)]
@@ -107,7 +107,7 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, Failure> {
     let veil = match anonymize {
         None => None,
-        Some(Anonymize::Truncate) => Some(Veil::Truncate),
+        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
         Some(Anonymize::Key(path)) => Some(keyed(path).map_err(|what| Failure::Key { path: path.clone(), what })?),
     };
     Ok(Privacy::new(veil, redact))
@@ -116,7 +116,7 @@ pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Pri
 /// The most that is read of a key: it is a secret, not a file of any size.
 const LONGEST_KEY: u64 = 64 << 10;
 
-fn keyed(path: &Path) -> Result<Veil, String> {
+fn keyed(path: &Path) -> Result<Anonymizer, String> {
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_KEY + 1).read_to_end(&mut key));
     read.map_err(|error| format!("cannot be read: {error}; make a key with: head -c 32 /dev/urandom > FILE"))?;
@@ -124,7 +124,7 @@ fn keyed(path: &Path) -> Result<Veil, String> {
         return Err(format!("is larger than {LONGEST_KEY} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
     }
     // An editor puts a newline behind it.
-    Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
+    Anonymizer::with_key(key.trim_ascii_end()).map_err(|error| error.to_string())
 }
 
 /// Warns of allow lists that name less than what counts as one client.
@@ -174,11 +174,17 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 }
 
 /// Reads all inputs, unless a signal comes first.
-pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
+pub(super) fn read(
+    settings: &Settings,
+    rules: &RuleSet,
+    scope: &Scope,
+    sources: &[Source],
+    pool: &ThreadPool,
+) -> Result<ScanResult, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = servers::formats(settings)?;
-    let job = Job {
+    let job = ScanJob {
         rules,
         scope,
         formats: &formats,
@@ -197,7 +203,7 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
+pub(super) fn listed(scan: &ScanResult, found: &Found) -> Vec<Input> {
     let unread = found.problems.iter().map(|problem| Input {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
@@ -207,12 +213,12 @@ pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
 }
 
 /// Files of a folder that are no log are not inputs.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &Scan) {
+pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &ScanResult) {
     let mut inputs = scan.inputs.iter();
     listed.retain(|_| inputs.next().is_none_or(Option::is_some));
 }
 
-pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
+pub(super) fn tell_notices(settings: &Settings, scan: &ScanResult, found: &Found) {
     if settings.quiet {
         return;
     }

@@ -24,7 +24,7 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// The fingerprint of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         Self { bytes: bytes.len() as u32, hash: xxh3_64(bytes) }
     }
 }
@@ -57,8 +57,8 @@ mod tests {
 
     #[test]
     fn a_fingerprint_tells_length_and_bytes() {
-        assert_eq!(Fingerprint::of(b"ab"), Fingerprint::of(b"ab"));
-        assert_ne!(Fingerprint::of(b"ab"), Fingerprint::of(b"ba"));
-        assert_ne!(Fingerprint::of(b""), Fingerprint::of(b"\0"));
+        assert_eq!(Fingerprint::new(b"ab"), Fingerprint::new(b"ab"));
+        assert_ne!(Fingerprint::new(b"ab"), Fingerprint::new(b"ba"));
+        assert_ne!(Fingerprint::new(b""), Fingerprint::new(b"\0"));
     }
 }

@@ -4,11 +4,11 @@ mod checkpoint;
 mod escaped;
 
 pub use checkpoint::{Checkpoint, Fingerprint, HEAD, TAIL};
-pub use escaped::read as unescaped;
+pub use escaped::decode as unescaped;
 
 /// The text of one input, as far as places in it need to know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SourceText {
+pub struct SourceInfo {
     /// The path as named or found; may hold any byte.
     pub path: Vec<u8>,
     /// Names the generation of the log: a hash of its first bytes.
@@ -19,7 +19,7 @@ pub struct SourceText {
     runs: Vec<(u64, u64)>,
 }
 
-impl SourceText {
+impl SourceInfo {
     /// The text of an input whose runs of lines begin at these offsets and have these many lines, in any order.
     #[must_use]
     pub fn new(path: Vec<u8>, generation: u64, mut runs: Vec<(u64, u64)>) -> Self {
@@ -33,7 +33,7 @@ impl SourceText {
 
     /// The same text, on a machine.
     #[must_use]
-    pub fn on(self, machine: Option<&str>) -> Self {
+    pub fn with_host(self, machine: Option<&str>) -> Self {
         Self { machine: machine.map(Box::from), ..self }
     }
 
@@ -46,7 +46,7 @@ impl SourceText {
 
     /// The log of a site whatever its rotated siblings are called: the machine, and the [family](Self::family) of its name.
     #[must_use]
-    pub fn home(&self) -> (Option<&str>, &[u8]) {
+    pub fn family_key(&self) -> (Option<&str>, &[u8]) {
         (self.machine.as_deref(), self.family())
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn rotated_logs_are_one_family() {
-        let family = |path: &str| String::from_utf8(SourceText::new(path.into(), 0, Vec::new()).family().to_vec()).unwrap();
+        let family = |path: &str| String::from_utf8(SourceInfo::new(path.into(), 0, Vec::new()).family().to_vec()).unwrap();
         for path in ["access.log", "access.log.1", "access.log.2.gz", "access.log-20261101", "access.log-20261101.gz", "access.log.gz"] {
             assert_eq!(family(path), "access.log", "{path}");
         }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_lines_through_runs() {
-        let text = SourceText::new(b"a.log".to_vec(), 7, vec![(100, 3), (0, 10), (900, 1)]);
+        let text = SourceInfo::new(b"a.log".to_vec(), 7, vec![(100, 3), (0, 10), (900, 1)]);
         assert_eq!([(0, 0), (0, 9), (100, 0), (900, 0)].map(|(run, line)| text.line_number(run, line)), [1, 10, 11, 14]);
     }
 }

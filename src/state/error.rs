@@ -13,7 +13,7 @@ use crate::system::reason;
 pub enum StateError {
     /// Another run holds it; the exit code is 5.
     #[error("{}: held by another run{}; wait for its end or choose another --state", path.display(), process(*by))]
-    Held {
+    Locked {
         /// The lock file.
         path: PathBuf,
         /// The process that holds it, where it says so.

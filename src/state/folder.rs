@@ -15,27 +15,27 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fchmod, fstat, fsync, mk
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::lock::Lock;
-use super::written::{decode, encode};
-use super::{Kept, StateError};
+use super::codec::{decode, encode};
+use super::lock::StateLock;
+use super::{PersistedState, StateError};
 use crate::system::survive_size_limit;
 
 /// Bytes of a state that is read at most: about a million logs.
-const MOST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// How long a lock that is waited for is left alone.
-const PAUSE: Duration = Duration::from_millis(100);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A state folder that this run holds until it is dropped.
 #[derive(Debug)]
 pub struct StateFolder {
-    place: Place,
-    _lock: Lock,
+    file: StateFile,
+    _lock: StateLock,
 }
 
 /// Where a state lies.
 #[derive(Debug)]
-struct Place {
+struct StateFile {
     /// As the user named it, for messages.
     dir: PathBuf,
     /// The state's file.
@@ -51,7 +51,7 @@ impl StateFolder {
     ///
     /// Another run holds the lock; others could touch what is in the folder; or it cannot be had.
     pub fn open(dir: &Path, name: &str, insecure: bool) -> Result<Self, StateError> {
-        Self::wait(dir, name, insecure, &AtomicBool::new(true))
+        Self::open_waiting(dir, name, insecure, &AtomicBool::new(true))
     }
 
     /// As [`open`](Self::open), and where another run holds the lock, tries again until it does not, or until `stop`.
@@ -59,13 +59,13 @@ impl StateFolder {
     /// # Errors
     ///
     /// Another run held the lock until `stop`; others could touch what is in the folder; or it cannot be had.
-    pub fn wait(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
+    pub fn open_waiting(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
         survive_size_limit();
         let folder = open_folder(dir, insecure)?;
         let lock = lock(&folder, &format!("{name}.lock"), dir, stop)?;
-        let state = Self { place: Place { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };
-        let staged = state.place.staged();
-        state.place.remove(&staged).map_err(|error| StateError::failed("remove", &dir.join(staged), error))?;
+        let state = Self { file: StateFile { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };
+        let staged = state.file.staged();
+        state.file.remove(&staged).map_err(|error| StateError::failed("remove", &dir.join(staged), error))?;
         Ok(state)
     }
 
@@ -75,20 +75,20 @@ impl StateFolder {
     /// # Errors
     ///
     /// As [`load`](Self::load), and others could touch what is in the folder.
-    pub fn peek<T: Kept>(dir: &Path, name: &str, insecure: bool) -> Result<Option<T>, StateError> {
+    pub fn peek<T: PersistedState>(dir: &Path, name: &str, insecure: bool) -> Result<Option<T>, StateError> {
         let folder = match enter_folder(dir, false, insecure) {
             Err(StateError::Failed { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             done => done?,
         };
-        let place = Place { dir: dir.to_owned(), name: format!("{name}.json"), folder };
-        let Some(bytes) = place.read(T::RESET)? else { return Ok(None) };
-        decode(&bytes).map(Some).map_err(|what| place.damaged::<T>(what, None))
+        let file = StateFile { dir: dir.to_owned(), name: format!("{name}.json"), folder };
+        let Some(bytes) = file.read(T::RESET_FLAG)? else { return Ok(None) };
+        decode(&bytes).map(Some).map_err(|what| file.damaged::<T>(what, None))
     }
 
     /// The state's file, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.place.path()
+        self.file.path()
     }
 
     /// What the last run left; `None` on the first. No power cut takes it back: it is on disk when this returns.
@@ -97,25 +97,25 @@ impl StateFolder {
     ///
     /// It is damaged or of another version (a copy is then kept beside it), a link, within reach of others, or cannot be
     /// read.
-    pub fn load<T: Kept>(&self) -> Result<Option<T>, StateError> {
-        let Some(bytes) = self.place.read(T::RESET)? else { return Ok(None) };
-        let state = decode(&bytes).map_err(|what| self.place.damaged::<T>(what, self.place.keep(&bytes)))?;
+    pub fn load<T: PersistedState>(&self) -> Result<Option<T>, StateError> {
+        let Some(bytes) = self.file.read(T::RESET_FLAG)? else { return Ok(None) };
+        let state = decode(&bytes).map_err(|what| self.file.damaged::<T>(what, self.file.save_copy(&bytes)))?;
         // A run that was killed, or failed, just before this may have put it there: what follows from it must not be on
         // disk sooner.
-        sync_folder(&self.place.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
+        sync_folder(&self.file.folder).map_err(|error| StateError::failed("read", &self.path(), error))?;
         Ok(Some(state))
     }
 
     /// Replaces the state: on disk when this returns, and what it was when it fails; but for the very last step, making
-    /// the folder durable: when that fails the new state has its place, and a power cut may bring the old one back.
+    /// the folder durable: when that fails the new state has its file, and a power cut may bring the old one back.
     /// After a failure [`load`](Self::load) tells which of them there is, and only that may be acted upon.
     ///
     /// # Errors
     ///
-    /// It cannot be written, put in its place, or made durable.
-    pub fn save<T: Kept>(&self, state: &T) -> Result<(), StateError> {
+    /// It cannot be written, put in its file, or made durable.
+    pub fn save<T: PersistedState>(&self, state: &T) -> Result<(), StateError> {
         let bytes = encode(state).map_err(|error| StateError::failed("write", &self.path(), error))?;
-        self.place.put(&self.place.name, &bytes)
+        self.file.put(&self.file.name, &bytes)
     }
 
     /// Forgets everything: the next [`load`](Self::load) is that of a first run. No fault where there is nothing.
@@ -124,18 +124,18 @@ impl StateFolder {
     ///
     /// The file cannot be removed.
     pub fn reset(&self) -> Result<(), StateError> {
-        let removed = self.place.remove(&self.place.name).and_then(|()| sync_folder(&self.place.folder));
+        let removed = self.file.remove(&self.file.name).and_then(|()| sync_folder(&self.file.folder));
         removed.map_err(|error| StateError::failed("remove", &self.path(), error))
     }
 }
 
-impl Place {
+impl StateFile {
     fn path(&self) -> PathBuf {
         self.dir.join(&self.name)
     }
 
-    fn damaged<T: Kept>(&self, what: String, kept: Option<PathBuf>) -> StateError {
-        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET }
+    fn damaged<T: PersistedState>(&self, what: String, kept: Option<PathBuf>) -> StateError {
+        StateError::Damaged { path: self.path(), what, kept, reset: T::RESET_FLAG }
     }
 
     fn staged(&self) -> String {
@@ -155,12 +155,12 @@ impl Place {
         let stat = fstat(&file).map_err(|error| StateError::failed("read", &path, error))?;
         trusted(&path, &stat, reset)?;
         let mut bytes = Vec::with_capacity(usize::try_from(stat.st_size).unwrap_or(0) + 1);
-        File::from(file).take(MOST).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
+        File::from(file).take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| StateError::failed("read", &path, error))?;
         Ok(Some(bytes))
     }
 
     /// A copy of a state that cannot be trusted, for whoever wants to know what happened.
-    fn keep(&self, bytes: &[u8]) -> Option<PathBuf> {
+    fn save_copy(&self, bytes: &[u8]) -> Option<PathBuf> {
         let name = format!("{}.bad", self.name);
         self.put(&name, bytes).ok().map(|()| self.dir.join(name))
     }
@@ -203,10 +203,10 @@ fn forget(reset: &str) -> String {
     format!("delete it, or start as on the first run with {reset}")
 }
 
-fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<Lock, StateError> {
+fn lock(folder: &OwnedFd, name: &str, dir: &Path, stop: &AtomicBool) -> Result<StateLock, StateError> {
     loop {
-        match Lock::take(folder.as_fd(), name, &dir.join(name)) {
-            Err(StateError::Held { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(PAUSE),
+        match StateLock::take(folder.as_fd(), name, &dir.join(name)) {
+            Err(StateError::Locked { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(LOCK_RETRY_INTERVAL),
             done => return done,
         }
     }
@@ -265,7 +265,7 @@ fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
     if stat.st_mode & 0o022 != 0 {
         return insecure(format!("others may write to it (mode {:04o})", stat.st_mode & 0o7777), "take their rights away (chmod 600)");
     }
-    if stat.st_size.cast_unsigned() >= MOST {
+    if stat.st_size.cast_unsigned() >= MAX_BYTES {
         return refuse(format!("it is too big for a state ({} bytes)", stat.st_size));
     }
     Ok(())

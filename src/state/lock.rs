@@ -13,28 +13,28 @@ use rustix::process::geteuid;
 use super::StateError;
 
 /// How often a lock file that is replaced under us is looked for again.
-const TRIES: usize = 3;
+const LOCK_ATTEMPTS: usize = 3;
 
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct StateLock {
     /// Holds the lock as long as it is open.
     _file: OwnedFd,
 }
 
-impl Lock {
+impl StateLock {
     /// Takes the lock `name` in `folder`; `path` is what messages call it.
     ///
     /// # Errors
     ///
     /// Another run holds it; someone else could; or it cannot be made.
     pub(super) fn take(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Result<Self, StateError> {
-        for _ in 0..TRIES {
+        for _ in 0..LOCK_ATTEMPTS {
             let file = open(folder, name).map_err(|error| refusal(path, error))?;
             let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
             trusted(path, &stat)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => return Err(StateError::Held { path: path.to_owned(), by: holder(&file) }),
+                Err(Errno::WOULDBLOCK) => return Err(StateError::Locked { path: path.to_owned(), by: holder(&file) }),
                 done => done.map_err(|error| StateError::failed("lock", path, error))?,
             }
             // Between opening and locking the file may have been replaced, and the lock is then on nothing.
@@ -43,7 +43,7 @@ impl Lock {
                 return Ok(Self { _file: file });
             }
         }
-        Err(StateError::Held { path: path.to_owned(), by: None })
+        Err(StateError::Locked { path: path.to_owned(), by: None })
     }
 }
 

@@ -4,45 +4,43 @@
 //! version, a link, in reach of others. Nothing here starts afresh by itself, and nothing here knows logs: whether a
 //! checkpoint still fits its log is the business of whoever reads the log.
 
+mod codec;
 mod error;
 mod folder;
-mod ledger;
 mod lock;
-mod written;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-
+use crate::analysis::seen::Seen;
 use crate::analysis::site::Memory;
+use crate::report_store::Run;
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;
-pub use ledger::Ledger;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How long a log that was not found is remembered, unless someone knows better: longer than logs are kept as a rule,
 /// so that one that comes back from a backup is known.
 pub const KEEP_ABSENT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// What a state can be. Each command has its own, and its own versions of it.
-pub trait Kept: Serialize + DeserializeOwned {
+pub trait PersistedState: Serialize + DeserializeOwned {
     /// The form that is written.
     const VERSION: u32;
 
     /// The oldest form that is read: the one before [`VERSION`](Self::VERSION), once there is one.
-    const OLDEST: u32;
+    const OLDEST_VERSION: u32;
 
     /// The flag that forgets it, for messages.
-    const RESET: &'static str;
+    const RESET_FLAG: &'static str;
 
     /// Reads it back from JSON of a version that is known. An older form is read into its own type and turned into this.
     ///
     /// # Errors
     ///
     /// It is something else.
-    fn read(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+    fn from_json(_version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(body)
     }
 }
@@ -50,7 +48,7 @@ pub trait Kept: Serialize + DeserializeOwned {
 /// What one run leaves to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct TailState {
     /// The hash of the rules by which was judged: others may judge otherwise what lies behind.
     pub rules: u64,
     /// Logs that were not found when last looked for: their generation, and since when, in seconds since 1970.
@@ -63,18 +61,18 @@ pub struct State {
     pub sites: Memory,
 }
 
-impl Kept for State {
+impl PersistedState for TailState {
     const VERSION: u32 = 2;
-    const OLDEST: u32 = 2;
-    const RESET: &'static str = "--reset-state";
+    const OLDEST_VERSION: u32 = 2;
+    const RESET_FLAG: &'static str = "--reset-state";
 }
 
-impl State {
+impl TailState {
     /// Forgets the logs that have been missing for at least `after`, so that a state does not grow for ever. To be told
     /// which are there, and the time, in seconds since 1970. Returns how many were forgotten.
     ///
     /// A clock that was set back makes a log stay longer, never go earlier.
-    pub fn forget_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
+    pub fn drop_absent(&mut self, is_there: impl Fn(&Checkpoint) -> bool, now: u64, after: Duration) -> usize {
         let before = self.checkpoints.len();
         let mut absent = BTreeMap::new();
         self.checkpoints.retain(|checkpoint| {
@@ -91,6 +89,37 @@ impl State {
         self.absent = absent;
         before - self.checkpoints.len()
     }
+}
+
+/// What one run of `report` leaves to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportState {
+    /// How far each log was read.
+    pub logs: TailState,
+    /// The last run that made folders; they may still wait for their places.
+    pub run: Option<Run>,
+    /// The label of the latest period that a line belonged to: lines of an earlier one are late.
+    pub newest_period: Option<String>,
+    /// What was seen in all runs.
+    pub seen: Seen,
+    /// What all runs showed of the sites.
+    #[serde(default)]
+    pub sites: Memory,
+}
+
+impl ReportState {
+    /// The state before the first run. `seed` is any number that nobody can guess: see [`Seen::new`].
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { logs: TailState::default(), run: None, newest_period: None, seen: Seen::new(seed), sites: Memory::default() }
+    }
+}
+
+impl PersistedState for ReportState {
+    const VERSION: u32 = 2;
+    const OLDEST_VERSION: u32 = 2;
+    const RESET_FLAG: &'static str = "--reset";
 }
 
 #[cfg(test)]

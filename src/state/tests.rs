@@ -27,8 +27,8 @@ pub(super) fn checkpoint(n: u64) -> Checkpoint {
     }
 }
 
-fn state(rules: u64) -> State {
-    State { rules, checkpoints: (0..rules % 10).map(checkpoint).collect(), ..State::default() }
+fn state(rules: u64) -> TailState {
+    TailState { rules, checkpoints: (0..rules % 10).map(checkpoint).collect(), ..TailState::default() }
 }
 
 /// A folder that does not exist yet, in one that is gone when the test ends.
@@ -43,7 +43,7 @@ fn try_open(dir: &Path, insecure: bool) -> Result<StateFolder, StateError> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match StateFolder::open(dir, "follow", insecure) {
-            Err(StateError::Held { .. }) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            Err(StateError::Locked { .. }) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             done => return done,
         }
     }
@@ -53,7 +53,7 @@ fn open(dir: &Path) -> StateFolder {
     try_open(dir, false).unwrap()
 }
 
-fn load(folder: &StateFolder) -> Result<Option<State>, StateError> {
+fn load(folder: &StateFolder) -> Result<Option<TailState>, StateError> {
     folder.load()
 }
 
@@ -106,7 +106,7 @@ fn keeps_the_last_that_was_saved() {
 fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
     let (_room, dir) = room();
     let folder = open(&dir);
-    let state = State { checkpoints: (0..100_000).map(checkpoint).collect(), ..State::default() };
+    let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
     folder.save(&state).unwrap();
     let times = (0..5).map(|_| {
         let start = Instant::now();
@@ -119,18 +119,18 @@ fn f17_a_hundred_thousand_logs_are_loaded_and_forgotten() {
     assert!(fastest < Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 }), "{fastest:?}");
     let mut state = load(&folder).unwrap().unwrap();
     let is_there = |log: &Checkpoint| log.generation.is_multiple_of(2);
-    assert_eq!(state.forget_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
+    assert_eq!(state.drop_absent(is_there, 1_000_000, KEEP_ABSENT), 0);
     assert_eq!(state.absent.len(), 50_000);
-    assert_eq!(state.forget_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);
+    assert_eq!(state.drop_absent(is_there, 1_000_000 + KEEP_ABSENT.as_secs(), KEEP_ABSENT), 50_000);
     assert_eq!((state.checkpoints.len(), state.absent.len()), (50_000, 0));
 }
 
 #[test]
 fn forgets_logs_that_are_long_gone() {
-    let mut state = State { checkpoints: (1..=3).map(checkpoint).collect(), ..State::default() };
+    let mut state = TailState { checkpoints: (1..=3).map(checkpoint).collect(), ..TailState::default() };
     let day = Duration::from_secs(24 * 60 * 60);
     let mut look = |there: &[u64], now| {
-        let gone = state.forget_absent(|log| there.contains(&log.generation), now, day);
+        let gone = state.drop_absent(|log| there.contains(&log.generation), now, day);
         (gone, state.checkpoints.iter().map(|log| log.generation).collect::<Vec<_>>(), state.absent.keys().copied().collect::<Vec<_>>())
     };
     assert_eq!(look(&[1, 2, 3], 1_000_000), (0, vec![1, 2, 3], vec![]));
@@ -151,7 +151,7 @@ fn one_run_at_a_time() {
         dir.join("follow.lock").display(),
         std::process::id()
     );
-    assert!(matches!(refusal, StateError::Held { .. }), "{refusal:?}");
+    assert!(matches!(refusal, StateError::Locked { .. }), "{refusal:?}");
     assert_eq!(refusal.to_string(), expected);
     StateFolder::open(&dir, "report", false).unwrap();
     folder.save(&state(1)).unwrap();
@@ -180,7 +180,7 @@ fn a_killed_run_holds_nothing() {
     let (_room, dir) = room();
     let mut child = other_process("hold", "exec", &dir).stdout(Stdio::piped()).spawn().unwrap();
     wait_for(&mut child, "held");
-    assert!(matches!(StateFolder::open(&dir, "follow", false), Err(StateError::Held { by, .. }) if by == Some(child.id())));
+    assert!(matches!(StateFolder::open(&dir, "follow", false), Err(StateError::Locked { by, .. }) if by == Some(child.id())));
     child.kill().unwrap();
     child.wait().unwrap();
     open(&dir);
@@ -395,7 +395,7 @@ fn save_for_ever() {
     let folder = open(&dir_of_this_process());
     // No two processes save the same.
     for rules in u64::from(std::process::id()) * 1_000_000_000.. {
-        folder.save(&State { rules, checkpoints: vec![checkpoint(rules % 1_000_000); 50], ..State::default() }).unwrap();
+        folder.save(&TailState { rules, checkpoints: vec![checkpoint(rules % 1_000_000); 50], ..TailState::default() }).unwrap();
     }
 }
 
@@ -439,7 +439,7 @@ fn whatever_fails_the_state_is_whole() {
     let cases = [
         ("fsync:error=EIO:when=1", "cannot write STATE: input/output error; choose another --state", 1),
         ("/rename:error=ENOSPC", "cannot replace STATE: no space left on device; free some space or choose another --state", 1),
-        // In its place, and perhaps not on disk.
+        // In its file, and perhaps not on disk.
         ("fsync:error=EIO:when=2", "cannot replace STATE: input/output error; choose another --state", 2),
         // A network file system that knows no such thing for folders.
         ("fsync:error=EINVAL:when=2", "saved", 2),
@@ -467,11 +467,11 @@ fn a_lock_is_waited_for() {
     let (_room, dir) = room();
     let folder = open(&dir);
     let stop = AtomicBool::new(true);
-    let refusal = StateFolder::wait(&dir, "follow", false, &stop).unwrap_err();
-    assert!(matches!(refusal, StateError::Held { .. }), "{refusal:?}");
+    let refusal = StateFolder::open_waiting(&dir, "follow", false, &stop).unwrap_err();
+    assert!(matches!(refusal, StateError::Locked { .. }), "{refusal:?}");
     stop.store(false, Ordering::Relaxed);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop).and_then(|folder| load(&folder)));
+        let waiting = scope.spawn(|| StateFolder::open_waiting(&dir, "follow", false, &stop).and_then(|folder| load(&folder)));
         folder.save(&state(7)).unwrap();
         assert!(!waiting.is_finished());
         drop(folder);
@@ -479,20 +479,20 @@ fn a_lock_is_waited_for() {
     });
     let folder = open(&dir);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| StateFolder::wait(&dir, "follow", false, &stop));
+        let waiting = scope.spawn(|| StateFolder::open_waiting(&dir, "follow", false, &stop));
         stop.store(true, Ordering::Relaxed);
-        assert!(matches!(waiting.join().unwrap(), Err(StateError::Held { .. })));
+        assert!(matches!(waiting.join().unwrap(), Err(StateError::Locked { .. })));
     });
     drop(folder);
     set_mode(dir.join("follow.lock"), 0o666);
     stop.store(false, Ordering::Relaxed);
-    assert!(matches!(StateFolder::wait(&dir, "follow", false, &stop), Err(StateError::Insecure { .. })), "that gets no better");
+    assert!(matches!(StateFolder::open_waiting(&dir, "follow", false, &stop), Err(StateError::Insecure { .. })), "that gets no better");
 }
 
 #[test]
 fn a_peek_leaves_no_trace() {
     let (room, dir) = room();
-    let peek = || StateFolder::peek::<State>(&dir, "follow", false);
+    let peek = || StateFolder::peek::<TailState>(&dir, "follow", false);
     assert_eq!(peek().unwrap(), None);
     assert!(!dir.exists());
     let folder = open(&dir);
@@ -515,23 +515,23 @@ fn a_peek_leaves_no_trace() {
 fn a_ledger_is_kept_and_names_its_own_flag() {
     let (_room, dir) = room();
     let folder = StateFolder::open(&dir, "report", false).unwrap();
-    let ledger = Ledger {
+    let ledger = ReportState {
         logs: state(4),
         run: Some(Run { number: 12, folders: vec!["2026-11-19".into(), "2026-11-20".into()] }),
         newest_period: Some("2026-11-20".into()),
-        ..Ledger::new(7)
+        ..ReportState::new(7)
     };
-    for ledger in [Ledger::new(7), ledger] {
+    for ledger in [ReportState::new(7), ledger] {
         folder.save(&ledger).unwrap();
-        assert_eq!(folder.load::<Ledger>().unwrap(), Some(ledger));
+        assert_eq!(folder.load::<ReportState>().unwrap(), Some(ledger));
     }
     folder.save(&state(4)).unwrap();
-    let refusal = folder.load::<Ledger>().unwrap_err();
+    let refusal = folder.load::<ReportState>().unwrap_err();
     assert!(matches!(refusal, StateError::Damaged { .. }));
     assert!(refusal.to_string().contains(": --reset (or deleting the file) starts as on the first run"), "{refusal}");
     fs::remove_file(folder.path()).unwrap();
     symlink("nowhere", folder.path()).unwrap();
-    let refusal = folder.load::<Ledger>().unwrap_err().to_string();
+    let refusal = folder.load::<ReportState>().unwrap_err().to_string();
     assert!(refusal.ends_with("delete it, or start as on the first run with --reset"), "{refusal}");
 }
 
@@ -547,18 +547,18 @@ struct Newer {
     names: Vec<String>,
 }
 
-impl Kept for Older {
+impl PersistedState for Older {
     const VERSION: u32 = 1;
-    const OLDEST: u32 = 1;
-    const RESET: &'static str = "--reset";
+    const OLDEST_VERSION: u32 = 1;
+    const RESET_FLAG: &'static str = "--reset";
 }
 
-impl Kept for Newer {
+impl PersistedState for Newer {
     const VERSION: u32 = 2;
-    const OLDEST: u32 = 1;
-    const RESET: &'static str = "--reset";
+    const OLDEST_VERSION: u32 = 1;
+    const RESET_FLAG: &'static str = "--reset";
 
-    fn read(version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
+    fn from_json(version: u32, body: &[u8]) -> Result<Self, serde_json::Error> {
         if version == 1 {
             return serde_json::from_slice(body).map(|older: Older| Self { names: vec![older.name] });
         }

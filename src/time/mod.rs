@@ -2,10 +2,10 @@
 //!
 //! Time is the log's time, never the machine's: nothing here asks a clock, and only `period` knows a time zone's name.
 
+mod any_format;
 mod period;
-mod written;
 
-pub use self::period::{Cut, Period, Unit};
+pub use self::period::{Period, PeriodRule, PeriodUnit};
 
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
@@ -100,14 +100,14 @@ impl LogTime {
 
 /// One end of `--since` or `--until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bound {
+pub enum TimeBound {
     /// A wall-clock time in whatever offset a line has, in seconds like [`LogTime::local_seconds`].
     Local(i64),
     /// An instant, in seconds since 1970-01-01T00:00:00Z.
     Instant(i64),
 }
 
-impl Bound {
+impl TimeBound {
     /// Whether `time` lies before this bound.
     #[must_use]
     pub fn is_after(self, time: LogTime) -> bool {
@@ -121,12 +121,12 @@ impl Bound {
 /// A [`LogTime`] in one word, in the same order. A larger answer goes through memory, and who writes it down at once waits until
 /// the processor has it there: a tenth of what a line takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Packed(i64);
+pub struct PackedTime(i64);
 
-impl Packed {
+impl PackedTime {
     /// A time of a log: its year has four digits, so the seconds take 39 bits.
     #[inline]
-    fn of(time: LogTime) -> Self {
+    fn new(time: LogTime) -> Self {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
@@ -142,7 +142,7 @@ impl Packed {
 /// Remembers the last minute it read: lines of a log come in runs of the same minute, and only the seconds differ. The
 /// offset is read anew: logs of several servers in one have another in each line.
 #[derive(Debug, Default, Clone)]
-pub struct ClfClock {
+pub struct ClfTimeParser {
     /// `02/Nov/2026:08:0` and the last digit of the minute.
     start: [u8; 16],
     digit: u8,
@@ -150,12 +150,12 @@ pub struct ClfClock {
     minute: Option<i64>,
 }
 
-impl ClfClock {
+impl ClfTimeParser {
     /// The same answer as [`LogTime::parse_clf`], sooner.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop")]
     #[inline(always)]
-    pub fn parse(&mut self, text: &[u8]) -> Option<Packed> {
+    pub fn parse(&mut self, text: &[u8]) -> Option<PackedTime> {
         let t: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
         let start = t.first_chunk::<16>()?;
         if let Some(minute) = self.minute
@@ -165,40 +165,40 @@ impl ClfClock {
         {
             let offset = zone_offset(*t.last_chunk()?)?;
             let local = minute + i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
-            return Some(Packed::of(LogTime { utc: local - i64::from(offset) * 60, offset }));
+            return Some(PackedTime::new(LogTime { utc: local - i64::from(offset) * 60, offset }));
         }
         self.parse_new(*t)
     }
 
     #[cold]
-    fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<Packed> {
+    fn parse_new(&mut self, t: [u8; CLF_TIME_LEN]) -> Option<PackedTime> {
         // A copy that stays what it is: the bytes of a map may change between two looks at them.
         let t = std::hint::black_box(t);
         let time = LogTime::parse_clf(&t)?;
         (self.start, self.digit) = (*t.first_chunk()?, t[16]);
         self.minute = Some(time.local_seconds() - digits(&t[18..20])?);
-        Some(Packed::of(time))
+        Some(PackedTime::new(time))
     }
 }
 
 /// The earliest and the latest of some times. Without a branch: which of two times of one second is the later one, nobody
 /// could foretell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    first: Packed,
-    last: Packed,
+pub struct TimeSpan {
+    first: PackedTime,
+    last: PackedTime,
 }
 
-impl Default for Span {
+impl Default for TimeSpan {
     fn default() -> Self {
-        Self { first: Packed(i64::MAX), last: Packed(i64::MIN) }
+        Self { first: PackedTime(i64::MAX), last: PackedTime(i64::MIN) }
     }
 }
 
-impl Span {
+impl TimeSpan {
     /// Adds a time.
     #[inline]
-    pub fn add(&mut self, time: Packed) {
+    pub fn add(&mut self, time: PackedTime) {
         self.first = self.first.min(time);
         self.last = self.last.max(time);
     }
@@ -304,9 +304,9 @@ mod tests {
     #[test]
     fn a_day_begins_at_midnight_of_the_line() {
         let time = LogTime::parse_clf(b"02/Nov/2026:00:30:00 +0200").unwrap();
-        let midnight = Bound::Local(days_from_civil(2026, 11, 2) * 86_400);
+        let midnight = TimeBound::Local(days_from_civil(2026, 11, 2) * 86_400);
         assert!(!midnight.is_after(time));
-        assert!(Bound::Instant(days_from_civil(2026, 11, 2) * 86_400).is_after(time));
+        assert!(TimeBound::Instant(days_from_civil(2026, 11, 2) * 86_400).is_after(time));
     }
 
     proptest! {
@@ -330,20 +330,20 @@ mod tests {
         #[test]
         fn a_span_goes_from_the_first_to_the_last(times in prop::collection::vec((-100_000_000_000_i64..300_000_000_000, any::<i16>()), 0..20)) {
             let times: Vec<_> = times.into_iter().map(|(utc, offset)| LogTime { utc, offset }).collect();
-            let mut span = Span::default();
+            let mut span = TimeSpan::default();
             for time in &times {
-                span.add(Packed::of(*time));
+                span.add(PackedTime::new(*time));
             }
             prop_assert_eq!(span.ends(), times.iter().min().copied().zip(times.iter().max().copied()));
         }
 
         #[test]
         fn the_clock_agrees_with_the_parser(seconds in prop::collection::vec(0_i64..4_000, 1..40), junk in "[0-9/:A-Za-z +-]{26}") {
-            let mut clock = ClfClock::default();
+            let mut clock = ClfTimeParser::default();
             for s in seconds {
                 let text = text_of(1_790_000_000 + s, 60 * (s % 3));
-                prop_assert_eq!(clock.parse(text.as_bytes()).map(Packed::time), LogTime::parse_clf(text.as_bytes()));
-                prop_assert_eq!(clock.parse(junk.as_bytes()).map(Packed::time), LogTime::parse_clf(junk.as_bytes()));
+                prop_assert_eq!(clock.parse(text.as_bytes()).map(PackedTime::time), LogTime::parse_clf(text.as_bytes()));
+                prop_assert_eq!(clock.parse(junk.as_bytes()).map(PackedTime::time), LogTime::parse_clf(junk.as_bytes()));
             }
         }
     }

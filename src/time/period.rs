@@ -17,7 +17,7 @@ const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// How long a period is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unit {
+pub enum PeriodUnit {
     /// From midnight to midnight.
     Day,
     /// From one full hour to the next.
@@ -30,18 +30,18 @@ pub struct Period {
     /// When it begins: seconds since 1970-01-01T00:00:00 on the wall clock, like [`LogTime::local_seconds`].
     pub start: i64,
     /// How long it is.
-    pub unit: Unit,
+    pub unit: PeriodUnit,
 }
 
 /// How a log is cut into periods.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
-    unit: Unit,
+pub struct PeriodRule {
+    unit: PeriodUnit,
     /// The zone whose wall clock counts; each line's own offset where there is none.
     zone: Option<TimeZone>,
 }
 
-impl Unit {
+impl PeriodUnit {
     fn seconds(self) -> i64 {
         match self {
             Self::Day => DAY,
@@ -50,26 +50,26 @@ impl Unit {
     }
 }
 
-impl Cut {
+impl PeriodRule {
     /// Cuts into `unit`s by the wall clock of the zone of that name, `Europe/Berlin`, or by each line's own offset.
     ///
     /// # Errors
     ///
     /// A sentence: the system has no zone of that name.
-    pub fn new(unit: Unit, zone: Option<&str>) -> Result<Self, String> {
+    pub fn new(unit: PeriodUnit, zone: Option<&str>) -> Result<Self, String> {
         let zone = zone.map(|name| TimeZone::get(name).map_err(|_| unknown(name))).transpose()?;
         Ok(Self { unit, zone })
     }
 
     /// How long its periods are.
     #[must_use]
-    pub fn unit(&self) -> Unit {
+    pub fn unit(&self) -> PeriodUnit {
         self.unit
     }
 
     /// The period that a time belongs to.
     #[must_use]
-    pub fn of(&self, time: LogTime) -> Period {
+    pub fn period_of(&self, time: LogTime) -> Period {
         let zone = self.zone.as_ref().zip(Timestamp::from_second(time.utc).ok());
         let local = match zone {
             Some((zone, instant)) => time.utc + i64::from(zone.to_offset(instant).seconds()),
@@ -91,8 +91,8 @@ impl Period {
             return format!("@{}", self.start);
         };
         match self.unit {
-            Unit::Day => local.date().to_string(),
-            Unit::Hour => format!("{}T{:02}", local.date(), local.hour()),
+            PeriodUnit::Day => local.date().to_string(),
+            PeriodUnit::Hour => format!("{}T{:02}", local.date(), local.hour()),
         }
     }
 
@@ -100,7 +100,7 @@ impl Period {
     #[must_use]
     pub fn parse(label: &str) -> Option<Self> {
         let (date, hour) = label.split_once('T').map_or((label, None), |(date, hour)| (date, Some(hour)));
-        let unit = if hour.is_some() { Unit::Hour } else { Unit::Day };
+        let unit = if hour.is_some() { PeriodUnit::Hour } else { PeriodUnit::Day };
         let hour: i8 = hour.map_or(Some(0), |hour| hour.parse().ok())?;
         let date: Date = date.parse().ok()?;
         let local = DateTime::new(date.year(), date.month(), date.day(), hour, 0, 0, 0).ok()?;
@@ -125,15 +125,15 @@ mod tests {
         LogTime::parse_clf(text.as_bytes()).unwrap()
     }
 
-    fn label(cut: &Cut, text: &str) -> String {
-        cut.of(time(text)).label()
+    fn label(cut: &PeriodRule, text: &str) -> String {
+        cut.period_of(time(text)).label()
     }
 
     #[test]
     fn a_day_is_that_of_the_line_or_of_the_zone() {
-        let own = Cut::new(Unit::Day, None).unwrap();
-        let berlin = Cut::new(Unit::Day, Some("Europe/Berlin")).unwrap();
-        let utc = Cut::new(Unit::Hour, Some("UTC")).unwrap();
+        let own = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+        let berlin = PeriodRule::new(PeriodUnit::Day, Some("Europe/Berlin")).unwrap();
+        let utc = PeriodRule::new(PeriodUnit::Hour, Some("UTC")).unwrap();
         let line = "20/Nov/2026:23:30:00 +0000";
         assert_eq!(label(&own, line), "2026-11-20");
         assert_eq!(label(&berlin, line), "2026-11-21");
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn an_hour_that_comes_twice_is_one() {
-        let hours = Cut::new(Unit::Hour, Some("Europe/Berlin")).unwrap();
+        let hours = PeriodRule::new(PeriodUnit::Hour, Some("Europe/Berlin")).unwrap();
         // Clocks are put back from 3 to 2 at 01:00 UTC.
         assert_eq!(label(&hours, "25/Oct/2026:00:30:00 +0000"), "2026-10-25T02");
         assert_eq!(label(&hours, "25/Oct/2026:01:30:00 +0000"), "2026-10-25T02");
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn an_unknown_zone_is_refused() {
-        let message = Cut::new(Unit::Day, Some("Europe/Atlantis")).unwrap_err();
+        let message = PeriodRule::new(PeriodUnit::Day, Some("Europe/Atlantis")).unwrap_err();
         assert!(message.contains("'Europe/Atlantis'") && message.contains("Europe/Berlin"), "{message}");
         for name in ["../../etc/passwd", "", "/etc/localtime"] {
-            assert!(Cut::new(Unit::Day, Some(name)).is_err(), "{name}");
+            assert!(PeriodRule::new(PeriodUnit::Day, Some(name)).is_err(), "{name}");
         }
     }
 
@@ -177,8 +177,8 @@ mod tests {
         #[test]
         fn a_period_holds_its_times(utc in -50_000_000_000_i64..250_000_000_000, offset in -840_i16..=840, hour: bool) {
             let time = LogTime { utc, offset };
-            let unit = if hour { Unit::Hour } else { Unit::Day };
-            let period = Cut::new(unit, None).unwrap().of(time);
+            let unit = if hour { PeriodUnit::Hour } else { PeriodUnit::Day };
+            let period = PeriodRule::new(unit, None).unwrap().period_of(time);
             prop_assert!((period.start..period.start + unit.seconds()).contains(&time.local_seconds()));
             prop_assert_eq!(Period::parse(&period.label()), Some(period));
             // The first letters of what a person reads.
@@ -188,8 +188,8 @@ mod tests {
 
         #[test]
         fn labels_sort_as_periods_do(one in 0_i64..250_000_000_000, other in 0_i64..250_000_000_000) {
-            let cut = Cut::new(Unit::Hour, None).unwrap();
-            let [one, other] = [one, other].map(|utc| cut.of(LogTime { utc, offset: 0 }));
+            let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+            let [one, other] = [one, other].map(|utc| cut.period_of(LogTime { utc, offset: 0 }));
             prop_assert_eq!(one.cmp(&other), one.label().cmp(&other.label()));
         }
     }

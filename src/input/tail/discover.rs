@@ -14,7 +14,7 @@ use super::notice::Notice;
 use super::stamp::Stamp;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::is_pattern;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 
 /// So often at most nothing is looked through because no folder changed.
 const SKIPPED: u32 = 10;
@@ -160,7 +160,7 @@ fn unpacked(path: &Path) -> PathBuf {
     if !is_packed_by_name(path) {
         return path.to_owned();
     }
-    let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
+    let text = SourceInfo::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
     PathBuf::from(OsStr::from_bytes(text.family()))
 }
 

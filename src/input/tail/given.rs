@@ -18,7 +18,7 @@ use super::notice::Notice;
 use super::stamp::Id;
 use crate::input::find::{Kind, find};
 use crate::input::wildcard::{is_pattern, leads_to};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 
 /// A number behind a name that is larger names a port or a process, no rotation.
 const MOST_ROTATIONS: u32 = 999;
@@ -139,7 +139,7 @@ fn root_of(key: &Path, all: &HashSet<&Path>) -> Root {
 
 /// The log that a file was rotated from, if it looks like a rotated one.
 fn rotated_from(path: &Path) -> Option<PathBuf> {
-    let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
+    let text = SourceInfo::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
     let base = Path::new(OsStr::from_bytes(text.family()));
     let rank = rank(&base_of(base), &base_of(path))?;
     (rank.index().is_none_or(|index| index <= MOST_ROTATIONS)).then(|| base.to_owned())

@@ -33,7 +33,7 @@ impl Place {
         if is_too_little(probe.head()) {
             return Ok(None);
         }
-        if let Some(known) = self.recognise(&mut probe, stamp.id, around)? {
+        if let Some(known) = self.recognize(&mut probe, stamp.id, around)? {
             return Ok(Some(known));
         }
         // Where nothing of it is told, it does not matter whose it is.
@@ -90,7 +90,7 @@ impl Place {
     }
 
     /// Takes the text of a file from those that are not read any more, or that lost their file.
-    fn recognise(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
+    fn recognize(&mut self, probe: &mut Probe, id: Id, around: &mut Surroundings<'_>) -> io::Result<Option<Text>> {
         let path = self.path.clone();
         self.claim(probe, (id, &path), around)?;
         let mut found = None;

@@ -34,7 +34,7 @@ struct Sample {
 
 impl Sample {
     fn of(bytes: &[u8]) -> Self {
-        Self { print: Fingerprint::of(bytes), bytes: bytes.to_vec() }
+        Self { print: Fingerprint::new(bytes), bytes: bytes.to_vec() }
     }
 
     fn len(&self) -> usize {
@@ -89,12 +89,12 @@ impl Text {
 
     /// Whether a file with this beginning, and with `before` before the offset, is still this text.
     pub(super) fn holds(&self, head: &[u8], before: &[u8]) -> bool {
-        self.begins(head) && Fingerprint::of(before) == self.tail.print
+        self.begins(head) && Fingerprint::new(before) == self.tail.print
     }
 
     /// Whether it is known by these first bytes and no others.
     pub(super) fn is_begun_by(&self, head: &[u8]) -> bool {
-        self.head.print == Fingerprint::of(head)
+        self.head.print == Fingerprint::new(head)
     }
 
     /// Whether its first bytes are these, as far as they are known and not only their print.
@@ -103,7 +103,7 @@ impl Text {
     }
 
     fn begins(&self, head: &[u8]) -> bool {
-        head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
+        head.get(..self.head.len()).is_some_and(|head| Fingerprint::new(head) == self.head.print)
     }
 
     /// Learns more of the beginning, which was just found to hold.
@@ -173,7 +173,7 @@ impl Text {
             return Ok(Likeness::Same);
         }
         if let Some(before) = file.before(self.offset, self.tail.len())? {
-            return Ok(if Fingerprint::of(&before) == self.tail.print { Likeness::Same } else { Likeness::Other });
+            return Ok(if Fingerprint::new(&before) == self.tail.print { Likeness::Same } else { Likeness::Other });
         }
         self.is_cut_from(file)
     }
@@ -185,7 +185,7 @@ impl Text {
         let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.marks.get(last)) else {
             return Ok(Likeness::Shorter);
         };
-        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::of(&before) == *print);
+        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::new(&before) == *print);
         Ok(if same { Likeness::Shorter } else { Likeness::Other })
     }
 }
