@@ -1,9 +1,10 @@
-//! Hides who asked: a network in place of an address, or a pseudonym that only the holder of a key can trace back.
+//! Hides clients: a network instead of an address, or a pseudonym that only the holder of a key can trace back.
 //!
-//! Truncation keeps 24 bits of an IPv4 address and 48 of an IPv6 one; a name tells too much in any part, so nothing of it is kept.
-//! A pseudonym is the first 64 bits of HMAC-SHA-256 (RFC 2104, FIPS 180-4) of the address under a secret key: without the key it
-//! cannot be told from chance, and nobody can try all addresses, as with a mere hash; the same key gives the same pseudonym in
-//! every run. It decides nothing and sorts nothing: whoever uses it has to see that no order gives an address away.
+//! Truncation keeps 24 bits of an IPv4 address and 48 bits of an IPv6 address. Names are replaced whole, because any part
+//! of a name may identify its owner. A pseudonym is the first 64 bits of HMAC-SHA-256 (RFC 2104, FIPS 180-4) of the
+//! address under a secret key: without the key it is indistinguishable from random bits and addresses cannot be guessed
+//! by trial, as they can with a plain hash. The same key gives the same pseudonym in every run. Callers must make sure
+//! that sorting does not reveal an address.
 
 use super::{Client, ClientKey};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,48 +14,48 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use thiserror::Error;
 
-/// Bytes that a key has at least.
+/// The minimum length of a key in bytes.
 const SHORTEST_KEY: usize = 16;
 
-/// What stands in place of a name.
+/// The replacement of a name.
 const NAME: &[u8] = b"***";
 
-/// What pseudonyms begin with.
+/// The prefix of all pseudonyms.
 const PSEUDONYM: &str = "anon-";
 
-/// Tells these pseudonyms from what else somebody may make of the same key.
+/// Domain separation: the same key used for another purpose gives other values.
 const PURPOSE: &[u8] = b"probewatch client 1\0";
 
-/// A way to hide clients.
+/// A method of hiding clients.
 #[derive(Clone)]
 pub enum Anonymizer {
-    /// Only their network is told.
+    /// Keep only the network.
     Truncate,
-    /// A pseudonym is told.
+    /// Replace the client by a pseudonym.
     Key(Box<Hmac<Sha256>>),
 }
 
-/// A key that is none.
+/// A key that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum KeyError {
-    /// It could be guessed. Holds its bytes.
+    /// The key is short enough to be guessed. Holds its length in bytes.
     #[error("holds {0} bytes, and a key needs {SHORTEST_KEY}; make one with: head -c 32 /dev/urandom > FILE")]
     Short(usize),
 }
 
 impl std::fmt::Debug for Anonymizer {
-    /// Says nothing of the key.
+    /// Does not print the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
 impl Anonymizer {
-    /// Pseudonyms made with this key.
+    /// Creates pseudonyms with this key.
     ///
     /// # Errors
     ///
-    /// It is too short to be a secret.
+    /// The key is too short to be secret.
     pub fn with_key(key: &[u8]) -> Result<Self, KeyError> {
         match Hmac::<Sha256>::new_from_slice(key) {
             Ok(mac) if key.len() >= SHORTEST_KEY => Ok(Self::Key(Box::new(mac))),
@@ -62,7 +63,7 @@ impl Anonymizer {
         }
     }
 
-    /// The word for programs.
+    /// The name used in machine-readable output.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -71,11 +72,11 @@ impl Anonymizer {
         }
     }
 
-    /// What is told of a client: `192.0.2.0/24`, `2001:db8:1::/48`, or `anon-` and 16 hexadecimal digits. What is no client
-    /// stays what it is.
+    /// The replacement of a client: `192.0.2.0/24`, `2001:db8:1::/48`, or `anon-` and 16 hexadecimal digits. An
+    /// unknown client is returned unchanged.
     #[must_use]
     pub fn anonymize(&self, client: Client<'_>) -> ClientKey {
-        let told = match (self, client) {
+        let replacement = match (self, client) {
             (_, Client::Text(b"" | b"-" | b"unix:")) => return ClientKey::from(&client),
             (Self::Truncate, Client::V4(bits)) => format!("{}/24", network_v4(bits)),
             (Self::Truncate, Client::V6(bits)) => format!("{}/48", network_v6(bits)),
@@ -85,16 +86,16 @@ impl Anonymizer {
             },
             (Self::Key(mac), _) => pseudonym(mac, client),
         };
-        ClientKey::Text(told.into_bytes().into())
+        ClientKey::Text(replacement.into_bytes().into())
     }
 }
 
-/// The address without its last octet.
+/// The address with its last octet cleared.
 fn network_v4(bits: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(bits & 0xffff_ff00)
 }
 
-/// The address without its last 80 bits.
+/// The address with its last 80 bits cleared.
 fn network_v6(bits: u128) -> Ipv6Addr {
     Ipv6Addr::from_bits(bits & u128::MAX << 80)
 }
@@ -105,7 +106,7 @@ fn pseudonym(mac: &Hmac<Sha256>, client: Client<'_>) -> String {
     match client {
         Client::V4(bits) => mac.update(&bits.to_be_bytes()),
         Client::V6(bits) => mac.update(&bits.to_be_bytes()),
-        // Names are the same in any case. One byte before them: four or sixteen of them are no address.
+        // Names are case-insensitive. The leading byte keeps names of 4 or 16 bytes apart from addresses.
         Client::Text(text) => mac.update(&[b"n", text.to_ascii_lowercase().as_slice()].concat()),
     }
     let sum = mac.finalize().into_bytes();
@@ -113,35 +114,35 @@ fn pseudonym(mac: &Hmac<Sha256>, client: Client<'_>) -> String {
     format!("{PSEUDONYM}{:016x}", u64::from_be_bytes(*first))
 }
 
-/// Letters of the longest address, and of a port behind it.
+/// The length of the longest address with a port.
 const LONGEST: usize = 52;
 
-/// Digits, dots and colons without a gap, and where each of them stands.
+/// A run of digits, dots and colons, with the position of each.
 struct AddressToken {
     letters: Vec<u8>,
-    /// Where each begins; the last one is where the word ends.
+    /// The start of each letter, then the end of the run.
     at: Vec<usize>,
 }
 
 impl Anonymizer {
-    /// The text with all addresses in it hidden. In the name of an `agent`, `Chrome/120.0.0.0` is a version.
+    /// The text with all addresses in it replaced. In a user `agent`, `Chrome/120.0.0.0` is a version and stays.
     #[must_use]
     pub fn anonymize_text<'t>(&self, text: &'t [u8], agent: bool) -> Cow<'t, [u8]> {
         let mut hidden: Vec<u8> = Vec::new();
-        let (mut from, mut at, mut behind_letter) = (0, 0, false);
+        let (mut from, mut at, mut after_letter) = (0, 0, false);
         while at < text.len() {
             let word = AddressToken::at(text, at);
             if word.letters.is_empty() {
-                behind_letter = text[at].is_ascii_alphanumeric();
+                after_letter = text[at].is_ascii_alphanumeric();
                 at += escape(&text[at..]);
                 continue;
             }
-            for (place, address) in word.addresses(text, behind_letter, agent) {
+            for (place, address) in word.addresses(text, after_letter, agent) {
                 hidden.extend_from_slice(&text[from..place.start]);
                 hidden.extend_from_slice(self.address(address).as_bytes());
                 from = place.end;
             }
-            (at, behind_letter) = (word.end(), true);
+            (at, after_letter) = (word.end(), true);
         }
         if from == 0 {
             return Cow::Borrowed(text);
@@ -150,7 +151,7 @@ impl Anonymizer {
         Cow::Owned(hidden)
     }
 
-    /// What stands in place of an address in a text.
+    /// The replacement of an address inside a text.
     fn address(&self, address: IpAddr) -> String {
         match (self, address) {
             (Self::Truncate, IpAddr::V4(four)) => network_v4(four.to_bits()).to_string(),
@@ -162,7 +163,7 @@ impl Anonymizer {
 }
 
 impl AddressToken {
-    /// The word that begins at a place; it may have no letters.
+    /// The token that starts at this position; it may be empty.
     fn at(text: &[u8], start: usize) -> Self {
         let (mut letters, mut at, mut end) = (Vec::new(), Vec::new(), start);
         while let Some((letter, length)) = letter(&text[end..]) {
@@ -178,18 +179,18 @@ impl AddressToken {
         self.at.last().copied().unwrap_or_default()
     }
 
-    /// The addresses of the word, in their order, and where they stand.
-    fn addresses(&self, text: &[u8], behind_letter: bool, agent: bool) -> Vec<(Range<usize>, IpAddr)> {
+    /// The addresses in the token, in order, with their ranges.
+    fn addresses(&self, text: &[u8], after_letter: bool, agent: bool) -> Vec<(Range<usize>, IpAddr)> {
         let before_letter = text.get(self.end()).is_some_and(u8::is_ascii_alphanumeric);
-        let six = if self.letters.len() > LONGEST || behind_letter || before_letter { None } else { self.six() };
+        let six = if self.letters.len() > LONGEST || after_letter || before_letter { None } else { self.six() };
         match six {
             Some((length, address)) if is_identifying(address) => vec![(self.at[0]..self.at[length], address)],
             Some(_) => Vec::new(),
-            None => self.quads(text, [behind_letter, before_letter], agent),
+            None => self.quads(text, [after_letter, before_letter], agent),
         }
     }
 
-    /// All of it but marks behind it, as an IPv6 address, and the length of that.
+    /// Parses the token as an IPv6 address without trailing punctuation; returns the length of the address.
     fn six(&self) -> Option<(usize, IpAddr)> {
         let mut letters = self.letters.as_slice();
         loop {
@@ -201,7 +202,7 @@ impl AddressToken {
     }
 
     /// The dotted quads between colons.
-    fn quads(&self, text: &[u8], [behind_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
+    fn quads(&self, text: &[u8], [after_letter, before_letter]: [bool; 2], agent: bool) -> Vec<(Range<usize>, IpAddr)> {
         let mut found = Vec::new();
         let mut start = 0;
         for piece in self.letters.split(|&letter| letter == b':') {
@@ -209,7 +210,7 @@ impl AddressToken {
             let (first, end) = (start, start + quad.len());
             start += piece.len() + 1;
             let Client::V4(bits) = Client::parse(quad) else { continue };
-            let is_part = first == 0 && behind_letter || end == self.letters.len() && before_letter;
+            let is_part = first == 0 && after_letter || end == self.letters.len() && before_letter;
             let place = self.at[first]..self.at[end];
             let is_version = agent && matches!(text.get(..place.start), Some([.., letter, b'/']) if letter.is_ascii_alphabetic());
             let address = Ipv4Addr::from_bits(bits).into();
@@ -221,8 +222,8 @@ impl AddressToken {
     }
 }
 
-/// The length of what an escape at the start of a text stands for, which ends a word whatever it is: `%2F`, `%252F`, `\x22`,
-/// `\u0022`; of any other byte one.
+/// The length of an escape at the start of a text, which always ends a token: `%2F`, `%252F`, `\x22`, `\u0022`. Any other
+/// byte has length 1.
 fn escape(text: &[u8]) -> usize {
     let is_hex = |digits: Option<&[u8]>| digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     let (skipped, digits) = match text {
@@ -235,7 +236,7 @@ fn escape(text: &[u8]) -> usize {
     if is_hex(text.get(skipped..skipped + digits)) { skipped + digits } else { 1 }
 }
 
-/// A letter of an address at the start of a text, and how many bytes stand for it.
+/// A letter of an address at the start of a text, and the number of bytes that encode it.
 fn letter(text: &[u8]) -> Option<(u8, usize)> {
     match text {
         [b'%', b'2', b'5', b'3', b'a' | b'A', ..] => Some((b':', 5)),
@@ -247,7 +248,7 @@ fn letter(text: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// Whether an address is somebody's, be it in a network of one's own.
+/// Whether an address identifies a party. Private networks do; loopback and link-local addresses do not.
 fn is_identifying(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => !(four.is_loopback() || four.is_link_local() || four.is_unspecified() || four.is_broadcast()),
@@ -262,12 +263,12 @@ mod tests {
 
     const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
-    fn told(anonymizer: &Anonymizer, client: &str) -> String {
+    fn anonymized(anonymizer: &Anonymizer, client: &str) -> String {
         anonymizer.anonymize(Client::parse(client.as_bytes())).client().to_string()
     }
 
     #[test]
-    fn a_network_in_place_of_an_address() {
+    fn truncation_keeps_the_network() {
         for (client, expected) in [
             ("192.0.2.77", "192.0.2.0/24"),
             ("::ffff:192.0.2.77", "192.0.2.0/24"),
@@ -278,26 +279,27 @@ mod tests {
             ("-", "-"),
             ("", ""),
         ] {
-            assert_eq!(told(&Anonymizer::Truncate, client), expected);
+            assert_eq!(anonymized(&Anonymizer::Truncate, client), expected);
         }
     }
 
     #[test]
-    fn a_pseudonym_is_that_of_the_standard() {
-        // HMAC-SHA-256 of the purpose and the four bytes of 192.0.2.77, as `openssl dgst -sha256 -hmac` has it.
+    fn a_pseudonym_is_hmac_sha_256() {
+        // HMAC-SHA-256 of the purpose and the four bytes of 192.0.2.77, as computed by `openssl dgst -sha256
+        // -hmac`.
         let anonymizer = Anonymizer::with_key(KEY).unwrap();
-        assert_eq!(told(&anonymizer, "192.0.2.77"), "anon-4178e25efebaec49");
-        assert_eq!(told(&anonymizer, "::ffff:192.0.2.77"), told(&anonymizer, "192.0.2.77"));
-        assert_ne!(told(&anonymizer, "192.0.2.78"), told(&anonymizer, "192.0.2.77"));
-        assert_ne!(told(&Anonymizer::with_key(&[7; 32]).unwrap(), "192.0.2.77"), told(&anonymizer, "192.0.2.77"));
-        assert_eq!(told(&anonymizer, "Host.example"), told(&anonymizer, "host.EXAMPLE"));
+        assert_eq!(anonymized(&anonymizer, "192.0.2.77"), "anon-4178e25efebaec49");
+        assert_eq!(anonymized(&anonymizer, "::ffff:192.0.2.77"), anonymized(&anonymizer, "192.0.2.77"));
+        assert_ne!(anonymized(&anonymizer, "192.0.2.78"), anonymized(&anonymizer, "192.0.2.77"));
+        assert_ne!(anonymized(&Anonymizer::with_key(&[7; 32]).unwrap(), "192.0.2.77"), anonymized(&anonymizer, "192.0.2.77"));
+        assert_eq!(anonymized(&anonymizer, "Host.example"), anonymized(&anonymizer, "host.EXAMPLE"));
         assert_eq!(Anonymizer::with_key(b"short").unwrap_err(), KeyError::Short(5));
         assert_eq!(format!("{anonymizer:?}"), "key");
     }
 
     proptest! {
         #[test]
-        fn nothing_of_the_last_bits_is_told(address: u32, other: u8, six: u128, rest: u64) {
+        fn the_last_bits_are_not_revealed(address: u32, other: u8, six: u128, rest: u64) {
             let truncated = |client: Client<'_>| Anonymizer::Truncate.anonymize(client);
             prop_assert_eq!(truncated(Client::V4(address)), truncated(Client::V4(address & !255 | u32::from(other))));
             prop_assert_eq!(truncated(Client::V6(six)), truncated(Client::V6(six >> 80 << 80 | u128::from(rest))));
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_found_in_texts() {
+    fn addresses_in_texts_are_truncated() {
         for (text, expected) in [
             ("/x?ip=192.0.2.77&y=1", "/x?ip=192.0.2.0&y=1"),
             ("192.0.2.77", "192.0.2.0"),
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_stays() {
+    fn texts_without_client_addresses_are_unchanged() {
         for text in [
             "",
             "/",
@@ -366,8 +368,8 @@ mod tests {
     }
 
     #[test]
-    fn takes_no_text_twice() {
-        // Each of these would take minutes if a search began anew at every step.
+    fn long_texts_take_linear_time() {
+        // Each of these would take minutes if the search restarted at every byte.
         for unit in ["1.2.3.4", "1.", ":", "a:", "::1 ", "%3A", "1.2.3.4:", "%25"] {
             let text = unit.repeat((1 << 16) / unit.len());
             assert!(!Anonymizer::Truncate.anonymize_text(text.as_bytes(), false).is_empty(), "{unit}");

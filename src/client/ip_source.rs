@@ -1,9 +1,10 @@
-//! Who asked, where a proxy stands in front of the server: the address that the nearest trusted proxy saw.
+//! The client IP behind a reverse proxy: the address that the nearest trusted proxy saw.
 //!
-//! Everything to the left of what our own proxies wrote may be made up by whoever asks. So a field is read from the right, and
-//! the first address that is no proxy of ours is the client. It is read at all only where the peer is a trusted proxy, and
-//! nothing is trusted that was not named. Reads `X-Forwarded-For` and fields like it (a list, the nearest hop last), fields with
-//! one address (`X-Real-IP`, `CF-Connecting-IP`), and `Forwarded` (RFC 7239, section 4). Resolves no name, allocates nothing.
+//! A client can forge everything to the left of what trusted proxies wrote. So the field is read from the right, and the
+//! first address that is not a trusted proxy is the client. The field is read only if the peer is a trusted proxy, and
+//! only configured networks are trusted. Supports `X-Forwarded-For` and similar lists (the nearest hop last), fields with
+//! one address (`X-Real-IP`, `CF-Connecting-IP`), and `Forwarded` (RFC 7239, section 4). Resolves no names and allocates
+//! nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,20 +12,21 @@ use ipnet::IpNet;
 
 use super::Client;
 
-/// The header of RFC 7239, whose elements are parameters.
+/// The header of RFC 7239; its elements are parameters.
 const FORWARDED: &str = "forwarded";
 
-/// Where the real client stands, and who is believed.
+/// The field that holds the client IP, and the trusted proxies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIpSource {
     field: String,
-    /// First and last addresses of networks, in order and apart from each other.
+    /// The first and last addresses of the trusted networks, sorted and disjoint.
     v4: Vec<(u32, u32)>,
     v6: Vec<(u128, u128)>,
 }
 
 impl ClientIpSource {
-    /// The client out of a field, `x-forwarded-for`, written by proxies of these networks. Without any, nobody is believed.
+    /// Reads the client from a field such as `x-forwarded-for`, written by proxies in these networks. With no
+    /// networks, the field is never trusted.
     #[must_use]
     pub fn new(field: &str, trusted: &[IpNet]) -> Self {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
@@ -45,16 +47,17 @@ impl ClientIpSource {
         &self.field
     }
 
-    /// Who asked: `peer`, unless that is a trusted proxy; then the rightmost address of `forwarded` that is none, and the
-    /// leftmost where all are. Whatever cannot be read, a hop without an address among it, leaves the peer.
+    /// The client: `peer`, unless that is a trusted proxy; then the rightmost address of `forwarded` that is not a
+    /// trusted proxy, or the leftmost if all are. If the field cannot be parsed, or a hop has no address, the client
+    /// is `peer`.
     ///
-    /// An address of the field comes without brackets, port and zone.
+    /// Addresses from the field are returned without brackets, port and zone.
     #[must_use]
     pub fn resolve<'a>(&self, peer: &'a [u8], forwarded: &'a [u8]) -> &'a [u8] {
         if self.is_trusted(peer) { self.forwarded_client(forwarded).unwrap_or(peer) } else { peer }
     }
 
-    /// The client that the proxies name, if all they say between us and it makes sense.
+    /// The client named by the proxies, if every hop up to it can be parsed.
     fn forwarded_client<'a>(&self, forwarded: &'a [u8]) -> Option<&'a [u8]> {
         let is_parameters = self.field == FORWARDED;
         let mut furthest = None;
@@ -81,13 +84,13 @@ fn is_address(node: &[u8]) -> bool {
     Client::parse(node).address().is_some()
 }
 
-/// Whether one of these ranges, which are in order, contains a number.
+/// Whether one of these sorted ranges contains a number.
 fn contains<T: Ord + Copy>(ranges: &[(T, T)], number: T) -> bool {
-    let behind = ranges.partition_point(|(first, _)| *first <= number);
-    behind.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| number <= *last)
+    let after = ranges.partition_point(|(first, _)| *first <= number);
+    after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| number <= *last)
 }
 
-/// The value of the one `for` of a hop as RFC 7239 has it.
+/// The value of the only `for` parameter of a hop (RFC 7239).
 fn forwarded_node(hop: &[u8]) -> Option<&[u8]> {
     let mut nodes = hop.split(|&b| b == b';').filter_map(|pair| {
         let pair = trimmed(pair);
@@ -98,12 +101,12 @@ fn forwarded_node(hop: &[u8]) -> Option<&[u8]> {
     nodes.next().is_none().then_some(node)
 }
 
-/// The text without the blanks around it.
+/// The text without surrounding whitespace.
 fn trimmed(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
-/// The text between quotes, as they came or as nginx (`\x22`), Apache and JSON (`\"`) write them; else the text itself.
+/// The text without its quotes, plain or escaped by nginx (`\x22`), Apache or JSON (`\"`).
 fn unquoted(text: &[u8]) -> &[u8] {
     for quote in [&b"\""[..], b"\\x22", b"\\\""] {
         if let Some(inside) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
@@ -113,7 +116,7 @@ fn unquoted(text: &[u8]) -> &[u8] {
     text
 }
 
-/// An address without brackets, port and zone.
+/// The address without brackets, port and zone.
 fn strip_port_and_zone(node: &[u8]) -> &[u8] {
     let until = |text: &'_ [u8], end: u8| text.iter().position(|&b| b == end);
     let address = match node.strip_prefix(b"[") {
@@ -141,11 +144,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rightmost_that_is_no_proxy_of_ours() {
+    fn the_rightmost_untrusted_address_is_the_client() {
         let proxies = origin("X-Forwarded-For", &["10.0.0.0/8", "2001:db8:1::/48"]);
         assert_eq!(proxies.field(), "x-forwarded-for");
         for (peer, forwarded, expected) in [
-            // I1: what a stranger writes is nobody's business.
+            // I1: a field sent by an untrusted peer is ignored.
             ("203.0.113.9", "127.0.0.1, ::1", "203.0.113.9"),
             ("10.0.0.1", "127.0.0.1, ::1", "::1"),
             ("10.0.0.1", "8.8.8.8", "8.8.8.8"),
@@ -156,10 +159,10 @@ mod tests {
             ("10.0.0.1:443", "8.8.8.8:51000", "8.8.8.8"),
             ("10.0.0.1", "[2001:db8::7]:443, ::ffff:10.0.0.2", "2001:db8::7"),
             ("10.0.0.1", "fe80::1%eth0", "fe80::1"),
-            // All are ours: the one that is furthest away asked.
+            // All hops are trusted: the furthest one is the client.
             ("10.0.0.1", "10.1.1.1, 10.0.0.2", "10.1.1.1"),
             ("10.0.0.1", " , 8.8.8.8 ,, ", "8.8.8.8"),
-            // A hop that nobody can read ends it.
+            // A hop that cannot be parsed invalidates the field.
             ("10.0.0.1", "8.8.8.8, unknown", "10.0.0.1"),
             ("10.0.0.1", "8.8.8.8, unknown, 10.0.0.2", "10.0.0.1"),
             ("10.0.0.1", "0127.0.0.1", "10.0.0.1"),
@@ -197,11 +200,11 @@ mod tests {
     }
 
     #[test]
-    fn without_proxies_nobody_is_believed() {
+    fn without_trusted_proxies_the_field_is_ignored() {
         assert_eq!(real(&origin("x-real-ip", &[]), "10.0.0.1", "8.8.8.8"), "10.0.0.1");
     }
 
-    /// The same, by the standard library and one step after the other.
+    /// A slow reference implementation with the standard library.
     fn slow(trusted: &[IpNet], peer: &str, forwarded: &str) -> String {
         let address = |text: &str| Client::parse(text.as_bytes()).address();
         let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
@@ -240,8 +243,8 @@ mod tests {
                 let origin = origin(field, &["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"]);
                 let found = origin.resolve(&peer, &forwarded);
                 prop_assert!(found == peer || Client::parse(found).address().is_some());
-                let behind_proxy = origin.resolve(b"10.0.0.1", &forwarded);
-                prop_assert!(Client::parse(behind_proxy).address().is_some());
+                let from_proxy = origin.resolve(b"10.0.0.1", &forwarded);
+                prop_assert!(Client::parse(from_proxy).address().is_some());
             }
         }
 

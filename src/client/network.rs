@@ -1,19 +1,20 @@
-//! Whom one IPv6 prefix makes one client: who has an address of it has all of them.
+//! Networks that count as one client or one party.
 //!
-//! A prefix is known by its text, `2001:db8::/64`: that is what a report shows, and what is read back. IPv4 and names have none.
+//! An IPv6 prefix is identified by its text, `2001:db8::/64`, in reports and when they are read back. IPv4 addresses and
+//! names have no prefix.
 
 use super::Client;
 use std::fmt::{self, Write as _};
 use std::net::Ipv6Addr;
 
-/// The widest prefix that may count as one client: registries give no larger one to a party.
+/// The shortest prefix that may count as one client: registries assign no larger block to one party.
 pub const MIN_PREFIX_BITS: u8 = 32;
 
-/// How many bits of an IPv6 address make a client.
+/// The length of the IPv6 prefix that counts as one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ipv6Prefix(u8);
 
-/// The text of a prefix, on the stack.
+/// The text of a prefix, stored on the stack.
 #[derive(Debug, Clone, Copy)]
 pub struct PrefixText {
     bytes: [u8; LONGEST],
@@ -23,19 +24,20 @@ pub struct PrefixText {
 const LONGEST: usize = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/127".len();
 
 impl Ipv6Prefix {
-    /// A prefix of so many bits, from [`MIN_PREFIX_BITS`] to 127; `None` for others.
+    /// Creates a prefix of this many bits, from [`MIN_PREFIX_BITS`] to 127; `None` otherwise.
     #[must_use]
     pub fn new(bits: u8) -> Option<Self> {
         (MIN_PREFIX_BITS..128).contains(&bits).then_some(Self(bits))
     }
 
-    /// Its bits.
+    /// The prefix length in bits.
     #[must_use]
     pub fn bits(self) -> u8 {
         self.0
     }
 
-    /// The text of the prefix that a client belongs to; `None` where it stands for itself. A smaller prefix belongs to a larger one.
+    /// The prefix of a client as text; `None` if the client stands for itself. A longer prefix belongs to a shorter
+    /// one.
     #[must_use]
     pub fn prefix_text(self, client: Client<'_>) -> Option<PrefixText> {
         let address = match client {
@@ -44,7 +46,7 @@ impl Ipv6Prefix {
             Client::V4(_) => return None,
         };
         let mut text = PrefixText { bytes: [0; LONGEST], len: 0 };
-        // There is room for the longest.
+        // The buffer fits the longest prefix.
         write!(text, "{}/{}", Ipv6Addr::from_bits(address & self.mask()), self.0).ok().map(|()| text)
     }
 
@@ -53,7 +55,7 @@ impl Ipv6Prefix {
     }
 }
 
-/// The first address and the prefix of a prefix, if the text is that of one; hardly any text is.
+/// The first address and the length of a prefix in text form. Most texts are not prefixes.
 #[must_use]
 pub fn parse_prefix(text: &[u8]) -> Option<(u128, Ipv6Prefix)> {
     if text.len() > LONGEST {
@@ -83,14 +85,14 @@ impl fmt::Write for PrefixText {
     }
 }
 
-/// What counts as one party: a network of 256 IPv4 addresses, or what one customer gets of IPv6.
+/// What counts as one party: 256 IPv4 addresses, or the IPv6 block of one customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network<'a> {
     /// The upper 24 bits of an IPv4 address.
     V4(u32),
     /// The upper 64 bits of an IPv6 address.
     V6(u64),
-    /// A name stands for itself, and so does a group of IPv6 addresses that is larger.
+    /// A name stands for itself, and so does a prefix shorter than 64 bits.
     Text(&'a [u8]),
 }
 
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_one() {
+    fn neighbouring_addresses_share_a_network() {
         let network = |text: &'static str| Network::from_client(Client::parse(text.as_bytes()));
         assert_eq!(network("192.0.2.1"), network("192.0.2.254"));
         assert_ne!(network("192.0.2.1"), network("192.0.3.1"));

@@ -1,7 +1,7 @@
-//! Bytes as a string in JSON, readable and without loss: what is UTF-8 stands as it is, every other byte and every
-//! backslash as `\xNN`.
+//! Bytes as a readable JSON string without loss: UTF-8 is kept, every other byte and every backslash is written as
+//! `\xNN`.
 //!
-//! For a file that is ours. What a report shows of a path goes through `report::sanitize`, which is not to be decode back.
+//! For our own files. Paths in reports go through `redact::sanitize`, whose output cannot be decoded.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -47,7 +47,7 @@ fn encode(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The bytes of such a string; `None` where a backslash begins no `\xNN`.
+/// Decodes such a string; `None` if a backslash does not start `\xNN`.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut pieces = text.split('\\');
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn readable_where_it_can_be() {
+    fn utf_8_stays_readable() {
         let cases: [(&[u8], &str); 5] = [
             (b"/var/log/nginx/access.log", "/var/log/nginx/access.log"),
             ("/größe/日本".as_bytes(), "/größe/日本"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_was_never_written() {
+    fn rejects_invalid_escapes() {
         for text in ["\\", r"a\", r"\x", r"\x1", r"\xg0", r"\x+1", r"\\", r"\n", r"\u0041", "\\xä"] {
             assert_eq!(decode(text), None, "{text}");
         }

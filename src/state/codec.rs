@@ -1,8 +1,7 @@
-//! A state as bytes and back: JSON with a version and a checksum, one checkpoint a line.
+//! Encodes a state: JSON with a version and a checksum, one checkpoint per line.
 //!
 //! `{"probewatch-state":VERSION,"checksum":"HASH","state":{...}}`. The hash is the XXH3 of the bytes of `{...}`, seeded
-//! with the version. Whatever is not exactly what was written is refused; a reader of JSON may read it, and only
-//! probewatch may write it.
+//! with the version. Any file that was edited is rejected: other programs may read a state but not write it.
 
 use std::io::{self, Write};
 
@@ -17,11 +16,11 @@ const CHECKSUM: &[u8] = b",\"checksum\":\"";
 const STATE: &[u8] = b"\",\"state\":";
 const END: &[u8] = b"}\n";
 
-/// Writes a state out.
+/// Encodes a state.
 ///
 /// # Errors
 ///
-/// None that is known; JSON may fail where it is written.
+/// None are known; serialization to JSON may fail in theory.
 pub(super) fn encode<T: PersistedState>(state: &T) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     state.serialize(&mut Serializer::with_formatter(&mut body, ItemsOnLines))?;
@@ -32,11 +31,11 @@ pub(super) fn encode<T: PersistedState>(state: &T) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a state back.
+/// Decodes a state.
 ///
 /// # Errors
 ///
-/// What is wrong, to be put behind the name of the file and a colon.
+/// A description of what is wrong, to be printed after the file name and a colon.
 pub(super) fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
     let (known, oldest) = (T::VERSION, T::OLDEST_VERSION);
     if bytes.is_empty() {
@@ -61,12 +60,12 @@ fn version(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let rest = bytes.strip_prefix(HEAD)?;
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let (digits, rest) = rest.split_at(digits);
-    // Not `01`: nobody writes it.
+    // Canonical numbers only: `01` is never written.
     let version = std::str::from_utf8(digits).ok()?.parse().ok().filter(|version: &u32| version.to_string().as_bytes() == digits)?;
     Some((version, rest))
 }
 
-/// The checksum and the state, without what stands around them.
+/// Splits the checksum from the state.
 fn parts(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (checksum, rest) = bytes.strip_prefix(CHECKSUM)?.split_at_checked(16)?;
     Some((checksum, rest.strip_prefix(STATE)?.strip_suffix(END)?))
@@ -76,7 +75,7 @@ fn checksum(version: u32, body: &[u8]) -> String {
     format!("{:016x}", xxh3_64_with_seed(body, version.into()))
 }
 
-/// Dense JSON with every item of a list on a line of its own, for people and `grep`.
+/// Compact JSON with each item of a list on its own line, for people and `grep`.
 struct ItemsOnLines;
 
 impl Formatter for ItemsOnLines {

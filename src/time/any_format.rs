@@ -1,20 +1,22 @@
-//! Times in every form that a log may write them in.
+//! Parses the time formats that occur in logs.
 //!
-//! The form is told by the text alone, and what is no time is `None`: no guess at a missing year, no zone looked up by its name. A
-//! time that names no offset counts as UTC. Sources: ISO 8601 and RFC 3339; RFC 9110, 5.6.7 (`Mon, 02 Nov 2026 08:01:00 GMT`); nginx
-//! `$msec` and `$time_iso8601`; `HAProxy`'s configuration manual, 8.2.3 (`%t`); W3C extended log file format (`date`, `time`).
+//! The format is detected from the text alone. Anything else is `None`: a missing year is not guessed, and zone names are
+//! not looked up. A time without an offset is UTC. Sources: ISO 8601 and RFC 3339; RFC 9110, 5.6.7 (`Mon, 02 Nov 2026
+//! 08:01:00 GMT`); nginx `$msec` and `$time_iso8601`; `HAProxy`'s configuration manual, 8.2.3 (`%t`); W3C extended log
+//! file format (`date`, `time`).
 
 use super::{LogTime, days_from_civil, days_in, digits, month};
 
-/// The longest text that is looked at: RFC 3339 with nine digits of a fraction has 35 bytes, Go's `time.String` 39.
+/// Longer texts are not parsed. RFC 3339 with nine fractional digits has 35 bytes, Go's `time.String` has 39.
 const LONGEST: usize = 64;
-/// The first number of seconds, 1973, that is a time: what is smaller is how long something took.
+/// Smaller numbers are durations, not times. In seconds since 1970, this is in 1973.
 const FIRST: u64 = 100_000_000;
 
 impl LogTime {
-    /// Reads a time however it is written: as the Common Log Format has it, with brackets or without; ISO 8601 and RFC 3339 with a
-    /// fraction, `T` or a space, an offset or none (which is UTC); `Mon, 02 Nov 2026 08:01:00 GMT`; `06/Feb/2009:12:14:14.655`; and
-    /// numbers since 1970 in s, ms, µs or ns, told apart by how large they are (the first is 1973). Fractions are cut off.
+    /// Parses a time in any supported format: the Common Log Format, with or without brackets; ISO 8601 and RFC 3339
+    /// with an optional fraction, `T` or a space, and an optional offset (default UTC); `Mon, 02 Nov 2026 08:01:00
+    /// GMT`; `06/Feb/2009:12:14:14.655`; and numbers since 1970 in s, ms, µs or ns, distinguished by their size (from
+    /// 1973 on). Fractions are truncated.
     #[must_use]
     pub fn parse_any_format(text: &[u8]) -> Option<Self> {
         let text = text.trim_ascii();
@@ -30,7 +32,7 @@ impl LogTime {
         }
     }
 
-    /// Reads a date and a time that stand in fields of their own, `2026-11-02` and `08:01:00`, in UTC as the W3C format has them.
+    /// Parses a date and a time in separate fields, `2026-11-02` and `08:01:00`, in UTC as in the W3C format.
     #[must_use]
     pub fn parse_date_and_time(date: &[u8], time: &[u8]) -> Option<Self> {
         let (day, rest) = day(date)?;
@@ -39,17 +41,17 @@ impl LogTime {
     }
 }
 
-/// A time from its day, the seconds of that day and its offset in minutes.
+/// A time from a day, the seconds of that day and the offset in minutes.
 fn at(day: i64, seconds: i64, offset: i16) -> LogTime {
     LogTime { utc: day * 86_400 + seconds - i64::from(offset) * 60, offset }
 }
 
-/// The number of a day that there is.
+/// The day number of a valid date.
 fn civil(year: i64, month: i64, day: i64) -> Option<i64> {
     ((1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)).then(|| days_from_civil(year, month, day))
 }
 
-/// `2026-11-02` or `2026/11/02`, and what follows.
+/// Parses `2026-11-02` or `2026/11/02`; returns the day and the rest.
 fn day(text: &[u8]) -> Option<(i64, &[u8])> {
     let (t, rest) = text.split_at_checked(10)?;
     let same = t[4] == t[7] && matches!(t[4], b'-' | b'/');
@@ -57,22 +59,22 @@ fn day(text: &[u8]) -> Option<(i64, &[u8])> {
     same.then_some((day, rest))
 }
 
-/// Seconds of the day in `08:01:00`, with a fraction or without, and what follows.
+/// Parses `08:01:00` with an optional fraction; returns the seconds of the day and the rest.
 fn clock(text: &[u8]) -> Option<(i64, &[u8])> {
     let (t, rest) = text.split_at_checked(8)?;
     let (hour, minute, second) = (digits(&t[..2])?, digits(&t[3..5])?, digits(&t[6..])?);
     let fits = t[2] == b':' && t[5] == b':' && hour <= 23 && minute <= 59 && second <= 60;
-    fits.then(|| (hour * 3_600 + minute * 60 + second, behind_fraction(rest)))
+    fits.then(|| (hour * 3_600 + minute * 60 + second, after_fraction(rest)))
 }
 
-/// What follows a fraction of a second, where there is one.
-fn behind_fraction(text: &[u8]) -> &[u8] {
+/// The text after an optional fraction of a second.
+fn after_fraction(text: &[u8]) -> &[u8] {
     let [b'.' | b',', rest @ ..] = text else { return text };
     let length = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     if length == 0 { text } else { &rest[length..] }
 }
 
-/// Minutes east of UTC in `Z`, `+01:00`, `+0100`, `+01`, `GMT`, ` +0000 UTC`; none of them is UTC.
+/// Minutes east of UTC in `Z`, `+01:00`, `+0100`, `+01`, `GMT`, ` +0000 UTC`; an empty text is UTC.
 fn zone(text: &[u8]) -> Option<i16> {
     let text = text.trim_ascii();
     let (sign, rest) = match text {
@@ -89,7 +91,7 @@ fn zone(text: &[u8]) -> Option<i16> {
     (hours <= 23 && minutes <= 59 && named).then_some((sign * (hours * 60 + minutes)) as i16)
 }
 
-/// `2026-11-02T08:01:00.123+01:00` and its kin.
+/// `2026-11-02T08:01:00.123+01:00` and its variants.
 fn iso(text: &[u8]) -> Option<LogTime> {
     let (day, rest) = day(text)?;
     let [b'T' | b't' | b' ' | b'_', rest @ ..] = rest else { return None };
@@ -97,7 +99,7 @@ fn iso(text: &[u8]) -> Option<LogTime> {
     Some(at(day, seconds, zone(rest)?))
 }
 
-/// `06/Feb/2009:12:14:14.655`, with an offset or without.
+/// `06/Feb/2009:12:14:14.655`, with an optional offset.
 fn slashed(text: &[u8]) -> Option<LogTime> {
     let (t, rest) = text.split_at_checked(12)?;
     let fits = [t[2], t[6], t[11]] == *b"//:";
@@ -117,7 +119,7 @@ fn imf(text: &[u8]) -> Option<LogTime> {
     fits.then(|| at(day, seconds, zone))
 }
 
-/// A number since 1970, in the unit that its size tells; `1.7935e9` as Java and Lua write large numbers.
+/// A number since 1970, in the unit that fits its size; also `1.7935e9`, as Java and Lua write large numbers.
 fn epoch(text: &[u8]) -> Option<LogTime> {
     let end = text.iter().position(|b| matches!(b, b'e' | b'E')).unwrap_or(text.len());
     let (mantissa, exponent) = text.split_at(end);
@@ -139,7 +141,7 @@ fn epoch(text: &[u8]) -> Option<LogTime> {
     Some(LogTime { utc, offset: 0 })
 }
 
-/// The whole number in `whole.fraction` times ten to the power.
+/// The integer part of `whole.fraction` times ten to the power.
 fn shifted(whole: &[u8], fraction: &[u8], power: &[u8]) -> Option<u64> {
     let power = usize::try_from(digits_of(power)?).ok().filter(|&p| !power.is_empty() && p <= 19)?;
     let moved = &fraction[..power.min(fraction.len())];
@@ -147,7 +149,7 @@ fn shifted(whole: &[u8], fraction: &[u8], power: &[u8]) -> Option<u64> {
     (moved.len()..power).try_fold(number, |n, _| push(n, b'0'))
 }
 
-/// A number; that of no digits is 0. `None` where it is none or too large.
+/// Parses a number; no digits are 0. `None` if it is not a number or too large.
 fn digits_of(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0, |n, b| push(n, *b))
 }
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_form() {
+    fn parses_every_format() {
         for (text, time) in [
             ("02/Nov/2026:08:01:00 +0100", "2026-11-02T08:01:00+01:00"),
             ("[02/Nov/2026:08:01:00 -0330]", "2026-11-02T08:01:00-03:30"),
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn other_texts_are_none() {
         for text in [
             "",
             "-",
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_and_a_time_make_one() {
+    fn a_date_and_a_time_are_combined() {
         let read = |date: &str, time: &str| LogTime::parse_date_and_time(date.as_bytes(), time.as_bytes()).map(LogTime::rfc3339);
         assert_eq!(read("2026-11-02", "08:01:00").as_deref(), Some("2026-11-02T08:01:00+00:00"));
         assert_eq!(read("2026-11-02", "08:01:00.25").as_deref(), Some("2026-11-02T08:01:00+00:00"));
@@ -239,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_printed_is_read(utc in 0_i64..250_000_000_000, offset in -840_i16..=840) {
+        fn rfc_3339_is_parsed_back(utc in 0_i64..250_000_000_000, offset in -840_i16..=840) {
             let time = LogTime { utc, offset };
             prop_assert_eq!(LogTime::parse_any_format(time.rfc3339().as_bytes()), Some(time));
         }

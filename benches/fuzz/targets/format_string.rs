@@ -13,9 +13,9 @@ fuzz_target!(|input: &[u8]| {
         Err(error) => assert!(!error.to_string().is_empty(), "an error without a word"),
         Ok(plan) => check_plan(&plan, text),
     }
-    let choice = FormatChoice { asked: Some(string.to_owned()), fields: Vec::new() };
+    let choice = FormatChoice { requested: Some(string.to_owned()), fields: Vec::new() };
     if let Ok(formats) = Formats::new(&choice) {
-        check_lines(text, &formats, formats.asked());
+        check_lines(text, &formats, formats.requested());
     }
 });
 

@@ -56,6 +56,6 @@ fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
     (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();
-    render(&report, &View { format: Format::JsonLineParser, ..View::default() }, &mut out).expect("writing to memory does not fail");
+    render(&report, &View { format: Format::Json, ..View::default() }, &mut out).expect("writing to memory does not fail");
     out
 }

@@ -31,7 +31,7 @@ fn states() -> impl Strategy<Value = TailState> {
 }
 
 #[test]
-fn one_line_a_log() {
+fn each_log_has_its_own_line() {
     let state = TailState { rules: 7, checkpoints: vec![checkpoint(1), checkpoint(2)], ..TailState::default() };
     let text = String::from_utf8(encode(&state).unwrap()).unwrap();
     let (head, body) = text.split_once(",\"state\":").unwrap();
@@ -52,13 +52,13 @@ fn one_line_a_log() {
     assert_eq!(json["state"]["checkpoints"].as_array().unwrap().len(), 2);
 }
 
-/// A file of any version, whole.
+/// A whole file of any version.
 fn of_version(version: u32, body: &str) -> Vec<u8> {
     format!("{{\"probewatch-state\":{version},\"checksum\":\"{}\",\"state\":{body}}}\n", checksum(version, body.as_bytes())).into_bytes()
 }
 
 #[test]
-fn other_versions_and_forms_are_refused() {
+fn other_versions_and_structures_are_rejected() {
     let body = r#"{"rules":1,"checkpoints":[]}"#;
     assert_eq!(decode::<TailState>(&of_version(2, body)).unwrap(), TailState { rules: 1, ..TailState::default() });
     let cases = [
@@ -86,7 +86,7 @@ fn other_versions_and_forms_are_refused() {
 }
 
 #[test]
-fn a_hundred_thousand_logs_are_no_more_than_that() {
+fn the_size_of_a_hundred_thousand_logs_is_bounded() {
     let state = TailState { checkpoints: (0..100_000).map(checkpoint).collect(), ..TailState::default() };
     let bytes = encode(&state).unwrap();
     assert!(bytes.len() < 200 * state.checkpoints.len(), "{}", bytes.len());
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn no_flipped_byte_passes_for_another_state(state in states(), at: prop::sample::Index, flip in 1_u8..) {
+    fn a_flipped_bit_is_detected(state in states(), at: prop::sample::Index, flip in 1_u8..) {
         let mut bytes = encode(&state).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn no_cut_passes_for_a_state(state in states(), at: prop::sample::Index, rest: Vec<u8>) {
+    fn a_truncated_state_is_detected(state in states(), at: prop::sample::Index, rest: Vec<u8>) {
         let bytes = encode(&state).unwrap();
         let cut = &bytes[..at.index(bytes.len())];
         prop_assert!(decode::<TailState>(cut).is_err());
