@@ -16,14 +16,14 @@ use super::block_candidates::Block;
 use super::model::{Flood, Key, Report, Row, Sample};
 use super::novelty::{News, key_of};
 use crate::analysis::seen::Kind;
-use crate::client::Veil;
+use crate::client::Anonymizer;
 use crate::redact::mask::as_logged;
 
 /// How much is told.
 #[derive(Debug, Clone)]
 pub struct Privacy {
     /// How clients are hidden; `None` tells them.
-    veil: Option<Veil>,
+    veil: Option<Anonymizer>,
     /// Whether secrets are masked.
     redact: bool,
 }
@@ -45,7 +45,7 @@ enum Place {
 impl Privacy {
     /// Hides clients behind a veil, if there is one, and masks secrets, if that is wanted.
     #[must_use]
-    pub fn new(veil: Option<Veil>, redact: bool) -> Self {
+    pub fn new(veil: Option<Anonymizer>, redact: bool) -> Self {
         Self { veil, redact }
     }
 
@@ -65,8 +65,8 @@ impl Privacy {
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let how = match self.veil.as_ref()? {
-            Veil::Truncate => "of clients only the networks are told",
-            Veil::Key(_) => "clients have pseudonyms",
+            Anonymizer::Truncate => "of clients only the networks are told",
+            Anonymizer::Key(_) => "clients have pseudonyms",
         };
         Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
     }
@@ -115,7 +115,7 @@ impl Privacy {
         }
         if let Some(veil) = &self.veil {
             for client in clients {
-                room.keep_client(client, || veil.client(client));
+                room.keep_client(client, || veil.anonymize(client));
             }
         }
         room
@@ -152,7 +152,7 @@ impl Privacy {
             return Vec::new();
         }
         let hidden = match &self.veil {
-            Some(veil) => veil.text(text, place == Place::Agent).into_owned(),
+            Some(veil) => veil.anonymize_text(text, place == Place::Agent).into_owned(),
             None => text.to_vec(),
         };
         if self.redact { hidden } else { as_logged(&hidden) }

@@ -79,7 +79,7 @@ pub enum Verdict {
 pub fn blocks(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<Block> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
-        *probers.entry(Network::of(client)).or_default() += 1;
+        *probers.entry(Network::from_client(client)).or_default() += 1;
     }
     let parties = parties(report, material, guard);
     let mut room = max.unwrap_or(usize::MAX);
@@ -94,7 +94,7 @@ pub fn blocks(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>, m
                 None => verdict = Verdict::LeftOut,
             }
         }
-        Block { verdict, network: network(client), network_probers: probers[&Network::of(client)], party }
+        Block { verdict, network: network(client), network_probers: probers[&Network::from_client(client)], party }
     };
     report.clients.iter().map(judge).collect()
 }
@@ -279,7 +279,7 @@ pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
     if let Some(network) = group(client) {
         return Some(network);
     }
-    match Network::of(client) {
+    match Network::from_client(client) {
         Network::V4(bits) => Some(Ipv4Net::new_assert(Ipv4Addr::from_bits(bits << 8), 24).into()),
         Network::V6(upper) => Some(network_of(upper)),
         Network::Text(_) => None,

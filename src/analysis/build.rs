@@ -17,7 +17,7 @@ use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::soft_404::Answer;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Bound, CellView, Scope, Tally};
 
 /// What a report is made of.
@@ -28,7 +28,7 @@ pub struct Material<'a> {
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
     /// Rules below this are left out, an answer that means something counted as one level more.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
@@ -224,8 +224,8 @@ pub(crate) fn site_name<'a>(material: &Material<'a>, site: Scope<'a>) -> &'a [u8
         Scope::Host(host) => host,
         Scope::Input(input) => {
             let text = &material.texts[input as usize];
-            let home = text.home();
-            let log = material.texts.iter().find(|other| other.path == home.1 && other.home() == home);
+            let home = text.family_key();
+            let log = material.texts.iter().find(|other| other.path == home.1 && other.family_key() == home);
             &log.unwrap_or(text).path
         }
     }

@@ -23,7 +23,7 @@ const SAMPLES: usize = 3;
 pub(crate) fn of<'a>(material: &Material<'a>, items: &[Item<'a>]) -> Vec<Campaign<'a>> {
     let tally = material.tally;
     let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
+    let found = campaigns(asked, |client| Network::from_client(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
         lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();

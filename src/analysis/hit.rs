@@ -7,7 +7,7 @@ use super::build::Material;
 use super::model::Hit;
 use super::rows::reread;
 use super::rule_status::{Context, Seen};
-use crate::client::{Client, Prefix};
+use crate::client::{Client, Ipv6Prefix};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::names::Names;
@@ -36,13 +36,13 @@ pub struct Desk {
     rules: Vec<RuleId>,
     host: Vec<u8>,
     client: Vec<u8>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
 }
 
 impl Desk {
     /// Room for clients of whom those of one IPv6 prefix are one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn counting(prefix: Option<Ipv6Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
@@ -79,9 +79,9 @@ pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 }
 
 /// The client as it is counted: its group, or itself.
-pub(crate) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
-    let client = Client::of_line(logged);
-    let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
+pub(crate) fn counted<'a>(logged: &'a [u8], prefix: Option<Ipv6Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+    let client = Client::from_log_field(logged);
+    let Some(group) = prefix.and_then(|prefix| prefix.prefix_text(client)) else { return client };
     room.clear();
     room.extend_from_slice(group.as_bytes());
     Client::Text(room)

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block_candidates::Block;
 use super::snapshot::Basis;
-use crate::client::{Client, Prefix};
+use crate::client::{Client, Ipv6Prefix};
 use crate::finding::{Others, RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::RuleSet;
@@ -28,7 +28,7 @@ pub struct Report<'a> {
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The word for how clients are hidden.
     pub hidden: Option<&'static str>,
     /// Every input, in the order it was named or found.

@@ -80,7 +80,7 @@ mod tests {
     use crate::engine::{Judge, Scope, Scratch};
     use crate::finding::Severity;
     use crate::rules::AllowList;
-    use crate::source::SourceText;
+    use crate::source::SourceInfo;
     use crate::tally::{Budget, Place, Tally};
 
     const RULES: &str = r#"
@@ -122,7 +122,7 @@ paths = ["/key"]
         part.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
         let mut tally = Tally::bounded(BUDGET);
         tally.merge(part.named(scratch.names));
-        let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+        let (texts, allow) = ([SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let material =
             Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
         let context = Context::of(&material);

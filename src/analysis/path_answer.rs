@@ -9,7 +9,7 @@ use super::hit::{counted, lowered, response};
 use super::model::AnswerDetail;
 use super::rule_status::Seen;
 use super::soft_404::ranges;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::finding::RuleId;
 use crate::names::Names;
@@ -41,7 +41,7 @@ pub struct Request<'r> {
     /// The rules that match, sorted.
     pub rules: &'r [RuleId],
     /// Which IPv6 addresses count as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
 }
 
 /// What there is to say of the answer to a request that could expose something.

@@ -18,7 +18,7 @@ use crate::intern::Interner;
 use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, Grade};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{self, CellView, ProofView, Scope, span};
 use crate::time::LogTime;
 
@@ -288,7 +288,7 @@ pub(crate) fn sample<'a>(material: &Material<'a>, sample: tally::SampleView<'a>)
 }
 
 /// A sample as a report tells it, be it a line or told before.
-pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> Sample<'a> {
+pub(crate) fn told<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> Sample<'a> {
     let (place, machine, source) = (sample.place, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
     match sample.proof {

@@ -23,7 +23,7 @@ use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{CellView, Scope};
 
 /// What the whole log shows.
@@ -348,7 +348,7 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 fn lasting<'m>(material: &Material<'m>, site: Scope<'m>) -> Site<'m> {
     match site {
         Scope::Host(host) => Site::Host(host),
-        Scope::Input(input) => Site::Log(material.texts.get(input as usize).map_or(b"", SourceText::family)),
+        Scope::Input(input) => Site::Log(material.texts.get(input as usize).map_or(b"", SourceInfo::family)),
     }
 }
 
@@ -361,7 +361,7 @@ fn home<'a>(families: &[u32], site: Scope<'a>) -> Scope<'a> {
 
 fn families(material: &Material<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
+    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.family_key()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold one that meets a condition, by number.

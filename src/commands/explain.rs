@@ -18,12 +18,12 @@ use super::message::shown;
 use super::rules::named;
 use super::{Exit, message, screen, stdout};
 use crate::analysis::path_answer::{Graded, Request, is_graded};
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
-use crate::formats::transcriber::{Course, Read, Transcriber};
-use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
+use crate::formats::reader::{LineContext, LineKind, LogReader};
+use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
 use crate::record::Record;
 use crate::render::explain::{Subject, Taken, Views, write};
@@ -51,7 +51,7 @@ pub struct Question {
     /// Files that say what is allowed.
     pub allow: Vec<PathBuf>,
     /// Which IPv6 addresses are one client; `None` for each by itself.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
@@ -92,7 +92,7 @@ pub fn run(question: &Question) -> Exit {
         Ok(place) => place,
         Err(exit) => return exit,
     };
-    let formats = match Formats::of(&question.formats) {
+    let formats = match Formats::new(&question.formats) {
         Ok(formats) => formats,
         Err(error) => return message::refused(&error.to_string()),
     };
@@ -107,18 +107,18 @@ pub fn run(question: &Question) -> Exit {
         Ok(log) => log,
         Err(exit) => return exit,
     };
-    let course = Course {
+    let context = LineContext {
         formats: &formats,
-        first: formats.asked(),
-        header: Header::None,
-        clients: ClientPlace::Unknown,
+        preferred: formats.requested(),
+        header: W3cHeader::None,
+        clients: ClientPosition::Unknown,
         max_line: question.max_line,
     };
     let screen = screen::of(question.color, false);
     let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
+    let reader = Reader { context, log_reader: LogReader::default(), line: Vec::new() };
     let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, log, out, told: 0, failure: None };
     let exit = match place {
         Origin::Typed(text) => desk.typed(&text),
@@ -176,8 +176,8 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
 
 /// Reads lines of any format, in their order.
 struct Reader<'a> {
-    course: Course<'a>,
-    transcriber: Transcriber,
+    context: LineContext<'a>,
+    log_reader: LogReader,
     /// The last line, written down again.
     line: Vec<u8>,
 }
@@ -185,26 +185,26 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Takes over what a line says of those behind it.
     fn pass(&mut self, number: u64, text: &[u8]) {
-        let Course { header, max_line, .. } = &mut self.course;
+        let LineContext { header, max_line, .. } = &mut self.context;
         if number == 1 {
-            *header = Header::of_log(text, *max_line);
+            *header = W3cHeader::from_log_start(text, *max_line);
         }
-        *header = std::mem::take(header).behind(text, *max_line);
+        *header = std::mem::take(header).after(text, *max_line);
     }
 
     /// Whether a line says something of those behind it, and nothing else.
     fn is_own(&mut self, number: u64, text: &[u8]) -> bool {
         self.pass(number, text);
-        self.course.header.is_w3c() && text.first() == Some(&b'#')
+        self.context.header.is_w3c() && text.first() == Some(&b'#')
     }
 
     /// The name of a line's format, and the line as the engine reads it; no name where it is left as it is.
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
-        match self.transcriber.line(text, &mut self.course, &mut self.line) {
-            Read::As(format) => (Some(Arc::clone(self.course.formats.name(format))), &self.line),
-            Read::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
-            Read::AsIs | Read::Own => (None, text),
+        match self.log_reader.line(text, &mut self.context, &mut self.line) {
+            LineKind::As(format) => (Some(Arc::clone(self.context.formats.name(format))), &self.line),
+            LineKind::WithoutClient => (Some(LogFormat::Combined.as_str().into()), &self.line),
+            LineKind::AsIs | LineKind::Directive => (None, text),
         }
     }
 }
@@ -298,7 +298,7 @@ impl<W: Write> Desk<'_, W> {
                 (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
             (None, Some(typed)) => (Taken::Request, Some(typed.record())),
-            (None, None) => (Taken::Unparsed(recognise(text)), None),
+            (None, None) => (Taken::Unparsed(recognize(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);

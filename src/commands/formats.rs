@@ -36,7 +36,7 @@ pub struct FormatsQuestion {
 /// Says what is known or what was found.
 #[must_use]
 pub fn run(question: &FormatsQuestion) -> Exit {
-    let formats = match Formats::of(&question.formats) {
+    let formats = match Formats::new(&question.formats) {
         Ok(formats) => formats,
         Err(error) => return message::refused(&shown(&error.to_string())),
     };
@@ -54,7 +54,7 @@ pub fn run(question: &FormatsQuestion) -> Exit {
 }
 
 fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled {
-    let mut detector = Detector::new(formats, formats.first_of(path), question.max_line);
+    let mut detector = Detector::new(formats, formats.preferred_for(path), question.max_line);
     let mut seen = 0;
     let end = for_each_line(path, question.max_line, |_, line| {
         if let InputLine::Text(text) = line {

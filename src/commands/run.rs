@@ -19,7 +19,7 @@ use crate::analysis::anonymize::Privacy;
 use crate::analysis::merge::MergeError;
 use crate::analysis::model::Input;
 use crate::analysis::snapshot::EvidenceError;
-use crate::client::Veil;
+use crate::client::Anonymizer;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::builtin::UnknownFormat;
@@ -30,7 +30,7 @@ use crate::render::Format;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleError, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// Why there is no report.
 #[derive(Debug, Error)]
@@ -106,7 +106,7 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Fai
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, Failure> {
     let veil = match anonymize {
         None => None,
-        Some(Anonymize::Truncate) => Some(Veil::Truncate),
+        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
         Some(Anonymize::Key(path)) => Some(keyed(path).map_err(|what| Failure::Key { path: path.clone(), what })?),
     };
     Ok(Privacy::new(veil, redact))
@@ -115,7 +115,7 @@ pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Pri
 /// The most that is read of a key: it is a secret, not a file of any size.
 const LONGEST_KEY: u64 = 64 << 10;
 
-fn keyed(path: &Path) -> Result<Veil, String> {
+fn keyed(path: &Path) -> Result<Anonymizer, String> {
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_KEY + 1).read_to_end(&mut key));
     read.map_err(|error| format!("cannot be read: {error}; make a key with: head -c 32 /dev/urandom > FILE"))?;
@@ -123,7 +123,7 @@ fn keyed(path: &Path) -> Result<Veil, String> {
         return Err(format!("is larger than {LONGEST_KEY} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
     }
     // An editor puts a newline behind it.
-    Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
+    Anonymizer::with_key(key.trim_ascii_end()).map_err(|error| error.to_string())
 }
 
 /// Warns of allow lists that name less than what counts as one client.
@@ -179,11 +179,11 @@ pub(super) fn read(
     scope: &Scope,
     sources: &[InputSource],
     pool: &ThreadPool,
-) -> Result<Scan, Failure> {
+) -> Result<ScanResult, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = servers::formats(settings)?;
-    let job = Job {
+    let job = ScanJob {
         rules,
         scope,
         formats: &formats,
@@ -218,7 +218,7 @@ pub(super) fn drop_passed_over(listed: &mut Vec<Input>) {
     listed.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &Scan, found: &FoundInputs) {
+pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &ScanResult, found: &FoundInputs) {
     if settings.quiet {
         return;
     }

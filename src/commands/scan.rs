@@ -105,7 +105,7 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// What to type where a proxy seems to make all requests, and wrote for whom.
-fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &Input) -> Option<String> {
+fn proxy_hint(settings: &Settings, scan: &scan::ScanResult, sum: &Input) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -151,7 +151,7 @@ fn write(
     material: &Material<'_>,
     context: &Context<'_>,
     report: &Report<'_>,
-    spool: Option<scan::Spool>,
+    spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {

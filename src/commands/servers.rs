@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Settings, message};
 use crate::formats::builtin::UnknownFormat;
-use crate::formats::{FormatError, Formats, NginxEscape, Plan};
+use crate::formats::{FormatError, FormatLineParser, Formats, NginxEscape};
 use crate::input::rotated_files;
 use crate::server_config::{ConfiguredFormat, ConfiguredLog, LogFormatEscape};
 
@@ -56,15 +56,15 @@ pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
         let (text, plan) = plan(&log.format)?;
         Some((log.path.clone(), text, plan.ok()))
     });
-    let formats = Formats::of(&settings.formats)?.with_logs(logs, rotated_files::belongs)?;
+    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotated_files::belongs)?;
     Ok(match &settings.client.origin {
-        Some(origin) => formats.with_origin(origin.clone()),
+        Some(origin) => formats.with_client_ip_source(origin.clone()),
         None => formats,
     })
 }
 
 /// What a configuration says of a format, compiled; nothing where the format has a name.
-fn plan(format: &ConfiguredFormat) -> Option<(String, Result<Plan, FormatError>)> {
+fn plan(format: &ConfiguredFormat) -> Option<(String, Result<FormatLineParser, FormatError>)> {
     match format {
         ConfiguredFormat::Nginx { escape, text } => {
             let (written, escape) = match escape {
@@ -72,9 +72,9 @@ fn plan(format: &ConfiguredFormat) -> Option<(String, Result<Plan, FormatError>)
                 LogFormatEscape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
                 LogFormatEscape::None => (format!("escape=none '{text}'"), NginxEscape::None),
             };
-            Some((written, Plan::nginx(text, escape)))
+            Some((written, FormatLineParser::nginx(text, escape)))
         }
-        ConfiguredFormat::Apache(text) => Some((text.clone(), Plan::apache(text))),
+        ConfiguredFormat::Apache(text) => Some((text.clone(), FormatLineParser::apache(text))),
         ConfiguredFormat::Named(_) => None,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::client::{Origin, Prefix};
+use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
@@ -15,7 +15,7 @@ use crate::render::{By, Color, Format};
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
 use crate::server_config::ConfiguredLog;
-use crate::time::{Bound, Cut};
+use crate::time::{PeriodRule, TimeBound};
 
 /// Everything `scan` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +54,9 @@ pub struct Settings {
     /// Keep only these outcomes; all where empty.
     pub outcomes: Vec<Outcome>,
     /// Lines before this are not looked at.
-    pub since: Option<Bound>,
+    pub since: Option<TimeBound>,
     /// Lines from this on are not looked at.
-    pub until: Option<Bound>,
+    pub until: Option<TimeBound>,
     /// Rows in each section; `None` is the format's own default.
     pub top: Option<usize>,
     /// Exit 1 when something at or above this was found.
@@ -81,11 +81,11 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
     /// Where proxies wrote who asked; `None` takes the client as logged.
-    pub origin: Option<Origin>,
+    pub origin: Option<ClientIpSource>,
     /// The networks of proxies: believed in `origin`, and never to be blocked.
     pub trusted: Vec<IpNet>,
     /// Which IPv6 addresses are one client; `None` for each by itself.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// How clients are hidden.
     pub anonymize: Option<Anonymize>,
     /// Whether secrets in targets are hidden.
@@ -175,7 +175,7 @@ pub struct ReportSettings {
     /// The folder of the reports' folders; there unless nothing is written.
     pub out: Option<PathBuf>,
     /// A folder for each of these periods by the log's time, in place of one for each run.
-    pub cut: Option<Cut>,
+    pub cut: Option<PeriodRule>,
     /// Make a folder even when there is nothing new.
     pub always: bool,
     /// Which folders to keep.

@@ -39,7 +39,7 @@ use crate::input::read::MAX_LINE;
 use crate::render::Format;
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
-use crate::time::{Bound, Cut, Unit};
+use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
@@ -123,7 +123,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
 #[must_use]
 pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
     let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(FormatText::asked), fields }
+    FormatChoice { requested: format.and_then(FormatText::asked), fields }
 }
 
 /// What `explain` is asked: the line, the rule that is meant, the log that answers are graded by, and what a scan would be told.
@@ -236,8 +236,8 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         return Err(Error::NoOut);
     }
     let unit = match (own.daily.unwrap_or(false), own.hourly.unwrap_or(false)) {
-        (_, true) => Some(Unit::Hour),
-        (true, _) => Some(Unit::Day),
+        (_, true) => Some(PeriodUnit::Hour),
+        (true, _) => Some(PeriodUnit::Day),
         _ => None,
     };
     if unit.is_none() && own.timezone.is_some() {
@@ -246,7 +246,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_some() {
         clients::check_periods(&asked.client)?;
     }
-    let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
+    let cut = unit.map(|unit| PeriodRule::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
         // Standard input is none of its inputs.
         scan: settings(asked, &Surroundings { stdin_is_given: true, ..here.clone() })?,
@@ -328,7 +328,7 @@ pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
     }
 }
 
-fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
+fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
     let (from, to) = (asked.selection.since.as_ref(), asked.selection.until.as_ref());
     let (since, until) = (from.map(|w| w.bound(now)), to.map(|w| w.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)

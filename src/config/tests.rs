@@ -181,7 +181,7 @@ fn defaults_are_those_the_help_tells() {
 #[test]
 fn bounds_are_counted_from_the_start_of_the_run() {
     let settings = asked(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
-    assert_eq!((settings.since, settings.until), (Some(Bound::Instant(NOW - 86_400)), Some(Bound::Instant(NOW))));
+    assert_eq!((settings.since, settings.until), (Some(TimeBound::Instant(NOW - 86_400)), Some(TimeBound::Instant(NOW))));
     for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(matches!(refused, Err(Error::NoTime { .. })), "{since} {until}");

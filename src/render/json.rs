@@ -19,7 +19,7 @@ use crate::analysis::block_candidates::Block;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
 use crate::analysis::snapshot::Told;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::redact::mask::shown;
@@ -55,7 +55,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         allowed: report.allowed.iter().map(allowed).collect(),
         machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
         period: report.period.as_deref(),
-        ipv6_prefix: report.prefix.map(Prefix::bits),
+        ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
         anonymized: report.hidden,
         evidence: Told::of(report, top.is_none()),
     };

@@ -26,7 +26,7 @@ impl Privacy {
         if self.is_usual() {
             return *hit;
         }
-        room.client = self.veil.as_ref().map(|veil| veil.client(hit.client));
+        room.client = self.veil.as_ref().map(|veil| veil.anonymize(hit.client));
         room.target = self.text(hit.target, Place::Text);
         room.path = self.text(hit.path, Place::Text);
         room.decoded = hit.decoded.map(|decoded| self.text(decoded, Place::Text)).unwrap_or_default();
@@ -62,7 +62,7 @@ impl Privacy {
         }
         let mut told = alert;
         if let (Some(veil), Some(client)) = (&self.veil, &mut told.client) {
-            *client = veil.client(client.client());
+            *client = veil.anonymize(client.client());
         }
         told.path = told.path.map(|path| self.text(&path, Place::Text));
         told.sample.target = self.text(&told.sample.target, Place::Text);

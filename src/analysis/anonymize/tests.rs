@@ -9,8 +9,8 @@ use crate::render::mail::{Page, write_page};
 use crate::render::{By, Format, View, ndjson, render};
 use std::path::Path;
 
-fn veils() -> [Veil; 2] {
-    [Veil::Truncate, Veil::keyed(&[7; 32]).unwrap()]
+fn veils() -> [Anonymizer; 2] {
+    [Anonymizer::Truncate, Anonymizer::with_key(&[7; 32]).unwrap()]
 }
 
 /// All that can be made of a report.
@@ -83,7 +83,7 @@ fn secrets_are_told_where_that_is_asked_for() {
 #[test]
 fn an_empty_text_stays_empty() {
     let hit = crate::analysis::model::Hit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
-    for privacy in [Privacy::new(None, false), Privacy::new(Some(Veil::Truncate), false)] {
+    for privacy in [Privacy::new(None, false), Privacy::new(Some(Anonymizer::Truncate), false)] {
         let mut room = HitRoom::default();
         let told = privacy.hit(&hit, &mut room);
         assert_eq!((told.target, told.method, told.path, told.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));

@@ -13,7 +13,7 @@ use crate::block::trusted;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::render::{By, Format, View, render};
 use crate::rules::{AllowList, RuleSet, check};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Place, Tally};
 
 const RULES: &str = r#"
@@ -64,7 +64,7 @@ fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce
     let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
     tally.absorb(&Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+    let (tally, texts) = (tally.named(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let material =
         Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let context = Context::of(&material);

@@ -9,7 +9,7 @@ use crate::analysis::campaigns::*;
 use crate::analysis::model::Input;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Place, Tally};
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
@@ -47,7 +47,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
         sum
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
-    let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
+    let texts = [SourceInfo::new(b"access.log".to_vec(), 7, runs)];
     let material =
         Material { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };

@@ -13,7 +13,7 @@ use crate::analysis::build::{Context, Material};
 use crate::analysis::proposals::{Example, Proposal, Proposals};
 use crate::client::Network;
 use crate::redact::mask;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Asked, Proof, Tally};
 use kind::Kind;
 use ordinary::Ordinary;
@@ -91,7 +91,7 @@ fn candidates(tally: &Tally, probers: &Probers<'_>, min_probers: usize) -> Vec<C
 
 /// The networks of clients, sorted.
 fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
-    let mut networks: Vec<_> = clients.iter().map(|&client| Network::of(tally.client(client))).collect();
+    let mut networks: Vec<_> = clients.iter().map(|&client| Network::from_client(tally.client(client))).collect();
     networks.sort_unstable();
     networks.dedup();
     networks
@@ -112,7 +112,7 @@ fn kind_and_class(path: &str, candidate: &Candidate, probers: &Probers<'_>) -> (
 }
 
 /// What is known of a path apart from who asked.
-fn facts<'a>(asked: &'a Asked, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
+fn facts<'a>(asked: &'a Asked, path: &'a str, texts: &'a [SourceInfo]) -> Proposal<'a> {
     let (sample, text) = (&asked.sample, &texts[asked.sample.place.input as usize]);
     let (first_time, last_time) = asked.times.unzip();
     let mut statuses = asked.statuses.clone();

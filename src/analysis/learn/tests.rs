@@ -52,12 +52,12 @@ fn tally(runs: &[String], workers: &[usize]) -> Tally {
     all
 }
 
-fn text() -> [SourceText; 1] {
-    [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
+fn text() -> [SourceInfo; 1] {
+    [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
 }
 
 /// What is learnt, in the light of the whole.
-fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
+fn learned<T>(tally: &Tally, texts: &[SourceInfo], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
     let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     then(&learn(&material, &Context::of(&material), min_probers))

@@ -17,10 +17,10 @@ use self::rules::Unknown;
 use self::sources::Sources;
 use crate::analysis::model::{Input, Report};
 use crate::analysis::snapshot::{Evidence, EvidenceError, retold};
-use crate::client::{Client, Prefix, prefix};
+use crate::client::{Client, Ipv6Prefix, network};
 use crate::finding::RuleId;
 use crate::rules::{AllowList, Rule, RuleError, RuleSet};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Budget, Renumbered, Tally};
 
 /// Why reports cannot be added up.
@@ -55,7 +55,7 @@ pub struct Merged<'r> {
     machines: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are counted, where there are any.
-    prefixes: BTreeSet<Option<Prefix>>,
+    prefixes: BTreeSet<Option<Ipv6Prefix>>,
 }
 
 /// What they come to, to build a report from.
@@ -66,7 +66,7 @@ pub struct Whole {
     /// All hits.
     pub tally: Tally,
     /// The inputs' texts, by number.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs by the same numbers, without hits.
     pub inputs: Vec<Input>,
     /// What was allowed.
@@ -78,7 +78,7 @@ pub struct Whole {
     /// The day or hour that all of them speak of.
     pub period: Option<String>,
     /// Which IPv6 addresses are one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// The ids of rules that only the reports know, sorted.
     pub unknown_rules: Vec<String>,
 }
@@ -132,7 +132,8 @@ impl<'r> Merged<'r> {
 
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
     fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
-        let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
+        let counted =
+            |prefix: Option<Ipv6Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_six(evidence) {
             self.prefixes.insert(evidence.prefix);
         }
@@ -180,7 +181,7 @@ fn has_six(evidence: &Evidence) -> bool {
     let Evidence { tally, prefix, .. } = evidence;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
-        Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),
+        Client::Text(text) => prefix.is_some() && network::parse_prefix(text).is_some(),
         Client::V4(_) => false,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::analysis::model::Input;
 use crate::formats::LogFormat;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::span;
 
 /// Between the problems of one input.
@@ -13,7 +13,7 @@ const ALSO: &str = "; also: ";
 /// Inputs by machine and path.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    each: Vec<(SourceText, Input)>,
+    each: Vec<(SourceInfo, Input)>,
 }
 
 impl Sources {
@@ -22,7 +22,7 @@ impl Sources {
     }
 
     /// Adds others; the new numbers of those that were here, and of those that came.
-    pub(crate) fn add(&mut self, texts: Vec<SourceText>, inputs: Vec<Input>) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn add(&mut self, texts: Vec<SourceInfo>, inputs: Vec<Input>) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
         let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
         let mut all: Vec<_> = all.enumerate().collect();
@@ -39,12 +39,12 @@ impl Sources {
         (numbers, theirs)
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<SourceText>, Vec<Input>) {
+    pub(crate) fn into_parts(self) -> (Vec<SourceInfo>, Vec<Input>) {
         self.each.into_iter().unzip()
     }
 }
 
-fn key(text: &SourceText) -> (Option<&str>, &[u8]) {
+fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
     (text.machine.as_deref(), &text.path)
 }
 

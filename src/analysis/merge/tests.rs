@@ -39,15 +39,15 @@ impl Piece {
         Self { machine: None, path, generation: 7, offset: 0, lines_before: 0, text: lines.concat() }
     }
 
-    fn source(&self) -> SourceText {
-        SourceText::new(self.path.into(), self.generation, Vec::new()).on(self.machine)
+    fn source(&self) -> SourceInfo {
+        SourceInfo::new(self.path.into(), self.generation, Vec::new()).with_host(self.machine)
     }
 }
 
 /// What a scan of these would hand to a report; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
-    texts: Vec<SourceText>,
+    texts: Vec<SourceInfo>,
     inputs: Vec<Input>,
     allow: AllowList,
 }
@@ -56,7 +56,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
     let asked = Scope { windows: true, ..Scope::default() };
     let judge = Judge::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
-        (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());
+        (Scratch::default(), Tally::default(), Vec::<SourceInfo>::new(), Vec::<Input>::new());
     for piece in pieces {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
@@ -349,7 +349,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
         format: Some("combined".into()),
         ..Input::default()
     }];
-    let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
+    let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
     let told = printed(&own, &scanned, Format::Json, By::Pair);
     let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::analysis::rule_status::*;
 use crate::engine::{Judge, Scope as Asked, Scratch};
 use crate::rules::AllowList;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{Place, Tally};
 
 const RULES: &str = r#"
@@ -48,7 +48,7 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let line = |path| format!("192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" 404 9 \"-\" \"x\"\n");
     let log = ["/a", "/b", "/c", "/guess"].map(line).concat();
     tally.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts, allow) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
+    let (tally, texts, allow) = (tally.named(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
     let material =
         Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let context = Context::of(&material);

@@ -25,9 +25,9 @@ pub(crate) use self::write::Told;
 use self::rebuild::Rebuild;
 use self::tell::{Teller, retell};
 use super::model::{Input, Report};
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::rules::Rule;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::Tally;
 
 /// What a report was made of.
@@ -36,7 +36,7 @@ pub struct Basis<'a> {
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
-    pub texts: &'a [SourceText],
+    pub texts: &'a [SourceInfo],
 }
 
 /// An entry of an allow list that an earlier report told of.
@@ -58,11 +58,11 @@ pub struct Evidence {
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses it counts as one client.
-    pub prefix: Option<Prefix>,
+    pub prefix: Option<Ipv6Prefix>,
     /// All hits. Rules that are not known have numbers behind those of the set that was asked, in the order of `unknown_rules`.
     pub tally: Tally,
     /// The inputs' texts, by number; they number no lines, as samples know theirs.
-    pub texts: Vec<SourceText>,
+    pub texts: Vec<SourceInfo>,
     /// The inputs, by the same numbers, without hits.
     pub inputs: Vec<Input>,
     /// Entries of allow lists, by the numbers of [`Tally::allowed`].

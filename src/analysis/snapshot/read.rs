@@ -14,7 +14,7 @@ use super::rows::{AllowedRow, CellRow, ClientErrorRow, ClientRow, HomeRow, Input
 use super::sums::{self, Totals};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::redact::sanitize::text;
 use crate::rules::RuleSet;
 
@@ -54,7 +54,7 @@ struct Document<'r> {
     totals: Option<Totals>,
     machine: Option<String>,
     period: Option<String>,
-    prefix: Option<Prefix>,
+    prefix: Option<Ipv6Prefix>,
     /// Its clients are hidden.
     is_hidden: bool,
     rebuild: Option<Rebuild<'r>>,
@@ -125,7 +125,8 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                 "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;
-                    self.prefix = bits.map(|bits| Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
+                    self.prefix =
+                        bits.map(|bits| Ipv6Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;
                 }
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {

@@ -19,7 +19,7 @@ use crate::redact::mask::as_shown;
 use crate::redact::sanitize::text;
 use crate::rules::{MOST_RULES, RuleSet};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
-use crate::source::{SourceText, unescaped};
+use crate::source::{SourceInfo, unescaped};
 use crate::tally::{Cell, ClientCount, Floor, MinuteKey, Place, Proof, Sample, Told, ToldKey};
 
 /// The most that one report may count of anything: thousands of such reports can be added up.
@@ -101,7 +101,7 @@ impl<'r> Rebuild<'r> {
         let path = bytes(&row.path)?;
         let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(machine.as_deref()));
+        self.evidence.texts.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(machine.as_deref()));
         self.evidence.inputs.push(Input {
             path,
             machine,

@@ -7,7 +7,7 @@ use super::rows::{Mention, SampleRow};
 use crate::analysis::labels;
 use crate::analysis::rows::told;
 use crate::redact::mask::shown;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 use crate::tally::{SampleView, Scope};
 
 /// What was told so far.
@@ -20,7 +20,7 @@ pub(crate) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
-    pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
+    pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Scope<'a>) -> SampleRow<'a> {
         let told = told(text, sample);
         let host = told.host.map(shown);
         let is_usual = match site {

@@ -7,7 +7,7 @@ use super::rows::InputRow;
 use crate::analysis::model::{Input, Report};
 use crate::formats::LogFormat;
 use crate::redact::sanitize::{exact, text};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 
 /// The rows of inputs.
 pub(crate) struct Sources<'a> {
@@ -18,7 +18,7 @@ pub(crate) struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
-    pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
+    pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceInfo], used: impl Iterator<Item = u32>) -> Self {
         let machine = report.machine.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, machine)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();
@@ -73,7 +73,7 @@ fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
     }
 }
 
-fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a> {
+fn unlisted<'a>(source: &'a SourceInfo, machine: Option<&'a str>) -> InputRow<'a> {
     InputRow {
         machine: machine.map(|machine| text(machine.as_bytes())),
         path: exact(&source.path),

@@ -9,14 +9,14 @@ use super::super::{Exit, message};
 use super::Question;
 use crate::analysis::build::Material;
 use crate::analysis::path_answer::{Graded, GradedLog, Request};
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// What a scan of the log needs.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Parts<'a> {
     /// What a scan looks at.
     pub(super) scope: &'a Scope,
     /// Holds the scan, once it is done.
-    pub(super) scan: &'a OnceCell<Scan>,
+    pub(super) scan: &'a OnceCell<ScanResult>,
 }
 
 /// The log, once it is scanned.
@@ -66,7 +66,7 @@ impl<'a> Log<'a> {
     }
 
     /// Which IPv6 addresses count as one client.
-    pub(super) fn prefix(&self) -> Option<Prefix> {
+    pub(super) fn prefix(&self) -> Option<Ipv6Prefix> {
         self.parts.question.prefix
     }
 
@@ -109,7 +109,7 @@ fn one(path: &PathBuf) -> Result<FoundInputs, Exit> {
 
 /// Scans the log, and says what is wrong with it; whether anything was.
 fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), Failure> {
-    let job = Job {
+    let job = ScanJob {
         rules: parts.rules,
         scope: parts.scope,
         formats: parts.formats,

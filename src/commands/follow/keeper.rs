@@ -12,7 +12,7 @@ use crate::analysis::site::Memory;
 use crate::commands::FollowSettings;
 use crate::commands::message::{self, shown};
 use crate::source::Checkpoint;
-use crate::state::{KEEP_ABSENT, State, StateFolder};
+use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
 /// The state's name in its folder: other commands keep theirs beside it.
 const NAME: &str = "follow";
@@ -39,7 +39,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), Failure> {
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<TailState>), Failure> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
         let keeper = |folder, absent| Self {
             folder,
@@ -54,14 +54,14 @@ impl Keeper {
         if settings.state.reset {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load::<State>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<TailState>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.scan.quiet {
             let path = shown(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
-        state.forget_absent(is_there, now, KEEP_ABSENT);
+        state.drop_absent(is_there, now, KEEP_ABSENT);
         let mut keeper = keeper(Some(folder), state.absent.clone());
         keeper.sites.clone_from(&state.sites);
         Ok((keeper, Some(state)))
@@ -98,7 +98,7 @@ impl Keeper {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Lent to the state and taken back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = State { rules: self.rules, absent, checkpoints, sites };
+        let state = TailState { rules: self.rules, absent, checkpoints, sites };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

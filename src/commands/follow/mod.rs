@@ -24,7 +24,7 @@ use super::{Exit, FollowSettings, message, servers};
 use crate::alert_sinks::{Actions, Service, Wanted};
 use crate::alerting::{self, Alarms};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::scan::follow::Carried;
+use crate::scan::live::LiveState;
 
 /// Bytes of one log that are read in a turn: many logs are read in turn, and none waits long for another.
 const BLOCK: usize = 1 << 20;
@@ -69,7 +69,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         bell,
         started: Instant::now(),
     };
-    let mut carried = Carried::remembering(known.map(|state| state.sites).unwrap_or_default());
+    let mut carried = LiveState::with_sites(known.map(|state| state.sites).unwrap_or_default());
     loop {
         let end;
         (end, carried) = Session::new(&mut crew, &brief, carried).run()?;

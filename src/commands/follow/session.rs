@@ -20,7 +20,7 @@ use crate::input::tail::Tail;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
-use crate::scan::follow::{Carried, Since, Stream};
+use crate::scan::live::{LiveScan, LiveState, SummaryStart};
 use crate::tui::{Command, LogRow};
 
 /// The longest wait: signals are looked for so often.
@@ -59,7 +59,7 @@ pub(super) enum End {
 pub(super) struct Session<'a, 'c> {
     crew: &'a mut Crew<'c>,
     brief: &'a Brief,
-    stream: Stream<'a>,
+    stream: LiveScan<'a>,
     /// When all paths are looked at again.
     look_at: Instant,
     /// When what changes slowly is looked at again.
@@ -67,14 +67,14 @@ pub(super) struct Session<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> Session<'a, 'c> {
-    pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: Carried) -> Self {
+    pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: LiveState) -> Self {
         let now = Instant::now();
-        let stream = Stream::new(brief.asked(&crew.settings.scan), carried);
+        let stream = LiveScan::new(brief.asked(&crew.settings.scan), carried);
         Self { crew, brief, stream, look_at: now, slowly_at: now }
     }
 
     /// Goes on until it is stopped or has other rules.
-    pub(super) fn run(mut self) -> Result<(End, Carried), Failure> {
+    pub(super) fn run(mut self) -> Result<(End, LiveState), Failure> {
         let mut rung = Rung { all: true, ..Rung::default() };
         let mut is_ready = false;
         loop {
@@ -95,7 +95,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.attend(now)?;
             if let Some(exit) = self.ending(now, &rung)? {
                 self.stop()?;
-                return Ok((End::Stopped(exit), self.stream.into_carried(unix_now())));
+                return Ok((End::Stopped(exit), self.stream.into_state(unix_now())));
             }
             if self.crew.signals.take_summary() {
                 self.summary()?;
@@ -103,7 +103,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             if self.crew.signals.take_reload()
                 && let Some(brief) = self.reload()?
             {
-                return Ok((End::Reloaded(brief), self.stream.into_carried(unix_now())));
+                return Ok((End::Reloaded(brief), self.stream.into_state(unix_now())));
             }
             rung = self.crew.bell.wait(if more { Duration::ZERO } else { self.patience() });
         }
@@ -114,7 +114,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Self { crew, stream, .. } = self;
         let named = servers::logs(&crew.settings.scan);
         for log in crew.tail.logs().filter(|log| log.live) {
-            stream.look_at(log.path, named.iter().any(|path| path == log.path));
+            stream.check_log(log.path, named.iter().any(|path| path == log.path));
         }
         self.tell_notices();
     }
@@ -164,7 +164,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             }
             keeper.mark_dirty();
             let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-            match stream.take(&piece, &mut each) {
+            match stream.process(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
             }
@@ -181,7 +181,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Self { crew, stream, brief, .. } = self;
         let Crew { voice, alarms, actions, privacy, .. } = &mut **crew;
         let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-        stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
+        stream.regrade_all(&mut each).map_err(|error| self.crew.voice.explain(error))
     }
 
     /// Keeps how far it came. What was told must have been written out.
@@ -250,9 +250,11 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
             let note = match since {
-                Since::Start => None,
-                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
-                Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
+                SummaryStart::Start => None,
+                SummaryStart::Time(Some(time)) => {
+                    Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339()))
+                }
+                SummaryStart::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
             let Crew { voice, privacy, settings, .. } = &mut **crew;
             privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))

@@ -21,9 +21,9 @@ use crate::render::mail::{self, Page};
 use crate::render::{By, Format, View, render, write_answered};
 use crate::report_store::{Archive, StagedFile, Staging, run_folder};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::increment::{Increment, Part};
-use crate::source::SourceText;
-use crate::state::Ledger;
+use crate::scan::incremental::{IncrementalResult, PeriodResult};
+use crate::source::SourceInfo;
+use crate::state::ReportState;
 use crate::tally::Tally;
 use crate::time::Period;
 
@@ -39,8 +39,8 @@ const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, path
 /// The folders of a run.
 pub(super) struct Editions<'r> {
     desk: &'r Desk<'r>,
-    increment: &'r Increment,
-    parts: Vec<&'r Part>,
+    increment: &'r IncrementalResult,
+    parts: Vec<&'r PeriodResult>,
     problems: &'r [(PathBuf, String)],
     notes: &'r [String],
     /// Nothing was reported before: what is new is not worth telling.
@@ -55,7 +55,7 @@ pub(super) struct Editions<'r> {
 struct Sums<'s> {
     rules: &'s RuleSet,
     tally: &'s Tally,
-    texts: &'s [SourceText],
+    texts: &'s [SourceInfo],
     inputs: Vec<Input>,
     allow: &'s AllowList,
     without_time: u64,
@@ -64,7 +64,7 @@ struct Sums<'s> {
 /// One folder: its name, what it is about, and what a reader must know besides.
 struct Edition<'e> {
     name: &'e str,
-    part: &'e Part,
+    part: &'e PeriodResult,
     /// Under which what is new in it is remembered.
     mark: u32,
     label: String,
@@ -75,10 +75,10 @@ struct Edition<'e> {
 impl<'r> Editions<'r> {
     pub(super) fn new(
         desk: &'r Desk<'r>,
-        increment: &'r Increment,
+        increment: &'r IncrementalResult,
         problems: &'r [(PathBuf, String)],
         notes: &'r [String],
-        ledger: &Ledger,
+        ledger: &ReportState,
     ) -> Self {
         let parts = increment.parts.iter().filter(|part| part.lines > 0 || desk.settings.always).collect();
         Self { desk, increment, parts, problems, notes, is_first: ledger.run.is_none(), mail: None, due: 0 }
@@ -90,7 +90,13 @@ impl<'r> Editions<'r> {
     }
 
     /// Writes the folders of run `number`.
-    pub(super) fn write(&mut self, staging: &mut Staging<'_>, archive: &Archive, number: u64, ledger: &mut Ledger) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        staging: &mut Staging<'_>,
+        archive: &Archive,
+        number: u64,
+        ledger: &mut ReportState,
+    ) -> Result<(), Failure> {
         for part in self.parts.clone() {
             let name = part.period.map_or_else(|| run_folder(number, self.desk.started()), Period::label);
             let edition = self.edition(part, &name, number, ledger);
@@ -107,7 +113,7 @@ impl<'r> Editions<'r> {
     }
 
     /// The summaries that would be written, and no file.
-    pub(super) fn pages(&self, ledger: &mut Ledger) -> Result<Vec<u8>, Failure> {
+    pub(super) fn pages(&self, ledger: &mut ReportState) -> Result<Vec<u8>, Failure> {
         let mut pages = Vec::new();
         for &part in &self.parts {
             let edition = self.edition(part, "(nowhere: this changes nothing)", 0, ledger);
@@ -137,7 +143,7 @@ impl<'r> Editions<'r> {
         Some(mail)
     }
 
-    fn edition<'e>(&self, part: &'e Part, name: &'e str, number: u64, ledger: &Ledger) -> Edition<'e> {
+    fn edition<'e>(&self, part: &'e PeriodResult, name: &'e str, number: u64, ledger: &ReportState) -> Edition<'e> {
         // Everything that is first seen in a period is new in it, however many runs report on that.
         let mark = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
         let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
@@ -145,8 +151,8 @@ impl<'r> Editions<'r> {
         Edition { name, part, mark, label, folder, notes: self.notes_for(part, ledger) }
     }
 
-    fn sums(&self, part: &'r Part) -> Sums<'r> {
-        let Increment { texts, without_time, .. } = self.increment;
+    fn sums(&self, part: &'r PeriodResult) -> Sums<'r> {
+        let IncrementalResult { texts, without_time, .. } = self.increment;
         let inputs = part.inputs.clone();
         let brief = &self.desk.brief;
         Sums { rules: &brief.rules, tally: &part.tally, texts, inputs, allow: &brief.scope.allow, without_time: *without_time }
@@ -159,7 +165,7 @@ impl<'r> Editions<'r> {
         edition: &Edition<'_>,
         staging: &mut Staging<'_>,
         archive: &Archive,
-        ledger: &mut Ledger,
+        ledger: &mut ReportState,
     ) -> Result<Option<Whole>, Failure> {
         let earlier = Self::earlier(edition, archive)?;
         let (this, sums) = (&*self, self.sums(edition.part));
@@ -211,7 +217,7 @@ impl<'r> Editions<'r> {
         edition: &Edition<'_>,
         staging: &mut Staging<'_>,
         report: &Report<'_>,
-        ledger: &mut Ledger,
+        ledger: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
         self.desk.privacy.with(report, &news, |report, news| self.put_all(edition, staging, report, news))
@@ -254,8 +260,8 @@ impl<'r> Editions<'r> {
         edition: &Edition<'_>,
         sums: &Sums<'_>,
         wanted: Wanted,
-        ledger: &mut Ledger,
-        use_it: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, Failure> + Send,
+        ledger: &mut ReportState,
+        use_it: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
         let Desk { settings, machine, pool, .. } = self.desk;
         let apps = apps(&settings.scan.apps, sums.rules)?;
@@ -313,7 +319,7 @@ impl<'r> Editions<'r> {
     }
 
     /// What a reader ought to know besides.
-    fn notes_for(&self, part: &Part, ledger: &Ledger) -> Vec<String> {
+    fn notes_for(&self, part: &PeriodResult, ledger: &ReportState) -> Vec<String> {
         let mut notes = self.notes.to_vec();
         let newest = ledger.newest_period.as_deref().and_then(Period::parse);
         if let (Some(period), Some(newest)) = (part.period, newest)
@@ -326,7 +332,7 @@ impl<'r> Editions<'r> {
 }
 
 /// Remembers which period is the newest.
-fn note_period(part: &Part, ledger: &mut Ledger) {
+fn note_period(part: &PeriodResult, ledger: &mut ReportState) {
     let newest = ledger.newest_period.as_deref().and_then(Period::parse);
     if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
         ledger.newest_period = Some(period.label());

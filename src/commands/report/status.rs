@@ -14,11 +14,11 @@ use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::render::View;
 use crate::render::table::status::write;
 use crate::source::Checkpoint;
-use crate::state::{Ledger, StateFolder};
+use crate::state::{ReportState, StateFolder};
 
 /// Prints what the state in `dir` knows.
 pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failure> {
-    let ledger: Option<Ledger> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
+    let ledger: Option<ReportState> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
     let checkpoints = ledger.as_ref().map(|ledger| ledger.logs.checkpoints.clone());
     let last_run = ledger.and_then(|ledger| ledger.run).map(|run| (run.number, run.folders));
     let status = Status { last_run, logs: logs(settings, checkpoints) };

@@ -147,7 +147,7 @@ impl ContentIndex {
 
     /// The texts that begin as `head` does.
     fn candidates_for(&self, head: &[u8]) -> Vec<usize> {
-        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::of);
+        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::new);
         let candidates_for = prints.filter_map(|print| self.by_head.get(&print)).flatten();
         // And those of which more is known than the file has.
         let is_longer = |&index: &usize| {

@@ -88,7 +88,9 @@ impl WatchedPath {
 
     /// Whether a file is a copy of the live one, which has no text yet: where that one begins is to be decided first.
     fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
-        let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else { return false };
+        let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else {
+            return false;
+        };
         InspectedFile::new(file).and_then(|mut probe| is_copy(live, &mut probe)).unwrap_or(false)
     }
 

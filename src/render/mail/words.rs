@@ -95,7 +95,7 @@ pub(crate) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'
     let mut askers: Vec<Asker<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(judged) {
-        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::of);
+        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
         let at = network.map_or(askers.len(), |network| *networks.entry(network).or_insert(askers.len()));
         if at == askers.len() {
             askers.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });

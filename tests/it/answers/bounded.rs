@@ -10,7 +10,7 @@ use probewatch::engine::{Judge, Scope, Scratch};
 use probewatch::finding::Severity;
 use probewatch::rules::{AllowList, RuleChoice, RuleSet, load};
 use probewatch::soft_404::{Answer, Reason};
-use probewatch::source::SourceText;
+use probewatch::source::SourceInfo;
 use probewatch::tally::{Budget, Place, Tally};
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ const ANSWERED: usize = 10;
 type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 
 /// Scans chunks of `chunk` lines and merges them into `empty`. The text knows where the chunks are.
-fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText; 1]) {
+fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceInfo; 1]) {
     let scope = Scope::default();
     let judge = Judge::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
@@ -38,10 +38,10 @@ fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
     }
-    (whole, [SourceText::new(b"access.log".to_vec(), 7, runs)])
+    (whole, [SourceInfo::new(b"access.log".to_vec(), 7, runs)])
 }
 
-fn grades_of((tally, texts): &(Tally, [SourceText; 1])) -> Grades {
+fn grades_of((tally, texts): &(Tally, [SourceInfo; 1])) -> Grades {
     let allow = AllowList::default();
     let material = Material { rules: &RULES, tally, texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
     let context = Context::of(&material);

@@ -37,8 +37,8 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     let mut inputs = Vec::new();
     let asked = Scope::default();
     let judge = Judge::new(two_rules(), &asked);
-    let texts =
-        [false, true].map(|second| SourceText::new(b"access.log".into(), 7, Vec::new()).on(Some(if second { "web2" } else { "web1" })));
+    let texts = [false, true]
+        .map(|second| SourceInfo::new(b"access.log".into(), 7, Vec::new()).with_host(Some(if second { "web2" } else { "web1" })));
     for (input, second) in [(0, false), (1, true)] {
         let of_machine = (0..).zip(requests).filter(|(_, request)| request.3 == second);
         let line =
@@ -295,7 +295,7 @@ fn what_was_let_go_is_renumbered_too() {
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
         other.inputs[0].path = b"a.log".into();
-        other.texts[0] = SourceText::new(b"a.log".into(), 7, Vec::new()).on(Some("web1"));
+        other.texts[0] = SourceInfo::new(b"a.log".into(), 7, Vec::new()).with_host(Some("web1"));
         other
     };
     let both = sum(&[told(&other), told(&bounded)], SMALL);

@@ -491,7 +491,7 @@ impl TailModel {
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
-            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::of(head) == known.head);
+            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::new(head) == known.head);
             known.inode == metadata.ino() && known.head.bytes > 0 && begins(known.head.bytes as usize)
         };
         self.state.iter().any(is_it)
