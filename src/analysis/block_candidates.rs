@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::build::Material;
+use super::build::ReportInput;
 use super::model::{Report, Row};
 use crate::block::{Guard, Shelter, group};
 use crate::client::{Client, Network};
@@ -23,20 +23,20 @@ const MUCH: u64 = 10;
 
 /// What was made of one client row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct BlockDecision {
     /// Whether one could block it, and why not.
-    pub verdict: Verdict,
+    pub verdict: BlockVerdict,
     /// The /24 or /64 it belongs to; `None` where it is no address.
     pub network: Option<IpNet>,
     /// Clients of that network that hit something in this report.
     pub network_probers: u64,
     /// What the judged party did: the address, or all addresses of an IPv6 network.
-    pub party: Party,
+    pub party: OffenderStats,
 }
 
 /// What an address did, or all addresses of an IPv6 network together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Party {
+pub struct OffenderStats {
     /// Clients in the report.
     pub clients: u64,
     /// Their hits.
@@ -56,7 +56,7 @@ pub struct Party {
 
 /// Whether one could block a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BlockVerdict {
     /// One could.
     Candidate,
     /// One could, but there are more than were asked for.
@@ -76,7 +76,7 @@ pub enum Verdict {
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
 /// the worst. IPv6 networks are judged better where the report has its pairs.
 #[must_use]
-pub fn blocks(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<Block> {
+pub fn blocks(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<BlockDecision> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::of(client)).or_default() += 1;
@@ -86,51 +86,51 @@ pub fn blocks(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>, m
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { parties.get(&upper(bits)).copied() } else { None };
-        let party = of_network.unwrap_or_else(|| Party::of(report, row));
-        let mut verdict = guard.shelter(client).map_or_else(|| party.verdict(), Verdict::Sheltered);
-        if verdict == Verdict::Candidate {
+        let party = of_network.unwrap_or_else(|| OffenderStats::of(report, row));
+        let mut verdict = guard.shelter(client).map_or_else(|| party.verdict(), BlockVerdict::Sheltered);
+        if verdict == BlockVerdict::Candidate {
             match room.checked_sub(1) {
                 Some(left) => room = left,
-                None => verdict = Verdict::LeftOut,
+                None => verdict = BlockVerdict::LeftOut,
             }
         }
-        Block { verdict, network: network(client), network_probers: probers[&Network::of(client)], party }
+        BlockDecision { verdict, network: network(client), network_probers: probers[&Network::of(client)], party }
     };
     report.clients.iter().map(judge).collect()
 }
 
 /// How many candidates were left out.
 #[must_use]
-pub fn left_out(blocks: &[Block]) -> usize {
-    blocks.iter().filter(|block| block.verdict == Verdict::LeftOut).count()
+pub fn left_out(blocks: &[BlockDecision]) -> usize {
+    blocks.iter().filter(|block| block.verdict == BlockVerdict::LeftOut).count()
 }
 
-impl Block {
+impl BlockDecision {
     /// Of a client whose address is hidden: it says nothing, not even of its network.
     pub(crate) const HIDDEN: Self = Self {
-        verdict: Verdict::Hidden,
+        verdict: BlockVerdict::Hidden,
         network: None,
         network_probers: 0,
-        party: Party { clients: 0, hits: 0, paths: 0, ordinary: 0, in_vain: 0, fruitless: 0, worst: None },
+        party: OffenderStats { clients: 0, hits: 0, paths: 0, ordinary: 0, in_vain: 0, fruitless: 0, worst: None },
     };
 
     /// Whether one could block it.
     #[must_use]
     pub fn is_candidate(&self) -> bool {
-        self.verdict == Verdict::Candidate
+        self.verdict == BlockVerdict::Candidate
     }
 
     /// Why, or why not, in a few words.
     #[must_use]
     pub fn reason(&self) -> String {
         match self.verdict {
-            Verdict::Candidate => format!("{}; {}", self.party.deeds(), self.party.cost()),
-            Verdict::LeftOut => format!("over --max-block: {}; {}", self.party.deeds(), self.party.cost()),
-            Verdict::Sheltered(shelter) => shelter.to_string(),
-            Verdict::Unclear => format!("not clearly a prober: {}", self.party.deeds()),
-            Verdict::Served => format!("got all it asked for, as a visitor may: {}", self.party.deeds()),
-            Verdict::Hidden => "its address is hidden".to_owned(),
-            Verdict::Ordinary => format!("mostly ordinary: {}, but {}", self.party.deeds(), ordinary(self.party.ordinary)),
+            BlockVerdict::Candidate => format!("{}; {}", self.party.deeds(), self.party.cost()),
+            BlockVerdict::LeftOut => format!("over --max-block: {}; {}", self.party.deeds(), self.party.cost()),
+            BlockVerdict::Sheltered(shelter) => shelter.to_string(),
+            BlockVerdict::Unclear => format!("not clearly a prober: {}", self.party.deeds()),
+            BlockVerdict::Served => format!("got all it asked for, as a visitor may: {}", self.party.deeds()),
+            BlockVerdict::Hidden => "its address is hidden".to_owned(),
+            BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.party.deeds(), ordinary(self.party.ordinary)),
         }
     }
 
@@ -138,12 +138,12 @@ impl Block {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.verdict {
-            Verdict::Candidate | Verdict::LeftOut => "could",
-            Verdict::Sheltered(_) => "must not",
-            Verdict::Unclear => "unclear",
-            Verdict::Served => "a visitor?",
-            Verdict::Ordinary => "costly",
-            Verdict::Hidden => "hidden",
+            BlockVerdict::Candidate | BlockVerdict::LeftOut => "could",
+            BlockVerdict::Sheltered(_) => "must not",
+            BlockVerdict::Unclear => "unclear",
+            BlockVerdict::Served => "a visitor?",
+            BlockVerdict::Ordinary => "costly",
+            BlockVerdict::Hidden => "hidden",
         }
     }
 
@@ -154,7 +154,7 @@ impl Block {
     }
 }
 
-impl Party {
+impl OffenderStats {
     fn of(report: &Report<'_>, row: &Row<'_>) -> Self {
         let rules = row.rules.iter().map(|&rule| report.rule_set.rule(rule));
         let worst = rules.filter(|rule| rule.is_certain()).map(|rule| rule.severity).max();
@@ -180,13 +180,13 @@ impl Party {
         self.worst = self.worst.max(other.worst);
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> BlockVerdict {
         if !self.is_prober() {
-            if self.in_vain == 0 { Verdict::Served } else { Verdict::Unclear }
+            if self.in_vain == 0 { BlockVerdict::Served } else { BlockVerdict::Unclear }
         } else if self.ordinary > self.hits {
-            Verdict::Ordinary
+            BlockVerdict::Ordinary
         } else {
-            Verdict::Candidate
+            BlockVerdict::Candidate
         }
     }
 
@@ -222,15 +222,15 @@ fn ordinary(n: u64) -> String {
 
 /// The IPv6 networks that several clients of the report belong to, by their upper half. One in which somebody is sheltered is
 /// no party: its addresses are judged one by one.
-fn parties(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>) -> HashMap<u64, Party> {
-    let mut parties: HashMap<u64, Party> = HashMap::new();
+fn parties(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>) -> HashMap<u64, OffenderStats> {
+    let mut parties: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
         _ => None,
     };
     for row in &report.clients {
         if let Some(upper) = six(row) {
-            parties.entry(upper).or_default().add(Party::of(report, row));
+            parties.entry(upper).or_default().add(OffenderStats::of(report, row));
         }
     }
     parties.retain(|&upper, party| party.clients > 1 && !guard.touches(&network_of(upper)));
@@ -251,7 +251,7 @@ fn parties(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>) -> H
 }
 
 /// Adds what clients of these networks asked for that hit nothing at all, and are in no row.
-fn add_neighbours(report: &Report<'_>, material: &Material<'_>, parties: &mut HashMap<u64, Party>) {
+fn add_neighbours(report: &Report<'_>, material: &ReportInput<'_>, parties: &mut HashMap<u64, OffenderStats>) {
     let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
     for (number, count) in (0..).zip(material.tally.client_counts()) {
         let client = material.tally.client(number);

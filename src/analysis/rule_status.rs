@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet};
 
-use self::decide::Standing;
-pub use self::live::{Late, LiveContext, LiveSeen, Met};
+use self::decide::RuleStatus;
+pub use self::live::{LiveAnalysis, LiveHitContext, PendingHit, ResolvedIds};
 pub use self::live_answers::Regraded;
-use super::build::Material;
+use super::build::ReportInput;
 use super::floods;
-use crate::analysis::site::{Apps, Memory, Probers, RuleHashes, Site};
+use crate::analysis::site::{DetectedApps, ProberSet, RuleHashes, SiteHistory, SiteName};
 use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
 use crate::names::Names;
@@ -24,23 +24,23 @@ use crate::record::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceText;
-use crate::tally::{CellView, Scope};
+use crate::tally::{CellView, Site};
 
 /// What the whole log shows.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub struct LogAnalysis<'a> {
     rules: &'a RuleSet,
     level: Severity,
     outcomes: &'a [Outcome],
-    apps: Apps<Scope<'a>>,
+    apps: DetectedApps<Site<'a>>,
     /// By rule: whether an app that runs anywhere silences it.
     may_be_silent: Vec<bool>,
     /// By input: the first one that is a rotated sibling of it.
     families: Vec<u32>,
     /// The conditions on clients that rules have, and who meets them.
-    probers: Vec<(&'a WithClient, Probers)>,
-    floods: floods::Found<'a>,
-    answers: Answers<'a>,
+    probers: Vec<(&'a WithClient, ProberSet)>,
+    floods: floods::FloodIndex<'a>,
+    answers: SiteGrades<'a>,
     lists: Interner<Box<[RuleId]>>,
     /// By cell, in the order of the tally.
     decisions: Vec<Decision>,
@@ -64,7 +64,7 @@ pub(crate) struct OverflowDecision {
 /// What the hits of a cell come to.
 #[derive(Debug, Clone, Copy)]
 pub struct Decision {
-    /// The list of rules to report, in [`Context::list`].
+    /// The list of rules to report, in [`LogAnalysis::list`].
     list: u32,
     pub(crate) severity: Severity,
     /// It is reported.
@@ -81,33 +81,33 @@ pub struct Decision {
 
 /// One hit as the context sees it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct HitContext<'a> {
     pub(crate) client: u32,
-    pub(crate) site: Scope<'a>,
+    pub(crate) site: Site<'a>,
     pub(crate) path: &'a [u8],
     pub(crate) response: Response,
 }
 
 /// What the sites answered, and the grades that follow from it.
 #[derive(Debug)]
-struct Answers<'a> {
+struct SiteGrades<'a> {
     grader: Grader,
-    sites: HashMap<Scope<'a>, usize>,
+    sites: HashMap<Site<'a>, usize>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> LogAnalysis<'a> {
     /// Decides the context from all cells.
     #[must_use]
-    pub fn of(material: &Material<'a>) -> Self {
-        Self::remembering(material, &Memory::default())
+    pub fn of(material: &ReportInput<'a>) -> Self {
+        Self::remembering(material, &SiteHistory::default())
     }
 
     /// The same, with what earlier runs saw: for a report on lines that are too few to show what a site is like.
     #[must_use]
-    pub fn remembering(material: &Material<'a>, memory: &Memory) -> Self {
+    pub fn remembering(material: &ReportInput<'a>, memory: &SiteHistory) -> Self {
         let tally = material.tally;
         let families = families(material);
-        let mut signs: Signs<Scope<'a>> = Signs::default();
+        let mut signs: Signs<Site<'a>> = Signs::default();
         for (app, site, few) in tally.signs() {
             signs.gather(app, home(&families, site), few);
         }
@@ -115,12 +115,12 @@ impl<'a> Context<'a> {
             rules: material.rules,
             level: material.min_severity,
             outcomes: material.outcomes,
-            apps: Apps::weigh(signs.iter(), material.apps),
+            apps: DetectedApps::weigh(signs.iter(), material.apps),
             may_be_silent: Vec::new(),
             families,
             probers: Vec::new(),
-            floods: floods::Found::of(material.rules, tally),
-            answers: Answers::default(),
+            floods: floods::FloodIndex::of(material.rules, tally),
+            answers: SiteGrades::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
             path_decisions: Vec::new(),
@@ -136,7 +136,7 @@ impl<'a> Context<'a> {
     }
 
     /// Notes what these lines show of their sites, for runs to come. `now` is in seconds since 1970.
-    pub fn teach(&self, material: &Material<'a>, memory: &mut Memory, now: i64) {
+    pub fn teach(&self, material: &ReportInput<'a>, memory: &mut SiteHistory, now: i64) {
         for (app, site) in self.apps.all() {
             if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
                 memory.note_app(lasting(material, site), app, now);
@@ -149,13 +149,13 @@ impl<'a> Context<'a> {
     }
 
     /// Takes in the apps that sites were seen to run before.
-    fn remember_apps(&mut self, material: &Material<'a>, memory: &Memory) {
+    fn remember_apps(&mut self, material: &ReportInput<'a>, memory: &SiteHistory) {
         if memory.is_empty() {
             return;
         }
         let signs: Vec<(RuleId, &str)> =
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
-        let sites: HashSet<Scope<'a>> = material.tally.cells().map(|view| self.home(view.site)).collect();
+        let sites: HashSet<Site<'a>> = material.tally.cells().map(|view| self.home(view.site)).collect();
         for site in sites {
             let known = lasting(material, site);
             for (app, _) in signs.iter().filter(|(_, name)| memory.runs(known, name)) {
@@ -165,18 +165,18 @@ impl<'a> Context<'a> {
     }
 
     /// The apps that were seen or said to run, and where.
-    pub(crate) fn apps(&self) -> Vec<(RuleId, Option<Scope<'a>>)> {
+    pub(crate) fn apps(&self) -> Vec<(RuleId, Option<Site<'a>>)> {
         self.apps.all()
     }
 
     /// The site whose apps count for another: the logs of a site are rotated, and the newest may hold few lines.
-    pub(crate) fn home<'s>(&self, site: Scope<'s>) -> Scope<'s> {
+    pub(crate) fn home<'s>(&self, site: Site<'s>) -> Site<'s> {
         home(&self.families, site)
     }
 
     /// Whether ordinary requests that were answered name this host: any other may be a client's invention.
-    pub(crate) fn is_known_host(&self, site: Scope<'_>) -> bool {
-        matches!(site, Scope::Host(_)) && self.answers.has_home_page(self.home(site))
+    pub(crate) fn is_known_host(&self, site: Site<'_>) -> bool {
+        matches!(site, Site::Host(_)) && self.answers.has_home_page(self.home(site))
     }
 
     /// Decisions by cell, in the order of the tally.
@@ -204,7 +204,7 @@ impl<'a> Context<'a> {
     }
 
     /// How bad one rule is for a hit.
-    pub(crate) fn severity_of(&self, rule: RuleId, site: Scope<'_>, answered: bool) -> Severity {
+    pub(crate) fn severity_of(&self, rule: RuleId, site: Site<'_>, answered: bool) -> Severity {
         match self.silenced(rule, site) {
             Some(_) => Severity::Info,
             None => self.rules.rule(rule).severity_when(answered),
@@ -212,7 +212,7 @@ impl<'a> Context<'a> {
     }
 
     /// What a hit by these rules comes to, whatever outcomes are asked for; the rules that are reported go to `kept`.
-    pub(crate) fn decide(&self, matched: &[RuleId], seen: &Seen<'_>, kept: &mut Vec<RuleId>) -> Decision {
+    pub(crate) fn decide(&self, matched: &[RuleId], seen: &HitContext<'_>, kept: &mut Vec<RuleId>) -> Decision {
         let grade = || self.answers.grade(self.home(seen.site), seen.path, matched, &seen.response);
         decide::decide(self.rules, self.level, matched, seen.response.status, |rule| self.standing(rule, seen), grade, kept)
     }
@@ -228,31 +228,31 @@ impl<'a> Context<'a> {
     }
 
     /// The floods that there are.
-    pub(crate) fn floods(&self) -> &floods::Found<'a> {
+    pub(crate) fn floods(&self) -> &floods::FloodIndex<'a> {
         &self.floods
     }
 
-    fn standing(&self, rule: RuleId, seen: &Seen<'_>) -> Standing {
+    fn standing(&self, rule: RuleId, seen: &HitContext<'_>) -> RuleStatus {
         let upheld = |with: &WithClient| self.probers.iter().any(|(known, probers)| *known == with && probers.contains(seen.client));
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
-            return Standing::Falls;
+            return RuleStatus::Falls;
         }
         let is_flood = |window: Window| self.floods.has(rule, window.by, seen.client, seen.path);
         if self.rules.rule(rule).window.is_some_and(|window| !is_flood(window)) {
-            return Standing::Falls;
+            return RuleStatus::Falls;
         }
-        self.silenced(rule, seen.site).map_or(Standing::Stands, Standing::Silenced)
+        self.silenced(rule, seen.site).map_or(RuleStatus::Stands, RuleStatus::Silenced)
     }
 
     /// The app that silences a rule on a site.
-    fn silenced(&self, rule: RuleId, site: Scope<'_>) -> Option<RuleId> {
+    fn silenced(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
         let apps = if self.may_be_silent[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.run(app, self.home(site)))
     }
 
     /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
     /// where no app silences it; an unknown client is none.
-    fn probers(&self, material: &Material<'a>) -> Vec<(&'a WithClient, Probers)> {
+    fn probers(&self, material: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
@@ -267,18 +267,18 @@ impl<'a> Context<'a> {
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.silenced(rule, view.site).is_none())
             };
             let asked = cells.filter(strong).map(|view| (view.client, view.path)).collect();
-            (with, Probers::weigh(asked, with.distinct_paths))
+            (with, ProberSet::weigh(asked, with.distinct_paths))
         };
         conditions.into_iter().map(with).collect()
     }
 
     /// What each site answered, in these lines and in those of earlier runs.
-    fn answers(&self, material: &Material<'a>, memory: &Memory) -> Answers<'a> {
+    fn answers(&self, material: &ReportInput<'a>, memory: &SiteHistory) -> SiteGrades<'a> {
         let is_answered = |view: CellView<'_>| view.answered;
         if !material.tally.cells().any(is_answered) && !material.tally.path_cells().any(is_answered) {
-            return Answers::default();
+            return SiteGrades::default();
         }
-        let mut evidence: HashMap<Scope<'a>, SiteEvidence> = HashMap::default();
+        let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, of_site) in material.tally.evidence() {
             let known = evidence.entry(self.home(site)).or_default();
             if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
@@ -289,17 +289,17 @@ impl<'a> Context<'a> {
                 known.merge(&remembered);
             }
         }
-        Answers::of(evidence, self.rules)
+        SiteGrades::of(evidence, self.rules)
     }
 
-    fn decide_all(&mut self, material: &Material<'a>) {
+    fn decide_all(&mut self, material: &ReportInput<'a>) {
         // The same for every client and site, as most lists are: decided once for each answer.
         let depends = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_silent[usize::from(rule.0)];
         let depends = by_list(material, depends);
         let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
         let mut kept = Vec::new();
         let mut decide = |context: &mut Self, view: CellView<'a>| {
-            let seen = Seen::of(material, &view);
+            let seen = HitContext::of(material, &view);
             let at = view.rules as usize;
             // A grade differs from path to path.
             let is_known = !depends[at] && !view.answered;
@@ -318,8 +318,8 @@ impl<'a> Context<'a> {
         self.overflow_decisions = material.tally.overflow_cells().map(|view| self.decide_overflow(material, view, &mut kept)).collect();
     }
 
-    fn decide_overflow(&mut self, material: &Material<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
-        let (matched, seen) = (material.tally.rules(view.rules), Seen::of(material, &view));
+    fn decide_overflow(&mut self, material: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
+        let (matched, seen) = (material.tally.rules(view.rules), HitContext::of(material, &view));
         let least = |rule| self.standing_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
         let list = self.lists.number(kept.as_slice(), Box::from);
@@ -330,12 +330,12 @@ impl<'a> Context<'a> {
     }
 
     /// What becomes of a rule whatever the site, and however many of the requests are a flood there.
-    fn standing_anywhere(&self, rule: RuleId) -> Standing {
+    fn standing_anywhere(&self, rule: RuleId) -> RuleStatus {
         if !self.rules.rule(rule).is_certain() {
-            return Standing::Falls;
+            return RuleStatus::Falls;
         }
         let mut apps = self.rules.silenced_by(rule).iter().copied();
-        apps.find(|&app| self.apps.run_somewhere(app)).map_or(Standing::Stands, Standing::Silenced)
+        apps.find(|&app| self.apps.run_somewhere(app)).map_or(RuleStatus::Stands, RuleStatus::Silenced)
     }
 }
 
@@ -345,60 +345,60 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 }
 
 /// A site as later runs know it too.
-fn lasting<'m>(material: &Material<'m>, site: Scope<'m>) -> Site<'m> {
+fn lasting<'m>(material: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
-        Scope::Host(host) => Site::Host(host),
-        Scope::Input(input) => Site::Log(material.texts.get(input as usize).map_or(b"", SourceText::family)),
+        Site::Host(host) => SiteName::Host(host),
+        Site::Input(input) => SiteName::Log(material.texts.get(input as usize).map_or(b"", SourceText::family)),
     }
 }
 
-fn home<'a>(families: &[u32], site: Scope<'a>) -> Scope<'a> {
+fn home<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
     match site {
-        Scope::Input(input) => Scope::Input(families.get(input as usize).copied().unwrap_or(input)),
-        host @ Scope::Host(_) => host,
+        Site::Input(input) => Site::Input(families.get(input as usize).copied().unwrap_or(input)),
+        host @ Site::Host(_) => host,
     }
 }
 
-fn families(material: &Material<'_>) -> Vec<u32> {
+fn families(material: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
     (0..).zip(material.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold one that meets a condition, by number.
-fn by_list(material: &Material<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
+fn by_list(material: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
     material.tally.lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
 }
 
-impl<'a> Seen<'a> {
-    fn of(material: &Material<'a>, view: &CellView<'a>) -> Self {
+impl<'a> HitContext<'a> {
+    fn of(material: &ReportInput<'a>, view: &CellView<'a>) -> Self {
         let path = if view.path == Names::REST { b"" } else { material.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }
 
-impl Default for Answers<'_> {
+impl Default for SiteGrades<'_> {
     fn default() -> Self {
         Self { grader: Grader::new(Vec::new(), Arc::new([])), sites: HashMap::default() }
     }
 }
 
-impl<'a> Answers<'a> {
-    fn of(evidence: HashMap<Scope<'a>, SiteEvidence>, rules: &RuleSet) -> Self {
-        let mut all: Vec<(Scope<'a>, SiteEvidence)> = evidence.into_iter().collect();
+impl<'a> SiteGrades<'a> {
+    fn of(evidence: HashMap<Site<'a>, SiteEvidence>, rules: &RuleSet) -> Self {
+        let mut all: Vec<(Site<'a>, SiteEvidence)> = evidence.into_iter().collect();
         // Sites share a server, and are sampled in this order.
         all.sort_unstable_by_key(|(site, _)| *site);
         let sites = all.iter().zip(0..).map(|((site, _), number)| (*site, number)).collect();
-        let evidence = all.into_iter().map(|(site, evidence)| (matches!(site, Scope::Host(_)), evidence)).collect();
+        let evidence = all.into_iter().map(|(site, evidence)| (matches!(site, Site::Host(_)), evidence)).collect();
         Self { grader: Grader::new(evidence, rules.subjects()), sites }
     }
 
     /// Whether a site's home page was answered.
-    fn has_home_page(&self, site: Scope<'_>) -> bool {
+    fn has_home_page(&self, site: Site<'_>) -> bool {
         self.sites.get(&site).is_some_and(|&site| self.grader.has_home_page(site))
     }
 
     /// The grade of an answer that could expose something.
-    fn grade(&self, site: Scope<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
+    fn grade(&self, site: Site<'_>, path: &[u8], rules: &[RuleId], response: &Response) -> Grade {
         let Some(&site) = self.sites.get(&site) else { return Grade::DISTINCT };
         let candidate = Candidate { path: path_hash(path), shape: PathShape::of(path), rules };
         self.grader.grade(site, &candidate, None::<&PathEvidence>, response)

@@ -9,7 +9,7 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
-use crate::analysis::build::{Context, Material, count_hits};
+use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::engine::Scope;
@@ -51,7 +51,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     };
     warn_of_small(scan_settings, &scope.allow);
     let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
-    let material = Material {
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -60,7 +60,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::of(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
     proposals.inputs = listed(&scan, &found);
     count_hits(&material, &context, &mut proposals.inputs);

@@ -6,7 +6,7 @@ use super::scan::wanted;
 use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
 use crate::analysis::accuracy;
-use crate::analysis::build::{Context, Material, build};
+use crate::analysis::build::{LogAnalysis, ReportInput, build};
 use crate::render::{View, render};
 use crate::rules::load;
 
@@ -28,7 +28,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let whole = whole(&files, &known, asked)?;
     let rules = whole.rules.as_ref().unwrap_or(&known);
     let apps = apps(&asked.apps, rules)?;
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &whole.tally,
         texts: &whole.texts,
@@ -37,7 +37,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &whole.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::of(&material);
     let rows = wanted(asked.format, settings.by, settings.full, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
     (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);

@@ -17,8 +17,8 @@ use super::progress::Progress;
 use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::merge::MergeError;
-use crate::analysis::model::Input;
-use crate::analysis::snapshot::EvidenceError;
+use crate::analysis::model::InputSummary;
+use crate::analysis::snapshot::SnapshotError;
 use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
@@ -55,7 +55,7 @@ pub(super) enum Failure {
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
     Spool(io::Error),
     #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: EvidenceError },
+    Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
@@ -197,17 +197,17 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
-    let unread = found.problems.iter().map(|problem| Input {
+pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
-        ..Input::default()
+        ..InputSummary::default()
     });
     scan.inputs.iter().map(|input| input.clone().unwrap_or_default()).chain(unread).collect()
 }
 
 /// Files of a folder that are no log are not inputs.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &Scan) {
+pub(super) fn drop_passed_over(listed: &mut Vec<InputSummary>, scan: &Scan) {
     let mut inputs = scan.inputs.iter();
     listed.retain(|_| inputs.next().is_none_or(Option::is_some));
 }
@@ -231,7 +231,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
 }
 
 /// Names each input that something was wrong with; whether there was any.
-pub(super) fn tell_problems(inputs: &[Input]) -> bool {
+pub(super) fn tell_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(problem) = &input.problem {
@@ -243,8 +243,8 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
 }
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
-pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
-    let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
+pub(super) fn tell_absence(inputs: &[InputSummary], found: &Found) -> bool {
+    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // What was left out because it is old may be the logs, and a notice says so.

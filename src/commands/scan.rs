@@ -11,9 +11,9 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, statistics};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::model::{Input, Report};
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::engine::Scope;
 use crate::render::sink::Sink;
@@ -53,7 +53,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
     let spool = scan.spool.take();
     let read = started.elapsed();
-    let material = Material {
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -62,7 +62,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::of(&material);
     let mut report = pool.install(|| {
         build(
             &material,
@@ -105,7 +105,7 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// What to type where a proxy seems to make all requests, and wrote for whom.
-fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &Input) -> Option<String> {
+fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &InputSummary) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -122,17 +122,17 @@ fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &Input) -> Option<Str
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
+pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> RowSelection {
     let is = |row: By| by.unwrap_or_default() == row;
     let shown = |row: By| by.map_or(full, |b| b == row);
     match format {
-        Format::Ndjson => Wanted::default(),
-        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        Format::Ndjson => RowSelection::default(),
+        Format::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
         Format::Csv => {
             let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
-            Wanted { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
+            RowSelection { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
-        Format::Table => Wanted {
+        Format::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
             // The section of pairs says how many there are, so all are made.
@@ -148,15 +148,15 @@ pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<us
 fn write(
     settings: &Settings,
     privacy: &Privacy,
-    material: &Material<'_>,
-    context: &Context<'_>,
+    material: &ReportInput<'_>,
+    context: &LogAnalysis<'_>,
     report: &Report<'_>,
     spool: Option<scan::Spool>,
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::Desk::counting(settings.client.prefix);
-        let mut room = HitRoom::default();
+        let mut desk = hit::HitBuffers::counting(settings.client.prefix);
+        let mut room = RedactionBuffers::default();
         spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
             None => Ok(()),

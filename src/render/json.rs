@@ -15,10 +15,12 @@ use serde_json::ser::Serializer as JsonSerializer;
 
 use self::rows::RowLines;
 use super::grades;
-use crate::analysis::block_candidates::Block;
+use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
-use crate::analysis::snapshot::Told;
+use crate::analysis::model::{
+    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
+};
+use crate::analysis::snapshot::SnapshotJson;
 use crate::client::Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
@@ -57,7 +59,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Prefix::bits),
         anonymized: report.hidden,
-        evidence: Told::of(report, top.is_none()),
+        evidence: SnapshotJson::of(report, top.is_none()),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
     out.write_all(b"\n")
@@ -87,7 +89,7 @@ struct Document<'a> {
     ipv6_prefix: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
-    evidence: Told<'a>,
+    evidence: SnapshotJson<'a>,
 }
 
 #[derive(Serialize)]
@@ -109,10 +111,10 @@ struct InputObject<'a> {
     last_time: Option<String>,
     problem: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    skipped_whole: Option<Skipped>,
+    skipped_whole: Option<SkipReason>,
 }
 
-fn input(input: &Input) -> InputObject<'_> {
+fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
         machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
         path: text(&input.path),
@@ -152,8 +154,8 @@ struct AllowedObject<'a> {
     requests: u64,
 }
 
-fn allowed<'a>(entry: &Allowed<'a>) -> AllowedObject<'a> {
-    let Allowed { file, line, reason, requests } = *entry;
+fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
+    let AllowedCount { file, line, reason, requests } = *entry;
     AllowedObject { file: text(file.as_bytes()), line, reason: text(reason.as_bytes()), requests }
 }
 
@@ -217,8 +219,8 @@ struct ApproximateObject {
     uncounted: u64,
 }
 
-fn approximate(bound: Approximate) -> ApproximateObject {
-    let Approximate { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
+fn approximate(bound: Approximation) -> ApproximateObject {
+    let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
@@ -227,7 +229,7 @@ struct Rows<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
     /// What is known of each row's block.
-    blocks: Option<&'a [Block]>,
+    blocks: Option<&'a [BlockDecision]>,
 }
 
 impl Serialize for Rows<'_> {
@@ -282,7 +284,7 @@ struct BlockObject {
     network_probers: u64,
 }
 
-fn block(block: &Block) -> BlockObject {
+fn block(block: &BlockDecision) -> BlockObject {
     BlockObject {
         block_candidate: block.is_candidate(),
         block_reason: block.reason(),
@@ -335,7 +337,7 @@ struct AnswerObject<'a> {
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
-    let (Key::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
+    let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
         site: shown(site),
         status: detail.statuses.clone(),
@@ -369,7 +371,7 @@ struct SampleObject<'a> {
     user_agent: Option<Cow<'a, str>>,
 }
 
-fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
+fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
         machine: sample.machine.map(|machine| text(machine.as_bytes())),
@@ -446,8 +448,8 @@ struct FloodObject<'a> {
     sample: SampleObject<'a>,
 }
 
-fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
-    let Flood { severity, clients, paths, requests, minutes, floods, .. } = *flood;
+fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
+    let FloodRow { severity, clients, paths, requests, minutes, floods, .. } = *flood;
     FloodObject {
         rule: &rules.rule(flood.rule).id,
         severity,

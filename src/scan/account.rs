@@ -1,6 +1,6 @@
 //! Where lines went, of one input or of one path: a sum of findings, and how a report lists it.
 
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
 use crate::tally::span;
@@ -33,9 +33,9 @@ impl Account {
     }
 
     /// The same as a report lists it.
-    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> Input {
+    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
         let (first_time, last_time) = self.times.unzip();
-        Input {
+        InputSummary {
             path,
             format: LogFormat::most_of(&self.lines.parsed, &self.lines.others),
             bytes,
@@ -49,7 +49,7 @@ impl Account {
             requests: self.requests,
             first_time,
             last_time,
-            ..Input::default()
+            ..InputSummary::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Takes the lines of live logs as they come, tells each hit at once, and keeps the sums for a summary.
 //!
-//! One thread, so that the hits of a log are told in the order of its lines. Memory is bounded: a summary covers the time
+//! One thread, so that the hits of a log are told in the order of its lines. SiteHistory is bounded: a summary covers the time
 //! since its tally was last begun anew, and says so. It reads nothing, prints nothing and knows no clock.
 
 mod accounts;
@@ -19,11 +19,11 @@ pub use self::eras::Since;
 use self::log::Log;
 use super::desk::Desk as Writing;
 use super::doubt::{By, examine, without_client};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::hit::{Desk, LiveHit, LiveLine, Occasion, live};
-use crate::analysis::model::{Input, Report};
-use crate::analysis::rule_status::{Late, LiveContext};
-use crate::analysis::site::Memory;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
+use crate::analysis::site::SiteHistory;
 use crate::client::Prefix;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::{Findings, Hit, RuleId, Severity};
@@ -35,7 +35,7 @@ use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::RuleSet;
 use crate::source::SourceText;
-use crate::tally::{Place, Tally};
+use crate::tally::{LinePosition, Tally};
 
 /// Distinct clients, paths or cells after which a tally is closed and another one begun.
 const ROOM: usize = 200_000;
@@ -70,7 +70,7 @@ pub struct Asked<'a> {
 pub struct Stream<'a> {
     asked: Asked<'a>,
     judge: Judge<'a>,
-    context: LiveContext<'a>,
+    context: LiveAnalysis<'a>,
     scratch: Scratch,
     writing: Writing,
     tally: Tally,
@@ -80,7 +80,7 @@ pub struct Stream<'a> {
     accounts: Accounts,
     /// Hits that were told.
     hits: u64,
-    desk: Desk,
+    desk: HitBuffers,
     /// What a person wants to know of the logs, and the logs of which something was said.
     notices: Vec<Notice>,
     noted: HashSet<PathBuf>,
@@ -96,7 +96,7 @@ pub struct Carried {
     hits: u64,
     noted: HashSet<PathBuf>,
     /// What sites answered, for the context of other rules.
-    sites: Memory,
+    sites: SiteHistory,
 }
 
 /// Where a run of lines stands in its log.
@@ -119,7 +119,7 @@ pub struct Taken {
 impl Carried {
     /// Before the first line, with what earlier runs recorded of the sites.
     #[must_use]
-    pub fn remembering(sites: Memory) -> Self {
+    pub fn remembering(sites: SiteHistory) -> Self {
         Self { sites, ..Self::default() }
     }
 }
@@ -132,7 +132,7 @@ impl<'a> Stream<'a> {
         Self {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
-            context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).remembering(sites),
+            context: LiveAnalysis::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).remembering(sites),
             scratch: scratch(asked.prefix),
             writing: Writing::default(),
             tally: Tally::default(),
@@ -141,7 +141,7 @@ impl<'a> Stream<'a> {
             logs,
             accounts,
             hits,
-            desk: Desk::counting(asked.prefix),
+            desk: HitBuffers::counting(asked.prefix),
             notices: Vec::new(),
             noted,
         }
@@ -251,7 +251,7 @@ impl<'a> Stream<'a> {
     }
 
     /// What sites answered, for the next run. `now` is in seconds since 1970.
-    pub fn sites(&mut self, now: i64) -> &Memory {
+    pub fn sites(&mut self, now: i64) -> &SiteHistory {
         self.context.memory(now)
     }
 
@@ -261,7 +261,7 @@ impl<'a> Stream<'a> {
             return Ok(());
         }
         for regraded in self.context.regrade() {
-            let occasion = Occasion::Regraded { may_alert: regraded.may_alert };
+            let occasion = ReportReason::Regraded { may_alert: regraded.may_alert };
             let told = live(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
             if told.is_reported() {
                 each(&told)?;
@@ -292,7 +292,7 @@ impl<'a> Stream<'a> {
         let taken = Taken { requests: findings.requests(), lines: findings.lines.lines };
         self.accounts.count(&log.path, run.bytes, &findings);
         self.note(log, &findings);
-        let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
+        let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
         self.tally.absorb(&findings, place);
         self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
         self.context.see_homes(&findings.home, &self.scratch.names, &log.family);
@@ -318,7 +318,7 @@ impl<'a> Stream<'a> {
         log: &Log,
         findings: &Findings,
         hit: &Hit,
-        place: Place,
+        place: LinePosition,
         each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let line = LiveLine {
@@ -332,15 +332,15 @@ impl<'a> Stream<'a> {
             rules: self.scratch.names.rules.key(hit.rules),
         };
         let mut late = Vec::new();
-        let told = live(&mut self.context, &line, Occasion::New(&mut late), &mut self.desk);
+        let told = live(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
         self.hits += u64::from(told.is_reported());
         each(&told)?;
         let (client, may_come_late) = (told.hit.client, told.may_come_late);
         if may_come_late {
-            self.context.wait(client, Late::of(&line));
+            self.context.wait(client, PendingHit::of(&line));
         }
         for line in late {
-            let told = live(&mut self.context, &line.line(), Occasion::Late, &mut self.desk);
+            let told = live(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
             if told.is_reported() {
                 self.hits += 1;
                 each(&told)?;
@@ -398,10 +398,10 @@ impl<'a> Stream<'a> {
 
     /// The report on what was read so far, for `use_it`. Sums of lines are exact; hits are those of the last eras, and since
     /// when is said where earlier ones are gone.
-    pub fn summary<R>(&mut self, wanted: Wanted, use_it: impl FnOnce(&mut Report<'_>, Since) -> R) -> R {
+    pub fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, Since) -> R) -> R {
         self.close();
         let tally = self.eras.whole();
-        let material = Material {
+        let material = ReportInput {
             rules: self.asked.rules,
             tally: &tally,
             texts: &self.texts,
@@ -410,8 +410,8 @@ impl<'a> Stream<'a> {
             apps: self.asked.apps,
             allow: &self.asked.scope.allow,
         };
-        let context = Context::of(&material);
-        let inputs = self.texts.iter().map(|text| Input { path: text.path.clone(), ..Input::default() }).collect();
+        let context = LogAnalysis::of(&material);
+        let inputs = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
         let mut report = build(&material, &context, inputs, self.accounts.without_time(), wanted);
         self.accounts.put_into(&mut report);
         use_it(&mut report, self.eras.since())

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Prefix;
 use crate::engine::{Judge, Scope};
 use crate::formats::Formats;
@@ -62,7 +62,7 @@ pub struct Scan {
     /// The sources' texts, in their order.
     pub texts: Vec<SourceText>,
     /// The sources as reports list them, in their order; `None` for a file of a folder that is no log.
-    pub inputs: Vec<Option<Input>>,
+    pub inputs: Vec<Option<InputSummary>>,
     /// The lines that matched, where they were to be kept.
     pub spool: Option<Spool>,
     /// What a reader may want to know though nothing is wrong, with the source's number.
@@ -79,7 +79,7 @@ pub struct Scan {
 ///
 /// # Errors
 ///
-/// The spool of kept lines could not be written. Trouble with an input is told in its [`Input::problem`].
+/// The spool of kept lines could not be written. Trouble with an input is told in its [`InputSummary::problem`].
 pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
     let judge = Judge::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.

@@ -12,7 +12,7 @@ use super::doubt::{BINARY, By, Head, holes, passed_over, unexplained, without_cl
 use super::headers::Headers;
 use super::spool::Spool;
 use super::worker::{Underway, Workers, own};
-use crate::analysis::model::{Input, Skipped};
+use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::transcriber::Course;
@@ -21,7 +21,7 @@ use crate::input::find::Source;
 use crate::input::permission::denied;
 use crate::input::read::{self, Unread};
 use crate::source::SourceText;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// A text may begin with a byte-order mark, which belongs to no line.
 const LONGEST_BOM: u64 = 3;
@@ -42,7 +42,7 @@ pub(super) struct OneInput<'a> {
 /// What came of one input.
 pub(super) struct Done {
     pub(super) text: SourceText,
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<InputSummary>,
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
     pub(super) stopped: bool,
@@ -81,10 +81,10 @@ struct Judged<'w> {
 
 impl Done {
     /// Of an input that is not read.
-    pub(super) fn skipped(source: &Source, why: Skipped, progress: &AtomicU64) -> Self {
+    pub(super) fn skipped(source: &Source, why: SkipReason, progress: &AtomicU64) -> Self {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
-        let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
+        let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
         Self {
             text: SourceText::new(path, 0, Vec::new()),
             input: Some(input),
@@ -171,7 +171,7 @@ impl<'a> OneInput<'a> {
     /// Puts findings into the tallies of their workers.
     fn count(&self, ready: Vec<Judged<'a>>) {
         for Judged { worker, offset, findings, underway, .. } in ready {
-            let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
             self.workers.tally(worker).absorb(&findings, place);
             let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
@@ -237,9 +237,9 @@ impl<'w> State<'w> {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, job: &Job<'_>) -> Input {
+    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, job: &Job<'_>) -> InputSummary {
         let problem = unread.or_else(|| self.problem(reading, job));
-        Input { problem, ..self.account.input(path, reading.bytes) }
+        InputSummary { problem, ..self.account.input(path, reading.bytes) }
     }
 
     fn problem(&self, reading: &Reading, job: &Job<'_>) -> Option<String> {

@@ -149,9 +149,9 @@ pub(super) fn own<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use crate::finding::Findings;
     use crate::scan::worker::*;
-    use crate::tally::Place;
+    use crate::tally::LinePosition;
 
-    const PLACE: Place = Place { input: 0, chunk: 0, offset: 0, line: 0 };
+    const PLACE: LinePosition = LinePosition { input: 0, chunk: 0, offset: 0, line: 0 };
 
     /// What a worker finds in requests of these clients.
     fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Kept, State};
-use crate::analysis::seen::Seen;
-use crate::analysis::site::Memory;
+use crate::analysis::seen::SeenHistory;
+use crate::analysis::site::SiteHistory;
 use crate::report_store::Run;
 
 /// What one run of `report` leaves to the next.
@@ -20,17 +20,17 @@ pub struct Ledger {
     /// The label of the latest period that a line belonged to: lines of an earlier one are late.
     pub newest_period: Option<String>,
     /// What was seen in all runs.
-    pub seen: Seen,
+    pub seen: SeenHistory,
     /// What all runs showed of the sites.
     #[serde(default)]
-    pub sites: Memory,
+    pub sites: SiteHistory,
 }
 
 impl Ledger {
-    /// The state before the first run. `seed` is any number that nobody can guess: see [`Seen::new`].
+    /// The state before the first run. `seed` is any number that nobody can guess: see [`SeenHistory::new`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { logs: State::default(), run: None, newest_period: None, seen: Seen::new(seed), sites: Memory::default() }
+        Self { logs: State::default(), run: None, newest_period: None, seen: SeenHistory::new(seed), sites: SiteHistory::default() }
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::site::Memory;
+use crate::analysis::site::SiteHistory;
 use crate::source::Checkpoint;
 pub use error::StateError;
 pub use folder::StateFolder;
@@ -59,8 +59,8 @@ pub struct State {
     /// How far each log was read.
     pub checkpoints: Vec<Checkpoint>,
     /// What the sites answered; of `report` it is in its own state.
-    #[serde(default, skip_serializing_if = "Memory::is_empty")]
-    pub sites: Memory,
+    #[serde(default, skip_serializing_if = "SiteHistory::is_empty")]
+    pub sites: SiteHistory,
 }
 
 impl Kept for State {

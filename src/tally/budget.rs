@@ -107,7 +107,7 @@ impl Budget {
 
 /// The most that any key may have had that is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Floor {
+pub struct ErrorFloor {
     /// Hits of a pair of a client and a path.
     pub pairs: u64,
     /// Hits of a client.
@@ -118,7 +118,7 @@ pub struct Floor {
     pub paths: u64,
 }
 
-impl Floor {
+impl ErrorFloor {
     pub(super) fn is_zero(self) -> bool {
         self == Self::default()
     }
@@ -136,7 +136,7 @@ impl Floor {
 /// By how much a tally that is not exact may be too low: of any key, there or not, the truth is at most so much above what
 /// is counted, and a key with more than that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bound {
+pub struct ErrorBound {
     /// Hits of a pair of a client and a path.
     pub pairs: u64,
     /// Hits of a client.
@@ -161,12 +161,12 @@ impl Tally {
 
     /// How far it is from exact; `None` where it is exact.
     #[must_use]
-    pub fn bound(&self) -> Option<Bound> {
+    pub fn bound(&self) -> Option<ErrorBound> {
         let hits = |views: &mut dyn Iterator<Item = CellView<'_>>| views.map(|view| view.cell.hits).sum::<u64>();
         let rest_hits = hits(&mut self.cells().filter(CellView::is_rest));
         let in_overflow = hits(&mut self.overflow_cells().filter(|view| !view.is_rest()));
         let most = |floor: u64, errors: &mut dyn Iterator<Item = u64>| errors.fold(floor, u64::max);
-        let bound = Bound {
+        let bound = ErrorBound {
             pairs: most(self.floor.pairs, &mut self.cells.iter().chain(self.overflow.iter()).map(|(_, rest)| rest.error())),
             clients: most(self.floor.clients, &mut self.clients.iter().map(|count| count.error)),
             requests: most(self.floor.requests, &mut self.clients.iter().map(|count| count.missed)),
@@ -175,12 +175,12 @@ impl Tally {
             rest_hits: rest_hits.saturating_sub(in_overflow),
             uncounted: self.minutes.dropped(),
         };
-        (bound != Bound::default()).then_some(bound)
+        (bound != ErrorBound::default()).then_some(bound)
     }
 
     /// The most that any key may have had that is not there.
     #[must_use]
-    pub fn floor(&self) -> Floor {
+    pub fn floor(&self) -> ErrorFloor {
         self.floor
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::ToldKey;
+use super::ImportedKey;
 use crate::names::Names;
 use crate::soft_404::{MethodClass, Response};
 use crate::time::LogTime;
@@ -39,9 +39,9 @@ const PROBE: u8 = 8;
 /// The class of the method stands in the bits from here on.
 const METHOD: u32 = 4;
 
-impl From<ToldKey> for CellKey {
-    fn from(told: ToldKey) -> Self {
-        let ToldKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
+impl From<ImportedKey> for CellKey {
+    fn from(told: ImportedKey) -> Self {
+        let ImportedKey { client, path, rules, status, input, host, answered, is_probe, method, bytes, extra } = told;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         let has = flag(status.is_some(), STATUS) | flag(answered, ANSWERED) | flag(bytes.is_some(), BYTES) | flag(is_probe, PROBE);
         let has = has | (method as u8) << METHOD;
@@ -133,7 +133,7 @@ impl Hash for CellKey {
 
 /// A site as context sees it: a host is one wherever it is logged, an input that names no host stands for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope<'a> {
+pub enum Site<'a> {
     /// A virtual host, in lower case.
     Host(&'a [u8]),
     /// An input.
@@ -142,7 +142,7 @@ pub enum Scope<'a> {
 
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct LinePosition {
     /// The input's number.
     pub input: u32,
     /// Where the run of lines begins, in bytes from the start of the input's text.
@@ -173,14 +173,14 @@ pub struct Sample {
     /// When.
     pub time: Option<LogTime>,
     /// Where. Of a told one `chunk` counts from the start of the text and `offset` is 0.
-    pub place: Place,
+    pub place: LinePosition,
     /// What there is of it.
-    pub proof: Proof,
+    pub proof: SampleContent,
 }
 
 /// What there is of a request that proves something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Proof {
+pub enum SampleContent {
     /// Its line.
     Line {
         /// The line.
@@ -189,7 +189,7 @@ pub enum Proof {
         parsed: bool,
     },
     /// What an earlier report told of it; the line may be gone.
-    Told(Box<Told>),
+    Imported(Box<ImportedSample>),
 }
 
 /// A request that proves a cell, as a tally holds it.
@@ -198,14 +198,14 @@ pub struct SampleView<'t> {
     /// When.
     pub time: Option<LogTime>,
     /// Where; see [`Sample::place`].
-    pub place: Place,
+    pub place: LinePosition,
     /// What there is of it.
-    pub proof: ProofView<'t>,
+    pub proof: SampleContentView<'t>,
 }
 
 /// What there is of such a request.
 #[derive(Debug, Clone, Copy)]
-pub enum ProofView<'t> {
+pub enum SampleContentView<'t> {
     /// Its line.
     Line {
         /// The line.
@@ -214,12 +214,12 @@ pub enum ProofView<'t> {
         parsed: bool,
     },
     /// What an earlier report told of it.
-    Told(&'t Told),
+    Imported(&'t ImportedSample),
 }
 
 /// A request as an earlier report told it. Texts are fit for an output, or sealed so that they are shown as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ImportedSample {
     /// With the offset the identity of the request.
     pub generation: u64,
     /// The line's number in its log, from 1.
@@ -237,12 +237,12 @@ pub struct Told {
 impl Sample {
     /// A line as proof.
     #[must_use]
-    pub fn of_line(time: Option<LogTime>, place: Place, text: &[u8], parsed: bool) -> Self {
-        Self { time, place, proof: Proof::Line { text: text.into(), parsed } }
+    pub fn of_line(time: Option<LogTime>, place: LinePosition, text: &[u8], parsed: bool) -> Self {
+        Self { time, place, proof: SampleContent::Line { text: text.into(), parsed } }
     }
 
     /// Whether it comes after a line of that time and place.
-    pub(super) fn is_later(&self, time: Option<LogTime>, place: Place) -> bool {
+    pub(super) fn is_later(&self, time: Option<LogTime>, place: LinePosition) -> bool {
         is_earlier((time, place), (self.time, self.place))
     }
 }
@@ -258,19 +258,19 @@ impl SampleView<'_> {
     /// One log may have been told of in several generations; in one tally of lines each input has one.
     fn generation(&self) -> u64 {
         match self.proof {
-            ProofView::Line { .. } => 0,
-            ProofView::Told(told) => told.generation,
+            SampleContentView::Line { .. } => 0,
+            SampleContentView::Imported(told) => told.generation,
         }
     }
 }
 
 /// Whether a line of one time and place comes before another.
-pub(super) fn is_earlier(one: (Option<LogTime>, Place), other: (Option<LogTime>, Place)) -> bool {
+pub(super) fn is_earlier(one: (Option<LogTime>, LinePosition), other: (Option<LogTime>, LinePosition)) -> bool {
     order(one, other) == Ordering::Less
 }
 
-fn order(a: (Option<LogTime>, Place), b: (Option<LogTime>, Place)) -> Ordering {
-    let key = |(time, place): (Option<LogTime>, Place)| (time.is_none(), time, place);
+fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition)) -> Ordering {
+    let key = |(time, place): (Option<LogTime>, LinePosition)| (time.is_none(), time, place);
     key(a).cmp(&key(b))
 }
 

@@ -6,7 +6,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::cell::CellKey;
-use super::{Scope, Tally};
+use super::{Site, Tally};
 use crate::finding::RuleId;
 use crate::names::Names;
 use crate::record::Outcome;
@@ -101,8 +101,8 @@ impl TallyEvidence {
 impl Tally {
     /// What each site answered to probes, by input and host in no order: that of the cells, and of those that were dropped.
     #[must_use]
-    pub fn evidence(&self) -> HashMap<Scope<'_>, SiteEvidence> {
-        let mut sites: HashMap<Scope<'_>, SiteEvidence> = HashMap::default();
+    pub fn evidence(&self) -> HashMap<Site<'_>, SiteEvidence> {
+        let mut sites: HashMap<Site<'_>, SiteEvidence> = HashMap::default();
         for ((input, host), evidence) in self.evidence_by_number() {
             sites.entry(self.site(input, host)).or_default().merge(&evidence);
         }
@@ -110,7 +110,7 @@ impl Tally {
     }
 
     /// Sizes of home pages, and evidence of cells that were dropped, for a report: by input and host.
-    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Scope<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
+    pub fn kept_evidence(&self) -> impl Iterator<Item = (u32, Site<'_>, Option<&SiteEvidence>, Option<&HomeSizes>)> {
         let keys: HashSet<SiteKey> = self.evidence.dropped.keys().chain(self.evidence.homes.keys()).copied().collect();
         keys.into_iter().map(|key| (key.0, self.site(key.0, key.1), self.evidence.dropped.get(&key), self.evidence.homes.get(&key)))
     }
@@ -138,11 +138,11 @@ impl Tally {
 
     /// Keeps what the cells show of their sites, before some are dropped. Returns how ordinary their answers are: by all that is
     /// known before sites are dropped, or the answers of those would be the least ordinary.
-    pub(super) fn fold_evidence(&mut self) -> Ordinariness {
+    pub(super) fn fold_evidence(&mut self) -> AnswerFrequencies {
         let names = &self.names;
         let shape_of = |path: u32| PathShape::of(names.paths.key(path));
         let shapes = (0..names.paths.keys().len() as u32).map(shape_of).collect();
-        let mut ordinariness = Ordinariness { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
+        let mut ordinariness = AnswerFrequencies { sites: HashMap::default(), server: AnswerSizes::default(), shapes };
         for (key, mut evidence) in self.evidence_by_number() {
             evidence.trim();
             ordinariness.add(key, &evidence);
@@ -156,7 +156,7 @@ impl Tally {
 
 /// How many other answers are like one: what is dropped first is what a site answers most, however rarely it was requested.
 #[derive(Debug)]
-pub(super) struct Ordinariness {
+pub(super) struct AnswerFrequencies {
     sites: HashMap<SiteKey, AnswerSizes>,
     /// Of all sites.
     server: AnswerSizes,
@@ -166,7 +166,7 @@ pub(super) struct Ordinariness {
 
 /// How many answers are like one. Answers with the greatest counts are dropped first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct AlikeCounts {
+pub(super) struct SimilarCounts {
     /// The least of three counts: of about its size on its site and in its folder, and to the same rules. A flood of answers makes no
     /// answer ordinary that differs from it in one respect.
     least: usize,
@@ -214,7 +214,7 @@ impl AnswerSizes {
     }
 }
 
-impl Ordinariness {
+impl AnswerFrequencies {
     fn add(&mut self, site: SiteKey, evidence: &SiteEvidence) {
         self.sites.entry(site).or_default().add(evidence);
         self.server.add(evidence);
@@ -226,12 +226,12 @@ impl Ordinariness {
     }
 
     /// How many answers are like that of a cell.
-    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> AlikeCounts {
+    pub(super) fn of(&self, key: &CellKey, rules: &[RuleId]) -> SimilarCounts {
         let folder = self.shapes.get(key.path as usize).map_or(0, |shape| shape.folder);
         let bytes = key.bytes().filter(|&bytes| bytes > 0);
         let (of_site, least) = self.sites.get(&(key.input, key.host)).map_or((0, 0), |site| site.alike(bytes, folder, rules));
         let (_, of_server) = self.server.alike(bytes, folder, rules);
-        AlikeCounts { least, of_site, of_server }
+        SimilarCounts { least, of_site, of_server }
     }
 }
 

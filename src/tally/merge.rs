@@ -1,16 +1,16 @@
 //! Two tallies become one, and so does what each of them may have missed.
 //!
-//! Errors and floors only change where one of the two is not exact.
+//! MergedErrors and floors only change where one of the two is not exact.
 
 use foldhash::HashMap;
 
 use super::cell::CellKey;
-use super::{ClientCount, Floor, Tally, prune};
+use super::{ClientCount, ErrorFloor, Tally, prune};
 use crate::names::Renumbering;
 
 /// What two tallies may have missed, before they became one.
-struct Errors {
-    floors: [Floor; 2],
+struct MergedErrors {
+    floors: [ErrorFloor; 2],
     /// Of clients and paths of the first.
     known: (usize, usize),
     /// By pair, in the numbers of the first; those that are missing there have the floor.
@@ -64,7 +64,7 @@ impl Tally {
     fn merge_all(&mut self, other: Self) {
         let known = (self.names.clients.len(), self.names.paths.keys().len());
         let new = self.names.merge(&other.names);
-        let errors = (!self.is_exact() || !other.is_exact()).then(|| Errors::of(self, &other, known, &new));
+        let errors = (!self.is_exact() || !other.is_exact()).then(|| MergedErrors::of(self, &other, known, &new));
         if let Some(errors) = &errors {
             errors.merge_clients(self, &other, &new);
             errors.merge_paths(self, &other, &new);
@@ -102,7 +102,7 @@ pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
     }
 }
 
-impl Errors {
+impl MergedErrors {
     fn of(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
         let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
             if tally.is_exact() {

@@ -22,7 +22,7 @@ pub struct MinuteKey {
     pub path: u32,
     /// The list of rules that the requests matched.
     pub rules: u32,
-    /// Minutes since 1970, UTC.
+    /// MinuteCounts since 1970, UTC.
     pub minute: i64,
 }
 
@@ -35,12 +35,12 @@ impl MinuteKey {
 
 /// Requests by minute.
 #[derive(Debug, Clone, Default)]
-pub struct Minutes {
+pub struct MinuteCounts {
     counts: HashMap<MinuteKey, u64>,
     dropped: u64,
 }
 
-impl Minutes {
+impl MinuteCounts {
     /// Seconds of a minute.
     pub const SECONDS: i64 = 60;
 

@@ -11,34 +11,34 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::KINDS;
 use super::cell::{Cell, CellKey};
-use super::evidence::{AlikeCounts, Ordinariness};
+use super::evidence::{AnswerFrequencies, SimilarCounts};
 use super::merge::renumbered;
-use super::overflow::{Overflow, Owner};
-use super::table::Table;
-use super::{Budget, ClientCount, Counts, Tally};
+use super::overflow::{OverflowOwner, OverflowUpdate};
+use super::table::CellTable;
+use super::{Budget, CellCounts, ClientCount, Tally};
 use crate::client::Client;
 use crate::names::{Names, Renumbering};
 
 type Cells = Vec<(CellKey, Cell)>;
 
 /// What to weigh keys by: hits and error by number, and what settles ties.
-struct Scales {
+struct Weights {
     clients: Vec<(u64, u64)>,
     paths: Vec<(u64, u64)>,
 }
 
 /// Cells of one key, side by side.
-struct Group {
+struct KeyGroup {
     start: usize,
     len: usize,
     weight: u64,
     tie: u64,
     /// Where it was answered: how many answers are like the least ordinary one.
-    ordinary: Option<AlikeCounts>,
+    ordinary: Option<SimilarCounts>,
 }
 
 /// What became of cells.
-struct Choice {
+struct Selection {
     kept: Cells,
     loose: Cells,
     /// The greatest weight of a key that has no cell any more.
@@ -51,13 +51,13 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
     tally.path_errors.resize(tally.names.paths.keys().len(), 0);
     let ordinariness = tally.fold_evidence();
     tally.minutes.trim(budget.minutes_behind_prune(), &tally.names);
-    let scales = Scales::of(tally);
-    let mut overflow = Overflow::new(std::mem::take(&mut tally.overflow));
+    let scales = Weights::of(tally);
+    let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
     let (mut pairs, loose) = choose_pairs(tally, budget, &scales, &ordinariness, &mut overflow);
     let by_path = choose_paths(tally, budget, &scales, &loose, &mut overflow);
     let by_client = choose_clients(tally, budget, &scales, loose, &mut overflow);
     let overflow = choose_overflow(tally, budget, &scales, overflow, &mut pairs);
-    let present = Present::of(tally, budget, &scales, [&pairs, &by_client, &by_path, &overflow]);
+    let present = KeptIds::of(tally, budget, &scales, [&pairs, &by_client, &by_path, &overflow]);
     present.lift_floors(tally, &scales);
     rebuild(tally, &present, [pairs, by_client], [by_path, overflow]);
 }
@@ -66,9 +66,9 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
 fn choose_pairs(
     tally: &mut Tally,
     budget: Budget,
-    scales: &Scales,
-    ordinariness: &Ordinariness,
-    overflow: &mut Overflow,
+    scales: &Weights,
+    ordinariness: &AnswerFrequencies,
+    overflow: &mut OverflowUpdate,
 ) -> (Cells, Cells) {
     let is_over = tally.cells.len() > budget.most_cells(tally);
     let mut pairs: Cells = std::mem::take(&mut tally.cells).into_cells().collect();
@@ -90,14 +90,14 @@ fn choose_pairs(
     // A pair may be in the overflow alone, where its other cells were of rules that are left out.
     let gone = in_overflow.values().map(|weight| weight.hits + weight.error);
     tally.floor.pairs = gone.fold(tally.floor.pairs.max(chosen.floor), u64::max);
-    overflow.take_in(Owner::Pair, &chosen.kept, &chosen.loose, |_, _| {});
+    overflow.take_in(OverflowOwner::Pair, &chosen.kept, &chosen.loose, |_, _| {});
     let loose = chosen.loose.into_iter().map(|(key, cell)| (key, Cell { error: 0, ..cell }));
     folded.extend(loose);
     (chosen.kept, folded)
 }
 
 /// What stays of what was let go of the pairs of each path.
-fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cells, overflow: &mut Overflow) -> Cells {
+fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Weights, loose: &Cells, overflow: &mut OverflowUpdate) -> Cells {
     let mut table = std::mem::take(&mut tally.by_path);
     // No more than these find room: cells of others are not even copied.
     let heavy: HashSet<u32> = heaviest(scales.paths.len(), budget.folded(), |path| scales.paths[path as usize]).into_iter().collect();
@@ -110,16 +110,16 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.paths[cells[0].0.path as usize];
     let chosen = choose(table.into_cells().collect(), |key| key.path.into(), weigh, budget.folded(), None);
-    overflow.take_in(Owner::Path, &chosen.kept, &chosen.loose, |key, hits| tally.path_errors[key.path as usize] += hits);
+    overflow.take_in(OverflowOwner::Path, &chosen.kept, &chosen.loose, |key, hits| tally.path_errors[key.path as usize] += hits);
     chosen.kept
 }
 
 /// What stays of what was let go of the pairs of each client; the rest is nobody's.
-fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cells, overflow: &mut Overflow) -> Cells {
+fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Weights, loose: Cells, overflow: &mut OverflowUpdate) -> Cells {
     // No more than these find room.
     let heavy: HashSet<u32> =
         heaviest(scales.clients.len(), budget.folded(), |client| scales.clients[client as usize]).into_iter().collect();
-    let (mut table, mut nobodys) = (Table::default(), Table::default());
+    let (mut table, mut nobodys) = (CellTable::default(), CellTable::default());
     for (key, cell) in loose {
         if heavy.contains(&key.client) {
             table.put(CellKey { path: Names::REST, ..key }, cell);
@@ -132,7 +132,7 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
     let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
-    overflow.take_in(Owner::Client, &chosen.kept, &chosen.loose, |key, hits| tally.clients[key.client as usize].error += hits);
+    overflow.take_in(OverflowOwner::Client, &chosen.kept, &chosen.loose, |key, hits| tally.clients[key.client as usize].error += hits);
     chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: Names::REST, ..key }, cell));
     let mut kept = chosen.kept;
     kept.extend(of_nobody(nobodys, budget));
@@ -140,15 +140,15 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
 }
 
 /// What stays of the overflow; what goes makes errors. `pairs` are the cells of the pairs that stay.
-fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Scales, overflow: Overflow, pairs: &mut Cells) -> Cells {
+fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Weights, overflow: OverflowUpdate, pairs: &mut Cells) -> Cells {
     let weigh = |cells: &[(CellKey, Cell)]| (sum(cells), scales.tie(&cells[0].0));
     let mut chosen = choose(overflow.into_cells(), CellKey::pair, weigh, budget.overflow(), None);
     let mut of_pairs: HashMap<u64, u64> = HashMap::default();
     for (key, cell) in &chosen.loose {
-        match Owner::of(key) {
-            Owner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
-            Owner::Client => tally.clients[key.client as usize].error += cell.hits,
-            Owner::Path => tally.path_errors[key.path as usize] += cell.hits,
+        match OverflowOwner::of(key) {
+            OverflowOwner::Pair => *of_pairs.entry(key.pair()).or_default() += cell.hits,
+            OverflowOwner::Client => tally.clients[key.client as usize].error += cell.hits,
+            OverflowOwner::Path => tally.path_errors[key.path as usize] += cell.hits,
         }
     }
     for (key, cell) in pairs.iter_mut().chain(&mut chosen.kept) {
@@ -158,20 +158,20 @@ fn choose_overflow(tally: &mut Tally, budget: Budget, scales: &Scales, overflow:
 }
 
 /// The cells of nobody. Where they are still too many, as many hosts and sizes are, the smallest are known by neither.
-fn of_nobody(table: Table, budget: Budget) -> Cells {
+fn of_nobody(table: CellTable, budget: Budget) -> Cells {
     let mut cells: Cells = table.into_cells().collect();
     if cells.len() <= budget.nobodys() {
         return cells;
     }
     cells.sort_unstable_by_key(|(key, cell)| (Reverse(cell.hits), *key));
     let few = cells.split_off(budget.nobodys());
-    let bare: Table = few.into_iter().map(|(key, cell)| (key.bare(), cell)).collect();
+    let bare: CellTable = few.into_iter().map(|(key, cell)| (key.bare(), cell)).collect();
     // Some may have been known by neither before.
-    cells.into_iter().chain(bare.into_cells()).collect::<Table>().into_cells().collect()
+    cells.into_iter().chain(bare.into_cells()).collect::<CellTable>().into_cells().collect()
 }
 
 /// Room for groups that were answered, and how ordinary an answer is.
-type OfAnswered<'o> = (usize, &'o dyn Fn(&CellKey) -> AlikeCounts);
+type AnsweredSlots<'o> = (usize, &'o dyn Fn(&CellKey) -> SimilarCounts);
 
 /// Keeps the groups of most weight while there is room for their cells, then those that were answered while there is room for
 /// these, the least ordinary first; of each group the cell of most hits, then the answered ones, then those of most hits.
@@ -180,21 +180,21 @@ fn choose(
     owner: impl Fn(&CellKey) -> u64,
     weigh: impl Fn(&[(CellKey, Cell)]) -> (u64, u64),
     mut room: usize,
-    answered: Option<OfAnswered<'_>>,
-) -> Choice {
+    answered: Option<AnsweredSlots<'_>>,
+) -> Selection {
     let (mut room_for_answered, ordinary) = answered.map_or((0, None), |(room, ordinary)| (room, Some(ordinary)));
     let ordinary = |key: &CellKey| ordinary.filter(|_| key.answered()).map(|ordinary| ordinary(key));
-    let mut ranked: Vec<(Option<AlikeCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
+    let mut ranked: Vec<(Option<SimilarCounts>, (CellKey, Cell))> = cells.into_iter().map(|cell| (ordinary(&cell.0), cell)).collect();
     ranked.sort_unstable_by_key(|(ordinary, (key, cell))| (owner(key), Reverse(key.answered()), *ordinary, Reverse(cell.hits), *key));
-    let (of_cells, mut cells): (Vec<Option<AlikeCounts>>, Cells) = ranked.into_iter().unzip();
+    let (of_cells, mut cells): (Vec<Option<SimilarCounts>>, Cells) = ranked.into_iter().unzip();
     let mut start = 0;
     let group = |cells: &[(CellKey, Cell)]| {
         let (weight, tie) = weigh(cells);
         start += cells.len();
         let range = start - cells.len()..start;
-        Group { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
+        KeyGroup { start: range.start, len: cells.len(), weight, tie, ordinary: of_cells[range].iter().flatten().min().copied() }
     };
-    let mut groups: Vec<Group> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
+    let mut groups: Vec<KeyGroup> = cells.chunk_by(|a, b| owner(&a.0) == owner(&b.0)).map(group).collect();
     // Of many answers of a hit each none is worth the cell that makes up the weight.
     for group in cells.chunk_by_mut(|a, b| owner(&a.0) == owner(&b.0)) {
         if let Some(heaviest) = (0..group.len()).max_by_key(|&at| (group[at].1.hits, Reverse(at))) {
@@ -203,7 +203,7 @@ fn choose(
     }
     groups.sort_unstable_by_key(|group| (Reverse(group.weight), group.tie));
     let mut stays = vec![false; cells.len()];
-    let mut keep = |group: &Group| stays[group.start..group.start + group.len.min(KINDS)].fill(true);
+    let mut keep = |group: &KeyGroup| stays[group.start..group.start + group.len.min(KINDS)].fill(true);
     // Whatever follows the first that finds no room weighs no more than all that stay.
     let fits = groups.iter().take_while(|group| {
         let kinds = group.len.min(KINDS);
@@ -213,7 +213,7 @@ fn choose(
     });
     let rest = groups.split_off(fits.count());
     groups.iter().for_each(&mut keep);
-    let (mut of_answered, others): (Vec<Group>, Vec<Group>) = rest.into_iter().partition(|group| group.ordinary.is_some());
+    let (mut of_answered, others): (Vec<KeyGroup>, Vec<KeyGroup>) = rest.into_iter().partition(|group| group.ordinary.is_some());
     of_answered.sort_by_key(|group| group.ordinary);
     let mut floor = others.iter().map(|group| group.weight).max().unwrap_or(0);
     for group in &of_answered {
@@ -227,17 +227,17 @@ fn choose(
     }
     let mut stays = stays.into_iter();
     let kept = cells.extract_if(.., |_| stays.next().unwrap_or(false)).collect();
-    Choice { kept, loose: cells, floor }
+    Selection { kept, loose: cells, floor }
 }
 
-impl Scales {
+impl Weights {
     fn of(tally: &Tally) -> Self {
         let client = |number: u32| tally.names.clients.client(number);
         let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
         let overflow = tally.overflow.iter().filter(|(counts, _)| !counts.key.is_pair());
-        for (Counts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()).chain(overflow) {
+        for (CellCounts { key, hits, .. }, _) in tally.cells.iter().chain(tally.by_path.iter()).chain(overflow) {
             for (weights, number) in [(&mut clients, key.client), (&mut paths, key.path)] {
                 if let Some((weight, _)) = weights.get_mut(number as usize) {
                     *weight += hits;
@@ -267,14 +267,14 @@ pub(super) fn tie_of(client: Client<'_>) -> u64 {
 }
 
 /// Who stays, by number.
-struct Present {
+struct KeptIds {
     clients: Vec<bool>,
     paths: Vec<bool>,
     hosts: HashSet<u32>,
 }
 
-impl Present {
-    fn of(tally: &Tally, budget: Budget, scales: &Scales, cells: [&Cells; 4]) -> Self {
+impl KeptIds {
+    fn of(tally: &Tally, budget: Budget, scales: &Weights, cells: [&Cells; 4]) -> Self {
         let all = tally.clients.len() <= budget.clients;
         let mut clients = vec![all; tally.clients.len()];
         let mut paths = vec![tally.path_errors.len() <= budget.paths(); tally.path_errors.len()];
@@ -313,7 +313,7 @@ impl Present {
     }
 
     /// What the absent weigh, later ones may weigh that are taken for new.
-    fn lift_floors(&self, tally: &mut Tally, scales: &Scales) {
+    fn lift_floors(&self, tally: &mut Tally, scales: &Weights) {
         let floor = &mut tally.floor;
         let absent = |present: &[bool]| -> Vec<usize> { (0..present.len()).filter(|&number| !present[number]).collect() };
         for number in absent(&self.clients) {
@@ -341,7 +341,7 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 }
 
 /// Gives those that stay new numbers, and puts all together again.
-fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Cells; 2]) {
+fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [Cells; 2], besides: [Cells; 2]) {
     let Tally { names: old, clients, allowed, signs, evidence, minutes, budget, floor, path_errors, .. } = std::mem::take(tally);
     let mut names = Names::default();
     let number = |names: &mut Names, number: u32| {

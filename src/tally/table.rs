@@ -1,7 +1,7 @@
 //! Cells by their keys, each key once, in two rows: what every hit changes, and the rest.
 //!
-//! Who looks up many keys asks for all [`leads`](Table::leads) first, and follows them then: the looks into memory wait
-//! together. Counts nothing by itself.
+//! Who looks up many keys asks for all [`leads`](CellTable::leads) first, and follows them then: the looks into memory wait
+//! together. CellCounts nothing by itself.
 
 use std::hint::black_box;
 use std::mem;
@@ -10,9 +10,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::cell::{Cell, CellKey, SampleView};
-use super::counts::Counts;
-use super::rest::{Line, Rest};
-use super::texts::Texts;
+use super::counts::CellCounts;
+use super::rest::{CellSample, HitLine};
+use super::texts::ByteArena;
 use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.
@@ -20,23 +20,23 @@ pub(super) const BATCH: usize = 32;
 
 /// Cells by number.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
-    counts: Vec<Counts>,
-    rests: Vec<Rest>,
+pub(super) struct CellTable {
+    counts: Vec<CellCounts>,
+    rests: Vec<CellSample>,
     /// Those of the proofs.
-    texts: Texts,
+    texts: ByteArena,
     slots: HashTable<Slot>,
     state: RandomState,
 }
 
 /// The part of a cell that is not counted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CellRest<'t> {
-    rest: &'t Rest,
-    texts: &'t Texts,
+pub(super) struct CellSampleRef<'t> {
+    rest: &'t CellSample,
+    texts: &'t ByteArena,
 }
 
-impl<'t> CellRest<'t> {
+impl<'t> CellSampleRef<'t> {
     /// Hits that there may have been besides those counted.
     pub(super) fn error(self) -> u64 {
         self.rest.error
@@ -50,7 +50,7 @@ impl<'t> CellRest<'t> {
 
 /// Where a key may be.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lead {
+pub(super) struct Lookup {
     tag: u32,
     number: u32,
 }
@@ -58,7 +58,7 @@ pub(super) struct Lead {
 /// No cell has this number.
 const NOWHERE: u32 = u32::MAX;
 
-impl Table {
+impl CellTable {
     /// How many cells there are.
     pub(super) fn len(&self) -> usize {
         self.counts.len()
@@ -70,8 +70,8 @@ impl Table {
     }
 
     /// All cells, by number: how often, how far that may be too low, and what proves it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Counts, CellRest<'_>)> {
-        self.counts.iter().zip(self.rests.iter().map(|rest| CellRest { rest, texts: &self.texts }))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&CellCounts, CellSampleRef<'_>)> {
+        self.counts.iter().zip(self.rests.iter().map(|rest| CellSampleRef { rest, texts: &self.texts }))
     }
 
     /// The same, to change how far they may be too low.
@@ -95,8 +95,8 @@ impl Table {
 
     /// Where keys may be, no more than a batch of them.
     #[inline]
-    pub(super) fn leads(&self, keys: &[CellKey]) -> [Lead; BATCH] {
-        let mut leads = [Lead::default(); BATCH];
+    pub(super) fn leads(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
+        let mut leads = [Lookup::default(); BATCH];
         for (lead, key) in leads.iter_mut().zip(keys) {
             lead.tag = tag(&self.state, key);
         }
@@ -104,14 +104,14 @@ impl Table {
             lead.number = Slot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
         }
         // A first look, on which nothing waits, brings them near.
-        let near = |lead: &Lead| self.counts.get(lead.number as usize).map_or(0, |counts| counts.hits);
+        let near = |lead: &Lookup| self.counts.get(lead.number as usize).map_or(0, |counts| counts.hits);
         black_box(leads[..keys.len()].iter().map(near).fold(0, u64::wrapping_add));
         leads
     }
 
     /// The number of a key.
     #[inline]
-    fn find(&self, key: &CellKey, lead: Lead) -> Option<usize> {
+    fn find(&self, key: &CellKey, lead: Lookup) -> Option<usize> {
         let is_key = |number: u32| self.counts.get(number as usize).is_some_and(|counts| counts.key == *key);
         if is_key(lead.number) {
             return Some(lead.number as usize);
@@ -119,20 +119,20 @@ impl Table {
         Slot::find(&self.slots, lead.tag, is_key).map(|number| number as usize)
     }
 
-    /// Counts a hit.
+    /// CellCounts a hit.
     #[inline]
-    pub(super) fn count(&mut self, key: &CellKey, lead: Lead, line: &Line<'_>) {
+    pub(super) fn count(&mut self, key: &CellKey, lead: Lookup, line: &HitLine<'_>) {
         let number = self.find(key, lead).unwrap_or_else(|| {
-            let rest = Rest::of_line(line, &mut self.texts);
-            self.push(Counts::new(*key), lead, rest)
+            let rest = CellSample::of_line(line, &mut self.texts);
+            self.push(CellCounts::new(*key), lead, rest)
         });
         if self.counts[number].count(line.time) && self.rests[number].is_later(line) {
-            self.rests[number].replace(Rest::of_line(line, &mut self.texts), &mut self.texts);
+            self.rests[number].replace(CellSample::of_line(line, &mut self.texts), &mut self.texts);
             self.tidy();
         }
     }
 
-    fn push(&mut self, counts: Counts, lead: Lead, rest: Rest) -> usize {
+    fn push(&mut self, counts: CellCounts, lead: Lookup, rest: CellSample) -> usize {
         let number = self.counts.len();
         // Four thousand million cells do not fit into any memory.
         let slot = Slot { tag: lead.tag, number: number as u32 };
@@ -145,7 +145,7 @@ impl Table {
     /// Adds the cells of another table, by new keys.
     pub(super) fn merge(&mut self, other: Self, new: impl Fn(&CellKey) -> CellKey) {
         let before = self.texts.take_in(other.texts);
-        let moved = |mut rest: Rest| {
+        let moved = |mut rest: CellSample| {
             if let Some(text) = rest.text_mut() {
                 *text = text.behind(before);
             }
@@ -158,10 +158,10 @@ impl Table {
                 *key = new(&counts.key);
             }
             let leads = self.leads(&keys[..counts.len()]);
-            let near = |lead: &Lead| self.rests.get(lead.number as usize).map_or(0, |rest| rest.place.line);
+            let near = |lead: &Lookup| self.rests.get(lead.number as usize).map_or(0, |rest| rest.place.line);
             black_box(leads[..counts.len()].iter().map(near).fold(0, u64::wrapping_add));
             for (((counts, key), lead), rest) in counts.iter().zip(keys).zip(leads).zip(&mut rests) {
-                self.add(Counts { key, ..*counts }, lead, rest);
+                self.add(CellCounts { key, ..*counts }, lead, rest);
             }
         }
         self.tidy();
@@ -173,21 +173,21 @@ impl Table {
             return;
         }
         let old = mem::take(&mut self.texts);
-        for text in self.rests.iter_mut().filter_map(Rest::text_mut) {
+        for text in self.rests.iter_mut().filter_map(CellSample::text_mut) {
             *text = self.texts.put(old.get(*text));
         }
     }
 
     /// Adds a cell to the one of the same key.
     pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
-        let lead = Lead { tag: tag(&self.state, &key), number: NOWHERE };
-        let rest = Rest::of_sample(cell.error, cell.sample, &mut self.texts);
-        self.add(Counts::of(key, cell.hits, cell.times), lead, rest);
+        let lead = Lookup { tag: tag(&self.state, &key), number: NOWHERE };
+        let rest = CellSample::of_sample(cell.error, cell.sample, &mut self.texts);
+        self.add(CellCounts::of(key, cell.hits, cell.times), lead, rest);
         self.tidy();
     }
 
     /// Of two proofs the earlier one stays.
-    fn add(&mut self, counts: Counts, lead: Lead, rest: Rest) {
+    fn add(&mut self, counts: CellCounts, lead: Lookup, rest: CellSample) {
         let Some(number) = self.find(&counts.key, lead) else {
             self.push(counts, lead, rest);
             return;
@@ -202,7 +202,7 @@ impl Table {
     }
 }
 
-impl FromIterator<(CellKey, Cell)> for Table {
+impl FromIterator<(CellKey, Cell)> for CellTable {
     fn from_iter<I: IntoIterator<Item = (CellKey, Cell)>>(cells: I) -> Self {
         let mut table = Self::default();
         cells.into_iter().for_each(|(key, cell)| table.put(key, cell));
@@ -212,17 +212,17 @@ impl FromIterator<(CellKey, Cell)> for Table {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::LinePosition;
     use super::*;
     use crate::time::LogTime;
 
     #[test]
     fn proofs_that_earlier_ones_replace_take_no_room() {
-        let (mut table, text) = (Table::default(), [b'x'; 1000]);
+        let (mut table, text) = (CellTable::default(), [b'x'; 1000]);
         for n in 0..20_000 {
             // A log that goes back in time.
-            let place = Place { input: 0, chunk: 0, offset: n, line: n };
-            let line = Line { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), place, text: &text, parsed: true };
+            let place = LinePosition { input: 0, chunk: 0, offset: n, line: n };
+            let line = HitLine { time: Some(LogTime { utc: -i64::try_from(n).unwrap(), offset: 0 }), place, text: &text, parsed: true };
             let key = CellKey { client: n as u32 % 2, ..CellKey::default() };
             let [lead, ..] = table.leads(&[key]);
             table.count(&key, lead, &line);

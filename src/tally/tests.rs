@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::budget::KINDS;
-use super::{Budget, Place, ProofView, Tally};
+use super::{Budget, LinePosition, SampleContentView, Tally};
 use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
 use crate::time::LogTime;
@@ -40,7 +40,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
             findings.push(hit, b"a line");
         }
     }
-    tally.absorb(&findings, Place { input, chunk, offset: 0, line: 0 });
+    tally.absorb(&findings, LinePosition { input, chunk, offset: 0, line: 0 });
     tally.named(names)
 }
 
@@ -240,7 +240,7 @@ fn a_pair_of_too_many_kinds_is_within_its_error() {
     let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
     check_all(&requests, &tally, OF_MANY_INPUTS, KINDS);
     let bound = tally.bound().unwrap();
-    assert!(bound.pairs > 0 && bound.pairs < 3_000 && tally.floor() == super::Floor::default(), "{bound:?}");
+    assert!(bound.pairs > 0 && bound.pairs < 3_000 && tally.floor() == super::ErrorFloor::default(), "{bound:?}");
     assert!(tally.overflow_cells().count() <= 3 * KINDS);
 }
 
@@ -257,7 +257,7 @@ fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
         hit.time = time.map(|utc| LogTime { utc, offset: 0 });
         findings.push(hit, format!("{chunk} {line}").as_bytes());
     }
-    tally.absorb(&findings, Place { input: 0, chunk, offset: 0, line: 0 });
+    tally.absorb(&findings, LinePosition { input: 0, chunk, offset: 0, line: 0 });
     tally.named(names)
 }
 
@@ -286,7 +286,7 @@ proptest! {
             prop_assert_eq!(view.cell.hits, hits.len() as u64);
             prop_assert_eq!(view.cell.times().map(|(first, last)| (first.utc, last.utc)), times().min().zip(times().max()));
             prop_assert_eq!(view.sample().time.map(|time| time.utc), time);
-            let ProofView::Line { text, .. } = view.sample().proof else { panic!("{:?}", view.sample()) };
+            let SampleContentView::Line { text, .. } = view.sample().proof else { panic!("{:?}", view.sample()) };
             prop_assert_eq!(String::from_utf8_lossy(text), format!("{chunk} {line}"));
         }
     }
@@ -323,7 +323,7 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     let count = SMALL.cells as u32 * 2;
     (0..count).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, flood(n))));
     answer(2 * count, ("www".into(), "/real/.env".into(), Some(311)));
-    tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    tally.absorb(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let tally = together([tally.named(names)], &[], SMALL);
     assert!(tally.bound().is_some(), "something is dropped");
     tally.cells().any(|view| !view.is_rest() && tally.path(view.path) == b"/real/.env")

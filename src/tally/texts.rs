@@ -1,17 +1,17 @@
-//! Texts that prove cells, one behind the other in a few blocks: a new cell asks the allocator for nothing, and what two
+//! ByteArena that prove cells, one behind the other in a few blocks: a new cell asks the allocator for nothing, and what two
 //! tallies hold is one's without a copy.
 //!
 //! A text that is spent stays where it is until there are more of them than others; then whoever knows which are left
-//! [puts](Texts::put) those into new blocks.
+//! [puts](ByteArena::put) those into new blocks.
 
 /// Bytes of a block, but for one that holds a single longer text.
 const BLOCK: usize = 1 << 16;
 /// Spent bytes that are no trouble to anybody.
 const TROUBLE: usize = 1 << 20;
 
-/// Texts.
+/// ByteArena.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Texts {
+pub(super) struct ByteArena {
     blocks: Vec<Vec<u8>>,
     held: usize,
     spent: usize,
@@ -19,22 +19,22 @@ pub(super) struct Texts {
 
 /// Where a text is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At {
+pub(super) struct ArenaSpan {
     block: u32,
     start: u32,
     len: u32,
 }
 
-impl At {
-    /// Where it is when its texts stand [behind](Texts::take_in) others.
+impl ArenaSpan {
+    /// Where it is when its texts stand [behind](ByteArena::take_in) others.
     pub(super) fn behind(self, blocks: u32) -> Self {
         Self { block: self.block + blocks, ..self }
     }
 }
 
-impl Texts {
+impl ByteArena {
     /// Keeps a text.
-    pub(super) fn put(&mut self, text: &[u8]) -> At {
+    pub(super) fn put(&mut self, text: &[u8]) -> ArenaSpan {
         if self.blocks.last().is_none_or(|block| block.len() + text.len() > BLOCK) {
             // The first one grows as it is filled: many a tally holds little.
             self.blocks.push(if self.blocks.is_empty() { Vec::new() } else { Vec::with_capacity(BLOCK) });
@@ -45,16 +45,16 @@ impl Texts {
         block.extend_from_slice(text);
         self.held += text.len();
         // A line is no longer than what is read at a time, and blocks are fewer than cells.
-        At { block: number as u32, start: start as u32, len: text.len() as u32 }
+        ArenaSpan { block: number as u32, start: start as u32, len: text.len() as u32 }
     }
 
     /// A text that was kept.
-    pub(super) fn get(&self, at: At) -> &[u8] {
+    pub(super) fn get(&self, at: ArenaSpan) -> &[u8] {
         &self.blocks[at.block as usize][at.start as usize..][..at.len as usize]
     }
 
     /// Says that nobody needs a text any more.
-    pub(super) fn spend(&mut self, at: At) {
+    pub(super) fn spend(&mut self, at: ArenaSpan) {
         self.spent += at.len as usize;
     }
 
@@ -88,7 +88,7 @@ mod tests {
         #[test]
         fn a_text_is_what_was_put(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
             let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
-            let (mut one, mut other) = (Texts::default(), Texts::default());
+            let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
             let (mine, others) = texts.split_at(first.index(texts.len()));
             let [mut places, behind] = [(&mut one, mine), (&mut other, others)].map(|(kept, texts)| texts.iter().map(|text| kept.put(text)).collect::<Vec<_>>());
             let before = one.take_in(other);

@@ -4,7 +4,7 @@
 //! Whoever calls made sure that what was told makes sense: every number was given out here, and no sum overflows.
 
 use super::cell::CellKey;
-use super::{Cell, ClientCount, Floor, MinuteKey, Tally};
+use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally};
 use crate::client::Client;
 use crate::finding::{Few, RuleId};
 use crate::names::Names;
@@ -12,7 +12,7 @@ use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// What tells a told cell from others. Numbers are those that this tally gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ToldKey {
+pub struct ImportedKey {
     /// The client, or [`Names::REST`].
     pub client: u32,
     /// The path, or [`Names::REST`].
@@ -39,7 +39,7 @@ pub struct ToldKey {
 
 /// New numbers, by old ones.
 #[derive(Clone, Copy)]
-pub struct Renumbered<'n> {
+pub struct ImportRemap<'n> {
     /// Those of inputs.
     pub inputs: &'n [u32],
     /// Those of rules; `None` for one that is left out.
@@ -88,14 +88,14 @@ impl Tally {
     }
 
     /// The most that any key may have had that is not there.
-    pub fn insert_floor(&mut self, floor: Floor) {
+    pub fn insert_floor(&mut self, floor: ErrorFloor) {
         self.floor = self.floor.plus(floor);
     }
 
     /// A cell; one with the same key is added to, and one without rules is none. One with a path and no client is what was let
     /// go of the pairs of that path, as [`path_cells`](Self::path_cells) are; one without an input is one of
     /// [`overflow_cells`](Self::overflow_cells).
-    pub fn insert_cell(&mut self, key: ToldKey, cell: Cell) {
+    pub fn insert_cell(&mut self, key: ImportedKey, cell: Cell) {
         self.put_told(key.into(), cell);
     }
 
@@ -131,7 +131,7 @@ impl Tally {
 
     /// The same with other numbers for inputs, rules and entries.
     #[must_use]
-    pub fn renumbered(mut self, new: &Renumbered<'_>) -> Self {
+    pub fn renumbered(mut self, new: &ImportRemap<'_>) -> Self {
         let input = |input: u32| new.inputs[input as usize];
         let lists = std::mem::take(&mut self.names.rules);
         let lists: Vec<u32> = lists.keys().iter().map(|list| self.insert_renumbered(list, new)).collect();
@@ -155,7 +155,7 @@ impl Tally {
         self
     }
 
-    fn insert_renumbered(&mut self, list: &[RuleId], new: &Renumbered<'_>) -> u32 {
+    fn insert_renumbered(&mut self, list: &[RuleId], new: &ImportRemap<'_>) -> u32 {
         let mut list: Vec<RuleId> = list.iter().filter_map(|&rule| (new.rules)(rule)).collect();
         list.sort_unstable();
         list.dedup();

@@ -1,10 +1,10 @@
 //! Tells a line at once, in the light of what was seen so far.
 
-use super::{Desk, Spot, Verdict, counted, lowered, response, told};
+use super::{HitBuffers, HitLocation, HitVerdict, counted, lowered, response, told};
 use crate::alerting::event::ANSWERED_FROM;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::analysis::rows::reread;
-use crate::analysis::rule_status::{Late, LiveContext, LiveSeen};
+use crate::analysis::rule_status::{LiveAnalysis, LiveHitContext, PendingHit};
 use crate::finding::RuleId;
 
 /// A line that matched, and the log it stands in.
@@ -33,7 +33,7 @@ pub struct LiveLine<'a> {
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct LiveHit<'a> {
     /// The request; it has no rules where it is no finding, or none that was asked for.
-    pub hit: Hit<'a>,
+    pub hit: ReportedHit<'a>,
     /// Its answer is distinct.
     pub answered: bool,
     /// Its answer is to raise an alert.
@@ -56,11 +56,11 @@ impl LiveHit<'_> {
 
 /// Why a line is reported.
 #[derive(Debug)]
-pub enum Occasion<'o> {
+pub enum ReportReason<'o> {
     /// It came. Lines that waited for its client to show itself go into the list.
-    New(&'o mut Vec<Late>),
+    New(&'o mut Vec<PendingHit>),
     /// Its client showed itself.
-    Late,
+    Promoted,
     /// The grade of its answer changed.
     Regraded {
         /// It raised no alert yet.
@@ -69,12 +69,12 @@ pub enum Occasion<'o> {
 }
 
 /// The hit a line is by now.
-pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Occasion<'_>, desk: &'a mut Desk) -> LiveHit<'a> {
+pub fn live<'a>(context: &mut LiveAnalysis<'_>, line: &LiveLine<'a>, occasion: ReportReason<'_>, desk: &'a mut HitBuffers) -> LiveHit<'a> {
     let (record, probe) = reread(line.text, line.parsed);
-    let Desk { normalizer, rules, host, client, prefix } = desk;
+    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
     let client = counted(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
-    let seen = LiveSeen {
+    let seen = LiveHitContext {
         client,
         path: views.resolved,
         host: lowered(record.host, host),
@@ -83,12 +83,12 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Oc
     };
     let met = context.meet(&seen);
     let (is_update, may_alert) = match occasion {
-        Occasion::New(late) => {
+        ReportReason::New(late) => {
             late.extend(context.see(line.rules, &seen, &met));
             (false, true)
         }
-        Occasion::Late => (false, true),
-        Occasion::Regraded { may_alert } => (true, may_alert),
+        ReportReason::Promoted => (false, true),
+        ReportReason::Regraded { may_alert } => (true, may_alert),
     };
     let decision = context.decide(line.rules, &seen, &met, rules);
     let answer = decision.grade.map(|grade| grade.answer);
@@ -99,8 +99,8 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Oc
     if !decision.reported {
         rules.clear();
     }
-    let verdict = Verdict { severity: decision.severity, rules, answer, context: context.word_of(rules).filter(|_| !rules.is_empty()) };
-    let spot = Spot { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+    let verdict = HitVerdict { severity: decision.severity, rules, answer, context: context.word_of(rules).filter(|_| !rules.is_empty()) };
+    let spot = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
         hit: told(&record, client, &probe, views, &spot, &verdict),
         answered: decision.answered,

@@ -9,22 +9,22 @@ mod random;
 #[cfg(test)]
 mod tests;
 
-use crate::analysis::build::{Context, Material};
-use crate::analysis::proposals::{Example, Proposal, Proposals};
+use crate::analysis::build::{LogAnalysis, ReportInput};
+use crate::analysis::proposals::{Proposal, ProposalExample, Proposals};
 use crate::client::Network;
 use crate::redact::mask;
 use crate::source::SourceText;
-use crate::tally::{Asked, Proof, Tally};
-use kind::Kind;
-use ordinary::Ordinary;
-use prober::Probers;
+use crate::tally::{SampleContent, Tally, UnmatchedPath};
+use kind::PathKind;
+use ordinary::NormalPages;
+use prober::KnownProbers;
 
 /// Of those who asked, one in three may be somebody else: many a prober asks for one path and is gone, but a page that
 /// was taken away is asked for by all the search engines that remember it.
 const OTHERS: usize = 2;
 
 /// Who asked for a path.
-struct Candidate {
+struct PathCandidate {
     path: u32,
     probers: Vec<u32>,
     others: Vec<u32>,
@@ -33,10 +33,10 @@ struct Candidate {
 /// The paths that at least `min_probers` independent probers asked for, the most asked for first. The tally is one of a
 /// run that noted what no rule matched.
 #[must_use]
-pub fn learn<'a>(material: &Material<'a>, context: &Context<'_>, min_probers: usize) -> Proposals<'a> {
-    let Material { rules, tally, texts, .. } = *material;
-    let probers = Probers::of(rules, tally, context);
-    let ordinary = Ordinary::of(tally, &probers);
+pub fn learn<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { rules, tally, texts, .. } = *material;
+    let probers = KnownProbers::of(rules, tally, context);
+    let ordinary = NormalPages::of(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {
         let Some((asked, path)) = tally.unlisted().asked(candidate.path).zip(str::from_utf8(tally.path(candidate.path)).ok()) else {
@@ -69,7 +69,7 @@ pub fn learn<'a>(material: &Material<'a>, context: &Context<'_>, min_probers: us
 }
 
 /// Every path that enough probers asked for, with who asked; a network may still be behind several of them.
-fn candidates(tally: &Tally, probers: &Probers<'_>, min_probers: usize) -> Vec<Candidate> {
+fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> Vec<PathCandidate> {
     let mut asked = Vec::new();
     for (_, path, _) in tally.unlisted().pairs().filter(|(client, ..)| probers.are(*client)) {
         let at = path as usize;
@@ -84,7 +84,7 @@ fn candidates(tally: &Tally, probers: &Probers<'_>, min_probers: usize) -> Vec<C
     pairs.sort_unstable();
     let candidate = |of_path: &[(u32, u32)]| {
         let (probers, others) = of_path.iter().map(|(_, client)| *client).partition(|client| probers.are(*client));
-        Candidate { path: of_path[0].0, probers, others }
+        PathCandidate { path: of_path[0].0, probers, others }
     };
     pairs.chunk_by(|a, b| a.0 == b.0).map(candidate).collect()
 }
@@ -99,8 +99,8 @@ fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
 
 /// What kind of path it is, and its class: what a word in it says, or that of the rules that those who asked for it met
 /// most.
-fn kind_and_class(path: &str, candidate: &Candidate, probers: &Probers<'_>) -> (Kind, &'static str) {
-    let kind = Kind::of(path);
+fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<'_>) -> (PathKind, &'static str) {
+    let kind = PathKind::of(path);
     if let Some(class) = kind.hinted(path) {
         return (kind, class);
     }
@@ -112,17 +112,17 @@ fn kind_and_class(path: &str, candidate: &Candidate, probers: &Probers<'_>) -> (
 }
 
 /// What is known of a path apart from who asked.
-fn facts<'a>(asked: &'a Asked, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
+fn facts<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
     let (sample, text) = (&asked.sample, &texts[asked.sample.place.input as usize]);
     let (first_time, last_time) = asked.times.unzip();
     let mut statuses = asked.statuses.clone();
     statuses.sort_unstable();
-    let example = Example {
+    let example = ProposalExample {
         source: &text.path,
         line: text.line_number(sample.place.chunk, sample.place.line),
         // It is kept where it was written in another way.
         target: match &sample.proof {
-            Proof::Line { text, .. } if !text.is_empty() => text,
+            SampleContent::Line { text, .. } if !text.is_empty() => text,
             _ => path.as_bytes(),
         },
         status: asked.status,

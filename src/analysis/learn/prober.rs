@@ -4,19 +4,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::build::Context;
+use crate::analysis::build::LogAnalysis;
 use crate::finding::{RuleId, Severity};
 use crate::rules::RuleSet;
 use crate::tally::Tally;
 
 /// The clients that probe.
-pub(crate) struct Probers<'a> {
-    each: BTreeMap<u32, Interests<'a>>,
+pub(crate) struct KnownProbers<'a> {
+    each: BTreeMap<u32, ProbeProfile<'a>>,
 }
 
 /// What the rules found of a client.
 #[derive(Default)]
-struct Found<'a> {
+struct ClientFindings<'a> {
     hits: u64,
     /// The numbers of paths, each with a class it was found in.
     paths: Vec<(u32, &'a str)>,
@@ -24,7 +24,7 @@ struct Found<'a> {
 
 /// What a client looks for: how many paths, and how many of each class.
 #[derive(Default)]
-struct Interests<'a> {
+struct ProbeProfile<'a> {
     paths: u64,
     classes: BTreeMap<&'a str, u64>,
 }
@@ -35,8 +35,8 @@ const MANNERS: [&str; 4] = ["method", "non-http", "proxy", "scanner-agent"];
 /// A vote of one prober is shared among what it looks for.
 const VOTE: u64 = 1_000;
 
-impl<'a> Probers<'a> {
-    pub(crate) fn of(rules: &'a RuleSet, tally: &Tally, context: &Context<'_>) -> Self {
+impl<'a> KnownProbers<'a> {
+    pub(crate) fn of(rules: &'a RuleSet, tally: &Tally, context: &LogAnalysis<'_>) -> Self {
         let classes = |list: &[RuleId]| -> Vec<&'a str> {
             let mut classes: Vec<_> = list
                 .iter()
@@ -47,7 +47,7 @@ impl<'a> Probers<'a> {
             classes.retain(|class| !MANNERS.contains(class));
             classes
         };
-        let mut found: BTreeMap<u32, Found<'a>> = BTreeMap::new();
+        let mut found: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
         for (view, decision) in tally.cells().zip(context.decisions()) {
             let classes = classes(context.list(decision));
             if !classes.is_empty() {
@@ -56,8 +56,8 @@ impl<'a> Probers<'a> {
                 of_client.paths.extend(classes.into_iter().map(|class| (view.path, class)));
             }
         }
-        let each = found.into_iter().filter_map(|(client, Found { hits, paths })| {
-            let interests = Interests::of(paths);
+        let each = found.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
+            let interests = ProbeProfile::of(paths);
             interests
                 .tell_a_prober(hits, tally.client_counts().get(client as usize).map_or(0, |count| count.requests))
                 .then_some((client, interests))
@@ -81,7 +81,7 @@ impl<'a> Probers<'a> {
     }
 }
 
-impl<'a> Interests<'a> {
+impl<'a> ProbeProfile<'a> {
     fn of(mut found: Vec<(u32, &'a str)>) -> Self {
         found.sort_unstable();
         found.dedup();
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_good_part_of_few_or_many_requests() {
-        let tells = |paths, hits, requests| Interests { paths, ..Interests::default() }.tell_a_prober(hits, requests);
+        let tells = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.tell_a_prober(hits, requests);
         assert!(tells(3, 3, 12) && !tells(3, 3, 13));
         assert!(tells(2, 2, 4) && !tells(2, 2, 5));
         assert!(!tells(1, 100, 100));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_path_with_two_classes_is_one_path() {
-        let interests = Interests::of(vec![(1, "webshell"), (1, "wordpress"), (2, "webshell"), (1, "webshell")]);
+        let interests = ProbeProfile::of(vec![(1, "webshell"), (1, "wordpress"), (2, "webshell"), (1, "webshell")]);
         assert_eq!((interests.paths, interests.classes["webshell"], interests.classes["wordpress"]), (2, 2, 1));
     }
 }

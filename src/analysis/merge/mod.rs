@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use self::allow::Entries;
-use self::rules::Unknown;
-use self::sources::Sources;
-use crate::analysis::model::{Input, Report};
-use crate::analysis::snapshot::{Evidence, EvidenceError, retold};
+use self::allow::MergedAllowEntries;
+use self::rules::UnknownRules;
+use self::sources::MergedInputs;
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::snapshot::{ReportSnapshot, SnapshotError, retold};
 use crate::client::{Client, Prefix, prefix};
 use crate::finding::RuleId;
 use crate::rules::{AllowList, Rule, RuleError, RuleSet};
 use crate::source::SourceText;
-use crate::tally::{Budget, Renumbered, Tally};
+use crate::tally::{Budget, ImportRemap, Tally};
 
 /// Why reports cannot be added up.
 #[derive(Debug, Error)]
@@ -40,17 +40,17 @@ pub enum MergeError {
     Prefixes(String, String),
     /// A part of this run cannot be told.
     #[error(transparent)]
-    Part(#[from] EvidenceError),
+    Part(#[from] SnapshotError),
 }
 
 /// Reports that are being added up.
 #[derive(Debug)]
-pub struct Merged<'r> {
+pub struct ReportMerger<'r> {
     known: &'r RuleSet,
-    unknown: Unknown,
+    unknown: UnknownRules,
     tally: Tally,
-    sources: Sources,
-    allowed: Entries,
+    sources: MergedInputs,
+    allowed: MergedAllowEntries,
     without_time: u64,
     machines: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
@@ -60,7 +60,7 @@ pub struct Merged<'r> {
 
 /// What they come to, to build a report from.
 #[derive(Debug)]
-pub struct Whole {
+pub struct MergedReport {
     /// The rules, where they are not those that were known: rules that only the reports know are among them.
     pub rules: Option<RuleSet>,
     /// All hits.
@@ -68,7 +68,7 @@ pub struct Whole {
     /// The inputs' texts, by number.
     pub texts: Vec<SourceText>,
     /// The inputs by the same numbers, without hits.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// What was allowed.
     pub allow: AllowList,
     /// Lines without a time, where a window asked for one.
@@ -83,7 +83,7 @@ pub struct Whole {
     pub unknown_rules: Vec<String>,
 }
 
-impl<'r> Merged<'r> {
+impl<'r> ReportMerger<'r> {
     /// Nothing yet. All evidence must have been read for these rules.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
@@ -95,10 +95,10 @@ impl<'r> Merged<'r> {
     pub fn bounded(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
             known: rules,
-            unknown: Unknown::default(),
+            unknown: UnknownRules::default(),
             tally: Tally::bounded(budget),
-            sources: Sources::default(),
-            allowed: Entries::default(),
+            sources: MergedInputs::default(),
+            allowed: MergedAllowEntries::default(),
             without_time: 0,
             machines: BTreeSet::new(),
             periods: BTreeSet::new(),
@@ -111,19 +111,19 @@ impl<'r> Merged<'r> {
     /// # Errors
     ///
     /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
-    pub fn add(&mut self, evidence: Evidence) -> Result<(), MergeError> {
+    pub fn add(&mut self, evidence: ReportSnapshot) -> Result<(), MergeError> {
         self.take_prefix(&evidence)?;
-        let Evidence { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+        let ReportSnapshot { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
         let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
         if !is_same(&mine) || !is_same(&my_allowed) {
-            let new = Renumbered { inputs: &mine, rules: &Some, allowed: &my_allowed };
+            let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
             self.tally = std::mem::take(&mut self.tally).renumbered(&new);
         }
         let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-        self.tally.merge(tally.renumbered(&Renumbered { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
+        self.tally.merge(tally.renumbered(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
         self.without_time += without_time;
         self.machines.insert(machine);
         self.periods.insert(period);
@@ -131,7 +131,7 @@ impl<'r> Merged<'r> {
     }
 
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
-    fn take_prefix(&mut self, evidence: &Evidence) -> Result<(), MergeError> {
+    fn take_prefix(&mut self, evidence: &ReportSnapshot) -> Result<(), MergeError> {
         let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_six(evidence) {
             self.prefixes.insert(evidence.prefix);
@@ -156,11 +156,11 @@ impl<'r> Merged<'r> {
     /// # Errors
     ///
     /// The rules would not start.
-    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<Whole, MergeError> {
+    pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         let (rules, tally, unknown_rules) =
             self.unknown.settle(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
         let (texts, inputs) = self.sources.into_parts();
-        Ok(Whole {
+        Ok(MergedReport {
             rules,
             tally,
             texts,
@@ -176,8 +176,8 @@ impl<'r> Merged<'r> {
 }
 
 /// Whether a report has IPv6 clients, or groups of them.
-fn has_six(evidence: &Evidence) -> bool {
-    let Evidence { tally, prefix, .. } = evidence;
+fn has_six(evidence: &ReportSnapshot) -> bool {
+    let ReportSnapshot { tally, prefix, .. } = evidence;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
         Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),

@@ -10,7 +10,7 @@ use crate::soft_404::{Answer, Grade};
 
 /// What becomes of one rule that a request matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum RuleStatus {
     Stands,
     /// On a site that runs this app it is `info`, whatever was answered.
     Silenced(RuleId),
@@ -25,11 +25,11 @@ pub(crate) fn decide(
     level: Severity,
     matched: &[RuleId],
     status: Option<u16>,
-    standing: impl Fn(RuleId) -> Standing,
+    standing: impl Fn(RuleId) -> RuleStatus,
     grade: impl FnOnce() -> Grade,
     kept: &mut Vec<RuleId>,
 ) -> Decision {
-    let stands = |rule: &&RuleId| standing(**rule) == Standing::Stands;
+    let stands = |rule: &&RuleId| standing(**rule) == RuleStatus::Stands;
     let meant = Outcome::of(status) == Outcome::Answered && matched.iter().filter(stands).any(|&rule| rules.rule(rule).exposes());
     let grade = meant.then(grade);
     let answered = grade.is_some_and(|grade| grade.answer == Answer::Distinct);
@@ -39,9 +39,9 @@ pub(crate) fn decide(
     for &rule in matched {
         let usual = rules.rule(rule).severity_when(answered);
         let severity = match standing(rule) {
-            Standing::Falls => continue,
-            Standing::Stands => usual,
-            Standing::Silenced(app) => {
+            RuleStatus::Falls => continue,
+            RuleStatus::Stands => usual,
+            RuleStatus::Silenced(app) => {
                 silenced = silenced.or((usual >= level).then_some(app));
                 Severity::Info
             }

@@ -10,10 +10,10 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::Decision;
-use super::decide::{self, Standing};
+use super::decide::{self, RuleStatus};
 use super::live_answers::{LiveAnswers, Regraded};
 use crate::analysis::hit::LiveLine;
-use crate::analysis::site::{Apps, Memory, Site as SiteName};
+use crate::analysis::site::{DetectedApps, SiteHistory, SiteName};
 use crate::client::{Client, ClientKey};
 use crate::finding::{Homes, RuleId, Severity, Signs};
 use crate::intern::Interner;
@@ -36,11 +36,11 @@ const WAITING_LINES: usize = 16;
 const WAITING_BYTES: usize = 2_048;
 
 /// A site among those that are known: a host, or the logs of one family where hosts are not logged.
-type Site = u32;
+type SiteId = u32;
 
 /// One hit as the context sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct LiveSeen<'a> {
+pub struct LiveHitContext<'a> {
     /// Who asked.
     pub client: Client<'a>,
     /// For what: the normalised path.
@@ -55,8 +55,8 @@ pub struct LiveSeen<'a> {
 
 /// A hit's site and client, as they are remembered.
 #[derive(Debug, Clone)]
-pub struct Met {
-    site: Option<Site>,
+pub struct ResolvedIds {
+    site: Option<SiteId>,
     client: ClientKey,
     path: u64,
     shape: PathShape,
@@ -64,7 +64,7 @@ pub struct Met {
 
 /// A request that waits for its client to show itself: a [`LiveLine`] that owns what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Late {
+pub struct PendingHit {
     generation: u64,
     source: Box<[u8]>,
     family: Box<[u8]>,
@@ -75,7 +75,7 @@ pub struct Late {
     rules: Box<[RuleId]>,
 }
 
-impl Late {
+impl PendingHit {
     /// A line that is to wait.
     #[must_use]
     pub fn of(line: &LiveLine<'_>) -> Self {
@@ -109,27 +109,27 @@ impl Late {
 
 /// What was seen so far.
 #[derive(Debug)]
-pub struct LiveContext<'r> {
+pub struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
     level: Severity,
     outcomes: &'r [Outcome],
     said: &'r [RuleId],
     sites: Interner<Box<[u8]>>,
-    signs: Signs<Site>,
-    apps: Apps<Site>,
-    conditions: Vec<(&'r WithClient, Recent<ClientKey, Asked>)>,
+    signs: Signs<SiteId>,
+    apps: DetectedApps<SiteId>,
+    conditions: Vec<(&'r WithClient, Recent<ClientKey, DistinctPaths>)>,
     answers: LiveAnswers,
-    waiting: Recent<ClientKey, Vec<Late>>,
+    waiting: Recent<ClientKey, Vec<PendingHit>>,
     state: RandomState,
 }
 
 /// The first distinct paths a client asked for, by their hashes: as many as it takes.
 #[derive(Debug, Default)]
-struct Asked {
+struct DistinctPaths {
     paths: Vec<u64>,
 }
 
-impl<'r> LiveContext<'r> {
+impl<'r> LiveAnalysis<'r> {
     /// Nothing was seen; the apps of `said` run everywhere.
     #[must_use]
     pub fn new(rules: &'r RuleSet, level: Severity, outcomes: &'r [Outcome], said: &'r [RuleId]) -> Self {
@@ -143,9 +143,9 @@ impl<'r> LiveContext<'r> {
             said,
             sites: Interner::default(),
             signs: Signs::default(),
-            apps: Apps::weigh(std::iter::empty(), said),
+            apps: DetectedApps::weigh(std::iter::empty(), said),
             conditions: conditions.into_iter().map(|with| (with, Recent::new(CLIENTS))).collect(),
-            answers: LiveAnswers::new(rules, Memory::default()),
+            answers: LiveAnswers::new(rules, SiteHistory::default()),
             waiting: Recent::new(WAITING_CLIENTS),
             state: RandomState::default(),
         }
@@ -153,13 +153,13 @@ impl<'r> LiveContext<'r> {
 
     /// The same, with what earlier runs recorded of the sites.
     #[must_use]
-    pub fn remembering(self, memory: Memory) -> Self {
+    pub fn remembering(self, memory: SiteHistory) -> Self {
         Self { answers: LiveAnswers::new(self.rules, memory), ..self }
     }
 
     /// What is known of the sites, for the next run. `now` is in seconds since 1970.
     #[must_use]
-    pub fn memory(&mut self, now: i64) -> &Memory {
+    pub fn memory(&mut self, now: i64) -> &SiteHistory {
         self.answers.memory(now)
     }
 
@@ -190,15 +190,15 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Keeps a hit whose grade may change.
-    pub fn keep_graded(&mut self, met: &Met, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+    pub fn keep_graded(&mut self, met: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
         if let Some(site) = met.site.filter(|_| line.text.len() <= WAITING_BYTES) {
-            self.answers.keep(site, met.path, met.shape, line.rules, response, answer, has_alerted, || Late::of(line));
+            self.answers.keep(site, met.path, met.shape, line.rules, response, answer, has_alerted, || PendingHit::of(line));
         }
     }
 
     /// Whether a distinct answer is to raise an alert. A site that refuses nothing may answer anything: of such a site one alert
     /// is enough until it shows that it does not.
-    pub fn may_alert(&mut self, met: &Met) -> bool {
+    pub fn may_alert(&mut self, met: &ResolvedIds) -> bool {
         met.site.is_none_or(|site| self.answers.may_alert(site, &met.shape))
     }
 
@@ -217,17 +217,17 @@ impl<'r> LiveContext<'r> {
                 self.signs.gather(app, site, few);
             }
         }
-        self.apps = Apps::weigh(self.signs.iter(), self.said);
+        self.apps = DetectedApps::weigh(self.signs.iter(), self.said);
     }
 
     /// Finds whose hit it is, and on which site.
-    pub fn meet(&mut self, seen: &LiveSeen<'_>) -> Met {
+    pub fn meet(&mut self, seen: &LiveHitContext<'_>) -> ResolvedIds {
         let site = site(&mut self.sites, seen.host, seen.family);
-        Met { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
+        ResolvedIds { site, client: ClientKey::from(&seen.client), path: path_hash(seen.path), shape: PathShape::of(seen.path) }
     }
 
     /// Takes in a hit; what waited for its client to show itself, if it did so now.
-    pub fn see(&mut self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met) -> Vec<Late> {
+    pub fn see(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds) -> Vec<PendingHit> {
         if let Some(site) = met.site {
             self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
         }
@@ -244,7 +244,7 @@ impl<'r> LiveContext<'r> {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(met.client.clone(), Asked::default);
+            let asked = self.conditions[at].1.value(met.client.clone(), DistinctPaths::default);
             if asked.paths.len() < enough && !asked.paths.contains(&path) {
                 asked.paths.push(path);
                 shown |= asked.paths.len() == enough;
@@ -254,7 +254,7 @@ impl<'r> LiveContext<'r> {
     }
 
     /// What a hit comes to by now; the rules that are reported go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveSeen<'_>, met: &Met, kept: &mut Vec<RuleId>) -> Decision {
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
         let standing = |rule| self.standing(rule, met);
         let status = seen.response.status;
         let grade = || met.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, met.path, met.shape, matched, &seen.response));
@@ -269,7 +269,7 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Keeps a request that is no finding yet. Where there is no room, the one that waited longest goes.
-    pub fn wait(&mut self, client: Client<'_>, late: Late) {
+    pub fn wait(&mut self, client: Client<'_>, late: PendingHit) {
         if late.text.len() > WAITING_BYTES || client.is_unknown() {
             return;
         }
@@ -286,22 +286,22 @@ impl<'r> LiveContext<'r> {
         decide::word_of(self.rules, rules)
     }
 
-    fn standing(&self, rule: RuleId, met: &Met) -> Standing {
+    fn standing(&self, rule: RuleId, met: &ResolvedIds) -> RuleStatus {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
             known.and_then(|(_, clients)| clients.peek(&met.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
-            return Standing::Falls;
+            return RuleStatus::Falls;
         }
         if self.rules.rule(rule).window.is_some() {
-            return Standing::Falls;
+            return RuleStatus::Falls;
         }
-        self.silenced(rule, met.site).map_or(Standing::Stands, Standing::Silenced)
+        self.silenced(rule, met.site).map_or(RuleStatus::Stands, RuleStatus::Silenced)
     }
 
     /// The app that silences a rule on a site.
-    fn silenced(&self, rule: RuleId, site: Option<Site>) -> Option<RuleId> {
+    fn silenced(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
         let run = |app: &RuleId| site.map_or(self.said.contains(app), |site| self.apps.run(*app, site));
         self.rules.silenced_by(rule).iter().copied().find(run)
     }
@@ -313,7 +313,7 @@ fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
 }
 
 /// The number of a site; `None` where there are too many.
-fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<Site> {
+fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<SiteId> {
     // A path begins with no NUL, and neither does a host.
     let key = match host {
         Some(host) => host.to_vec(),

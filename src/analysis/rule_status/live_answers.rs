@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
 
-use super::live::Late;
-use crate::analysis::site::{Memory, RuleHashes, Site as SiteName};
+use super::live::PendingHit;
+use crate::analysis::site::{RuleHashes, SiteHistory, SiteName};
 use crate::finding::RuleId;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Candidate, Grade, Grader, PathShape, Response, SiteEvidence};
@@ -27,25 +27,25 @@ const AT_ONCE: usize = 16;
 const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// A site's number.
-type Site = u32;
+type SiteId = u32;
 
 /// An answer that was graded, and may be again.
 #[derive(Debug)]
-struct Graded {
+struct TrackedAnswer {
     path: u64,
     shape: PathShape,
     rules: Box<[RuleId]>,
     response: Response,
     answer: Answer,
     has_alerted: bool,
-    line: Late,
+    line: PendingHit,
 }
 
 /// A line whose grade changed.
 #[derive(Debug)]
 pub struct Regraded {
     /// The line.
-    pub line: Late,
+    pub line: PendingHit,
     /// It raised no alert yet.
     pub may_alert: bool,
 }
@@ -61,7 +61,7 @@ struct SiteAnswers {
     changes: usize,
     weighed: usize,
     graded_by: usize,
-    graded: VecDeque<Graded>,
+    graded: VecDeque<TrackedAnswer>,
     /// An alert was raised: for the site, and in which of its folders.
     has_alerted: bool,
     folders: HashSet<u32>,
@@ -72,9 +72,9 @@ struct SiteAnswers {
 /// What all sites answered.
 #[derive(Debug)]
 pub(crate) struct LiveAnswers {
-    sites: HashMap<Site, SiteAnswers>,
+    sites: HashMap<SiteId, SiteAnswers>,
     grader: Grader,
-    memory: Memory,
+    memory: SiteHistory,
     rules: RuleHashes,
     clock: u64,
     /// Paths of all sites.
@@ -97,7 +97,7 @@ impl SiteAnswers {
 }
 
 impl LiveAnswers {
-    pub(crate) fn new(rules: &RuleSet, memory: Memory) -> Self {
+    pub(crate) fn new(rules: &RuleSet, memory: SiteHistory) -> Self {
         Self {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
@@ -111,7 +111,7 @@ impl LiveAnswers {
     }
 
     /// Takes in a response to a probe.
-    pub(crate) fn record(&mut self, site: Site, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
+    pub(crate) fn record(&mut self, site: SiteId, name: SiteName<'_>, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) {
         self.change(site, name, |evidence| {
             let before = evidence.shared(path);
             evidence.record(path, || shape, rules, response);
@@ -121,7 +121,7 @@ impl LiveAnswers {
     }
 
     /// Takes in a size of a home page.
-    pub(crate) fn record_home(&mut self, site: Site, name: SiteName<'_>, bytes: u64) {
+    pub(crate) fn record_home(&mut self, site: SiteId, name: SiteName<'_>, bytes: u64) {
         self.change(site, name, |evidence| {
             let is_new = !evidence.home.contains(bytes);
             evidence.home.insert(bytes);
@@ -129,7 +129,7 @@ impl LiveAnswers {
         });
     }
 
-    fn change(&mut self, site: Site, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
+    fn change(&mut self, site: SiteId, name: SiteName<'_>, change: impl FnOnce(&mut SiteEvidence) -> bool) {
         self.clock += 1;
         if !self.sites.contains_key(&site) {
             self.add(site, name);
@@ -151,7 +151,7 @@ impl LiveAnswers {
         }
     }
 
-    fn add(&mut self, site: Site, name: SiteName<'_>) {
+    fn add(&mut self, site: SiteId, name: SiteName<'_>) {
         let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
         let place = self.sites.len();
         let name = match name {
@@ -177,8 +177,8 @@ impl LiveAnswers {
 
     /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
     /// stay, and so does the site that changed last.
-    fn make_room(&mut self, changed: Site) {
-        let mut quiet: Vec<(u64, Site)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
+    fn make_room(&mut self, changed: SiteId) {
+        let mut quiet: Vec<(u64, SiteId)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
         quiet.sort_unstable();
         for (_, site) in quiet {
             if self.paths <= PATHS - PATHS / 8 {
@@ -199,13 +199,13 @@ impl LiveAnswers {
     }
 
     /// The grade of an answer, by what is known.
-    pub(crate) fn grade(&self, site: Site, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
+    pub(crate) fn grade(&self, site: SiteId, path: u64, shape: PathShape, rules: &[RuleId], response: &Response) -> Grade {
         let Some(known) = self.sites.get(&site) else { return Grade::DISTINCT };
         self.grader.grade(known.place, &Candidate { path, shape, rules }, known.evidence.path(path), response)
     }
 
     /// Whether a distinct answer is to raise an alert, which is then remembered.
-    pub(crate) fn may_alert(&mut self, site: Site, shape: &PathShape) -> bool {
+    pub(crate) fn may_alert(&mut self, site: SiteId, shape: &PathShape) -> bool {
         let Some(known) = self.sites.get_mut(&site) else { return true };
         let is_first_in_folder = shape.folder == 0 || !known.folders.contains(&shape.folder);
         let refuses = |folder| self.grader.refuses(known.place, folder);
@@ -221,14 +221,14 @@ impl LiveAnswers {
     #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
     pub(crate) fn keep(
         &mut self,
-        site: Site,
+        site: SiteId,
         path: u64,
         shape: PathShape,
         rules: &[RuleId],
         response: Response,
         answer: Answer,
         has_alerted: bool,
-        line: impl FnOnce() -> Late,
+        line: impl FnOnce() -> PendingHit,
     ) {
         let Some(known) = self.sites.get_mut(&site) else { return };
         if known.graded.len() >= GRADED || self.graded >= ALL_GRADED {
@@ -239,7 +239,7 @@ impl LiveAnswers {
             }
             self.graded -= 1;
         }
-        known.graded.push_back(Graded { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
+        known.graded.push_back(TrackedAnswer { path, shape, rules: rules.into(), response, answer, has_alerted, line: line() });
         self.graded += 1;
         self.has_ungraded |= known.is_ungraded();
     }
@@ -281,7 +281,7 @@ impl LiveAnswers {
     }
 
     /// What is known of the sites, for the next run.
-    pub(crate) fn memory(&mut self, now: i64) -> &Memory {
+    pub(crate) fn memory(&mut self, now: i64) -> &SiteHistory {
         for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
             let (is_host, name) = &known.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
@@ -302,7 +302,7 @@ mod tests {
     /// Fails where a site may grow without bound once it is known.
     #[test]
     fn sites_that_grow_give_way_to_each_other() {
-        let mut answers = LiveAnswers::new(rules(), Memory::default());
+        let mut answers = LiveAnswers::new(rules(), SiteHistory::default());
         let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
         // Answered and refused paths have room for 1,024 of each on a site: more than all sites may hold together.
         for path in 0..1_000 {

@@ -10,12 +10,12 @@ use crate::finding::{Few, RuleId};
 
 /// The apps of every site.
 #[derive(Debug)]
-pub struct Apps<K> {
+pub struct DetectedApps<K> {
     seen: HashSet<(RuleId, K)>,
     said: Vec<RuleId>,
 }
 
-impl<K: Copy + Eq + Hash + Ord> Apps<K> {
+impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     /// Weighs what was seen; the apps of `said` run everywhere.
     pub fn weigh<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, said: &[RuleId]) -> Self {
         let enough = signs.filter(|(app, _, few)| few.is_enough() && !said.contains(app));

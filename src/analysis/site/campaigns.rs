@@ -24,7 +24,7 @@ const COMPARED: usize = 64;
 
 /// One list, and who worked through it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Campaign {
+pub struct CampaignGroup {
     /// The paths that at least half of its clients asked for, by number, sorted by their text.
     pub paths: Vec<u32>,
     /// Its clients, by number, sorted.
@@ -39,7 +39,7 @@ pub fn campaigns<'a, N: Eq + Hash>(
     mut asked: Vec<(u32, u32)>,
     network: impl Fn(u32) -> N,
     text: impl Fn(u32) -> &'a [u8],
-) -> Vec<Campaign> {
+) -> Vec<CampaignGroup> {
     asked.sort_unstable();
     asked.dedup();
     let mut askers: HashMap<u32, u32> = HashMap::default();
@@ -64,7 +64,7 @@ fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> 
 }
 
 /// What one client or more asked for, exactly.
-struct List {
+struct PathList {
     /// Places of paths, sorted.
     places: Vec<u32>,
     /// Who asked for it.
@@ -72,7 +72,7 @@ struct List {
 }
 
 /// Every list once, the longest first.
-fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
+fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
     let places: HashMap<u32, u32> = paths.iter().copied().zip(0..).collect();
     let mut lists: HashMap<Vec<u32>, Vec<u32>> = HashMap::default();
     for pairs in of_clients {
@@ -80,7 +80,7 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
         list.sort_unstable();
         lists.entry(list).or_default().push(pairs[0].0);
     }
-    let mut lists: Vec<List> = lists.into_iter().map(|(places, clients)| List { places, clients }).collect();
+    let mut lists: Vec<PathList> = lists.into_iter().map(|(places, clients)| PathList { places, clients }).collect();
     lists.sort_unstable_by(|a, b| (b.places.len(), &a.places).cmp(&(a.places.len(), &b.places)));
     lists
 }
@@ -89,12 +89,12 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<List> {
 ///
 /// Lists that are alike share one of their rarest paths: so many that without them too little is left to share. Only
 /// those that do are compared.
-fn alike(lists: &[List]) -> Vec<Vec<&List>> {
+fn alike(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     let mut in_lists: HashMap<u32, u32> = HashMap::default();
     for place in lists.iter().flat_map(|list| &list.places) {
         *in_lists.entry(*place).or_default() += 1;
     }
-    let mut groups: Vec<Vec<&List>> = Vec::new();
+    let mut groups: Vec<Vec<&PathList>> = Vec::new();
     let mut by_rare_path: HashMap<u32, Vec<usize>> = HashMap::default();
     for list in lists {
         let mut rare = list.places.clone();
@@ -116,7 +116,7 @@ fn alike(lists: &[List]) -> Vec<Vec<&List>> {
     groups
 }
 
-fn is_like(a: &List, b: &List) -> bool {
+fn is_like(a: &PathList, b: &PathList) -> bool {
     let shorter = a.places.len().min(b.places.len());
     let longer = a.places.len().max(b.places.len());
     // The shorter one may be whole in the longer one, and no more.
@@ -127,7 +127,7 @@ fn is_like(a: &List, b: &List) -> bool {
     both * ALIKE.1 >= (shorter + longer - both) * ALIKE.0
 }
 
-fn campaign<N: Eq + Hash>(group: &[&List], paths: &[u32], network: impl Fn(u32) -> N) -> Option<Campaign> {
+fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u32) -> N) -> Option<CampaignGroup> {
     let mut clients: Vec<u32> = group.iter().flat_map(|list| &list.clients).copied().collect();
     clients.sort_unstable();
     let networks = clients.iter().map(|client| network(*client)).collect::<HashSet<_>>().len();
@@ -139,7 +139,7 @@ fn campaign<N: Eq + Hash>(group: &[&List], paths: &[u32], network: impl Fn(u32) 
     let mut places: Vec<u32> = asked_by.into_keys().collect();
     places.sort_unstable();
     let paths: Vec<u32> = places.into_iter().map(|place| paths[place as usize]).collect();
-    (networks >= NETWORKS && paths.len() >= PATHS).then_some(Campaign { paths, clients, networks })
+    (networks >= NETWORKS && paths.len() >= PATHS).then_some(CampaignGroup { paths, clients, networks })
 }
 
 #[cfg(test)]
@@ -155,7 +155,8 @@ mod tests {
         let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
         let found = campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
-        let named = |one: Campaign| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
+        let named =
+            |one: CampaignGroup| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
         found.into_iter().map(named).collect()
     }
 

@@ -9,7 +9,7 @@ pub(crate) const READS: u32 = 3;
 
 /// Why a report cannot be read back.
 #[derive(Debug, Error)]
-pub enum EvidenceError {
+pub enum SnapshotError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::rows::InputRow;
-use crate::analysis::model::{Input, Report};
+use crate::analysis::model::{InputSummary, Report};
 use crate::formats::LogFormat;
 use crate::redact::sanitize::{exact, text};
 use crate::source::SourceText;
 
 /// The rows of inputs.
-pub(crate) struct Sources<'a> {
+pub(crate) struct InputTable<'a> {
     pub(crate) rows: Vec<InputRow<'a>>,
     /// By the number of the text.
     places: Vec<u32>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> InputTable<'a> {
     /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
     pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
         let machine = report.machine.as_deref();
@@ -46,7 +46,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
+fn row<'a>(input: &'a InputSummary, machine: Option<&'a str>) -> InputRow<'a> {
     let mut formats = input.formats;
     if let Some(format) = LogFormat::ALL.iter().position(|format| Some(format.as_str()) == input.format.as_deref())
         && formats == [0; 3]

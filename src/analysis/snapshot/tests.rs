@@ -82,10 +82,10 @@ fn what_was_told_is_known_again() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::ProofView::Told(told) = view.sample().proof else { panic!("{cell:?}") };
+    let crate::tally::SampleContentView::Imported(told) = view.sample().proof else { panic!("{cell:?}") };
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
-    assert_eq!(evidence.allowed, [AllowedBy { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
+    assert_eq!(evidence.allowed, [AllowOrigin { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn bounds_are_known_again() {
     assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
     let count = tally.client_counts()[0];
     assert_eq!((count.requests, count.error, count.missed, tally.path_error(0)), (1, 4, 6, 2));
-    assert_eq!(tally.floor(), crate::tally::Floor { pairs: 7, clients: 8, requests: 9, paths: 10 });
+    assert_eq!(tally.floor(), crate::tally::ErrorFloor { pairs: 7, clients: 8, requests: 9, paths: 10 });
     assert_eq!(tally.bound().unwrap().rest_hits, 4, "two are in the overflow");
 }
 
@@ -219,7 +219,7 @@ fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
     render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
-    assert!(matches!(read(&*out, rules), Err(EvidenceError::Cut)));
+    assert!(matches!(read(&*out, rules), Err(SnapshotError::Cut)));
     let empty = lists()
         .into_iter()
         .map(|(name, _)| (name, if ["without_time", "uncounted"].contains(&name) { "0".into() } else { "[]".to_owned() }))

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use super::desk::Desk;
 use super::failure::Failure;
 use crate::analysis::block_candidates::blocks;
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::merge::{Merged, Whole};
-use crate::analysis::model::{Input, Report};
-use crate::analysis::novelty::{News, news};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::novelty::{NewItem, news};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
@@ -34,7 +34,8 @@ const WHOLE: &str = "report.json";
 const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
 
 /// Everything, in every file.
-const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+const WANTED: RowSelection =
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 /// The folders of a run.
 pub(super) struct Editions<'r> {
@@ -56,7 +57,7 @@ struct Sums<'s> {
     rules: &'s RuleSet,
     tally: &'s Tally,
     texts: &'s [SourceText],
-    inputs: Vec<Input>,
+    inputs: Vec<InputSummary>,
     allow: &'s AllowList,
     without_time: u64,
 }
@@ -97,7 +98,7 @@ impl<'r> Editions<'r> {
             staging.folder(&name)?;
             if let Some(whole) = self.write_part(&edition, staging, archive, ledger)? {
                 let rules = whole.rules.as_ref().unwrap_or(&self.desk.brief.rules);
-                let Whole { tally, texts, inputs, allow, without_time, .. } = &whole;
+                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &whole;
                 let sums = Sums { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
                 self.with_report(&edition, &sums, WANTED, ledger, |report, ledger| self.fill(&edition, staging, report, ledger).map(drop))?;
             }
@@ -160,7 +161,7 @@ impl<'r> Editions<'r> {
         staging: &mut Staging<'_>,
         archive: &Archive,
         ledger: &mut Ledger,
-    ) -> Result<Option<Whole>, Failure> {
+    ) -> Result<Option<MergedReport>, Failure> {
         let earlier = Self::earlier(edition, archive)?;
         let (this, sums) = (&*self, self.sums(edition.part));
         let mail = this.with_report(edition, &sums, WANTED, ledger, |report, ledger| {
@@ -176,7 +177,7 @@ impl<'r> Editions<'r> {
         // Only when the rows of this run need no memory any more is there room for what earlier ones told.
         let sum = |earlier| {
             let merged = this.read(edition, earlier)?;
-            this.with_report(edition, &sums, Wanted::default(), ledger, |report, _| Self::whole(merged, report, edition))
+            this.with_report(edition, &sums, RowSelection::default(), ledger, |report, _| Self::whole(merged, report, edition))
         };
         let whole = earlier.map(sum).transpose()?;
         self.due += usize::from(mail.is_some());
@@ -190,16 +191,16 @@ impl<'r> Editions<'r> {
     }
 
     /// What they reported.
-    fn read(&self, edition: &Edition<'_>, file: File) -> Result<Merged<'r>, Failure> {
+    fn read(&self, edition: &Edition<'_>, file: File) -> Result<ReportMerger<'r>, Failure> {
         let rules = &self.desk.brief.rules;
         let wrong = |what: String| Failure::Earlier { path: edition.folder.join(WHOLE), what };
         let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
-        let mut merged = Merged::new(rules);
+        let mut merged = ReportMerger::new(rules);
         merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
         Ok(merged)
     }
 
-    fn whole(mut merged: Merged<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<Whole, Failure> {
+    fn whole(mut merged: ReportMerger<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<MergedReport, Failure> {
         let wrong = |error: crate::analysis::merge::MergeError| Failure::Sum { path: edition.folder.clone(), what: error.to_string() };
         merged.add_part(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
@@ -223,7 +224,7 @@ impl<'r> Editions<'r> {
         edition: &Edition<'_>,
         staging: &mut Staging<'_>,
         report: &Report<'_>,
-        news: &[News<'_>],
+        news: &[NewItem<'_>],
     ) -> Result<Option<Vec<u8>>, Failure> {
         for (name, by) in TABLES {
             let view = View { format: Format::Csv, by: Some(by), ..View::default() };
@@ -253,13 +254,13 @@ impl<'r> Editions<'r> {
         &self,
         edition: &Edition<'_>,
         sums: &Sums<'_>,
-        wanted: Wanted,
+        wanted: RowSelection,
         ledger: &mut Ledger,
         use_it: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
         let Desk { settings, machine, pool, .. } = self.desk;
         let apps = apps(&settings.scan.apps, sums.rules)?;
-        let material = Material {
+        let material = ReportInput {
             rules: sums.rules,
             tally: sums.tally,
             texts: sums.texts,
@@ -269,7 +270,7 @@ impl<'r> Editions<'r> {
             allow: sums.allow,
         };
         pool.install(|| {
-            let context = Context::remembering(&material, &ledger.sites);
+            let context = LogAnalysis::remembering(&material, &ledger.sites);
             context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
             report.machine = Some(machine.clone());
@@ -282,18 +283,18 @@ impl<'r> Editions<'r> {
     }
 
     /// Leaves out the inputs that have nothing in this report, and notes what was wrong with the others.
-    fn tell_problems(&self, inputs: &mut Vec<Input>) {
+    fn tell_problems(&self, inputs: &mut Vec<InputSummary>) {
         for (path, what) in self.problems {
             let path = path.as_os_str().as_bytes();
             match inputs.iter_mut().find(|input| input.path == path) {
                 Some(input) => input.problem = Some(what.clone()),
-                None => inputs.push(Input { path: path.to_vec(), problem: Some(what.clone()), ..Input::default() }),
+                None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
             }
         }
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
+    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [NewItem<'p>], notes: &'p [String]) -> Page<'p> {
         Page {
             report,
             news,

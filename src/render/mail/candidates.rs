@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ipnet::IpNet;
 
-use crate::analysis::block_candidates::{self, Verdict};
+use crate::analysis::block_candidates::{self, BlockVerdict};
 use crate::analysis::labels;
 use crate::analysis::model::Report;
 use crate::number::counted;
@@ -53,7 +53,7 @@ const MANY: u64 = 3;
 pub(crate) fn of(report: &Report<'_>) -> Candidates {
     let mut found = Candidates::default();
     let Some(judged) = &report.blocks else { return found };
-    let candidates = || report.clients.iter().zip(judged).filter(|(_, block)| block.verdict == Verdict::Candidate);
+    let candidates = || report.clients.iter().zip(judged).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
     for network in candidates().filter_map(|(_, block)| block.network) {
         *of_network.entry(network).or_default() += 1;

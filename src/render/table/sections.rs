@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::Page;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AnswerDetail, Campaign, Key, Report, Row};
+use crate::analysis::model::{AnswerDetail, Campaign, Report, Row, RowKey};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::mask::shown;
@@ -57,7 +57,7 @@ pub(crate) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mu
 const WIDE: usize = 120;
 
 fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
-    if let Key::Answer(.., site) = row.key { Some(site) } else { None }
+    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
 }
 
 /// The site, where there are several.

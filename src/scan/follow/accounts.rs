@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::model::{Input, Report};
+use crate::analysis::model::{InputSummary, Report};
 use crate::finding::Findings;
 use crate::scan::account::Account;
 
@@ -45,7 +45,7 @@ impl Accounts {
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.hits;
         }
-        let input = |(path, (account, bytes)): (&Vec<u8>, &(Account, u64))| Input {
+        let input = |(path, (account, bytes)): (&Vec<u8>, &(Account, u64))| InputSummary {
             hits: hits.get(path).copied().unwrap_or(0),
             ..account.input(path.clone(), *bytes)
         };

@@ -26,7 +26,7 @@ use crate::scan::desk::in_window;
 use crate::scan::doubt::{BINARY, By, begins_as_log, holes, parses, passed_over, unexplained, without_client};
 use crate::scan::worker::Workers;
 use crate::source::SourceText;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 use crate::time::Cut;
 
 /// Bytes that are judged side by side.
@@ -340,7 +340,7 @@ fn judge_run(
         }
     };
     let chunk = run.item.offset + run.start();
-    let place = Place { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
+    let place = LinePosition { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
     workers.tally(worker).absorb(&findings, place);
     account.add(&findings);
     scratch.recycle(findings);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Part;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Prefix;
 use crate::scan::account::Account;
 use crate::scan::doubt::holes;
@@ -149,9 +149,9 @@ impl Building {
 }
 
 impl Sum {
-    fn input(&self, path: &[u8]) -> Input {
+    fn input(&self, path: &[u8]) -> InputSummary {
         let input = self.account.input(path.to_vec(), self.bytes);
-        Input {
+        InputSummary {
             lines: input.lines + self.skipped + self.pending,
             skipped: input.skipped + self.skipped,
             pending: self.pending,

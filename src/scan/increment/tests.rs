@@ -14,7 +14,7 @@ use crate::input::tail::{First, Options};
 use crate::rules::{RuleChoice, load};
 use crate::scan::increment::*;
 use crate::source::Checkpoint;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 use crate::time::Unit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
@@ -98,7 +98,7 @@ fn reference(text: &str, cut: Option<&Cut>) -> BTreeMap<Option<Period>, (Tally, 
         let mut scratch = Scratch::default();
         let findings = judge.judge(line.as_bytes(), &mut scratch);
         let mut one = Tally::default();
-        one.absorb(&findings, Place { input: 0, chunk: offset, offset: 0, line: number });
+        one.absorb(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();
         part.0.merge(one.named(scratch.names));
         part.1 += 1;

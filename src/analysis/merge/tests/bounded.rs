@@ -47,15 +47,15 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         let mut scratch = Scratch::default();
         let findings = judge.judge(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
-        tally.absorb(&findings, Place { input, chunk: before * 1000, offset: 0, line: before });
+        tally.absorb(&findings, LinePosition { input, chunk: before * 1000, offset: 0, line: before });
         all.merge(tally.named(scratch.names));
-        inputs.push(Input {
+        inputs.push(InputSummary {
             path: b"access.log".into(),
             machine: texts[input as usize].machine.as_deref().map(str::to_owned),
             lines: findings.lines.lines,
             parsed: findings.lines.lines,
             requests: findings.requests(),
-            ..Input::default()
+            ..InputSummary::default()
         });
     }
     Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
@@ -76,7 +76,7 @@ fn told(scanned: &Scanned) -> String {
 }
 
 fn sum(reports: &[String], budget: Budget) -> Scanned {
-    let mut merged = Merged::bounded(two_rules(), budget);
+    let mut merged = ReportMerger::bounded(two_rules(), budget);
     for report in reports {
         merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
     }
@@ -239,7 +239,7 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec(request(), 60..160), 2..4),
     ) {
         let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(cut_back).collect();
-        let mut merged = Merged::bounded(two_rules(), SMALL);
+        let mut merged = ReportMerger::bounded(two_rules(), SMALL);
         for part in &parts {
             with_report(two_rules(), part, |report| merged.add_part(report)).unwrap();
         }
@@ -273,10 +273,10 @@ proptest! {
         let at = evidence + at.index(text.len() - evidence);
         let damaged = [&text[..at], put.as_bytes(), &text[(at + length).min(text.len())..]].concat();
         if let Ok(evidence) = read(&*damaged, two_rules()) {
-            let mut merged = Merged::bounded(two_rules(), SMALL);
+            let mut merged = ReportMerger::bounded(two_rules(), SMALL);
             merged.add(evidence).unwrap();
             merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
-            let Whole { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
+            let MergedReport { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
             let rules = rules.as_ref().unwrap_or(two_rules());
             let scanned = Scanned { tally, texts, inputs, allow };
             for format in [Format::Json, Format::Csv, Format::Table] {
