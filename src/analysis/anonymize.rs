@@ -14,7 +14,7 @@ pub use self::live::RedactionBuffers;
 use self::room::RedactionMap;
 use super::block_candidates::BlockDecision;
 use super::model::{FloodRow, Report, Row, RowKey, SampleRequest};
-use super::novelty::{NewItem, key_of};
+use super::novelty::{NewItem, display_key};
 use crate::analysis::seen::NoveltyKind;
 use crate::client::Veil;
 use crate::redact::mask::as_logged;
@@ -51,13 +51,13 @@ impl Privacy {
 
     /// Whether it is told as it is, secrets masked.
     #[must_use]
-    pub fn is_usual(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         self.veil.is_none() && self.redact
     }
 
     /// Whether clients are hidden.
     #[must_use]
-    pub fn hides(&self) -> bool {
+    pub fn hides_clients(&self) -> bool {
         self.veil.is_some()
     }
 
@@ -72,11 +72,11 @@ impl Privacy {
     }
 
     /// Gives the report as it is told, and what is new in it, to `use_it`.
-    pub fn with<R>(&self, report: &Report<'_>, news: &[NewItem<'_>], use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R) -> R {
-        if self.is_usual() {
+    pub fn with_redacted<R>(&self, report: &Report<'_>, news: &[NewItem<'_>], use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R) -> R {
+        if self.is_default() {
             return use_it(report, news);
         }
-        let room = self.room(report, news);
+        let room = self.redaction_map(report, news);
         use_it(&self.report(report, &room), &self.news(news, report, &room))
     }
 
@@ -84,13 +84,13 @@ impl Privacy {
     /// nobody to block.
     fn report<'r>(&self, report: &Report<'r>, room: &'r RedactionMap) -> Report<'r> {
         let mut told = report.clone();
-        room::each(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
+        room::visit(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
         if let Some(veil) = &self.veil {
             told.hidden = Some(veil.as_str());
             told.blocks = told.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
             told.evidence = None;
             for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
-                in_order(rows);
+                sort_rows(rows);
             }
             let order = |flood: &FloodRow<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
             told.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
@@ -99,23 +99,23 @@ impl Privacy {
     }
 
     /// What is needed to tell a report and what is new in it.
-    fn room(&self, report: &Report<'_>, news: &[NewItem<'_>]) -> RedactionMap {
+    fn redaction_map(&self, report: &Report<'_>, news: &[NewItem<'_>]) -> RedactionMap {
         let mut room = RedactionMap::default();
-        if self.is_usual() {
+        if self.is_default() {
             return room;
         }
         let mut report = report.clone();
         // Nothing is changed: each is only looked at.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
-        room::each(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
+        room::visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
         let of_news =
             news.iter().flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
         for (text, place) in texts.into_iter().chain(of_news) {
-            room.keep_text(text, place, || self.text(text, place));
+            room.insert_text(text, place, || self.text(text, place));
         }
         if let Some(veil) = &self.veil {
             for client in clients {
-                room.keep_client(client, || veil.client(client));
+                room.insert_client(client, || veil.client(client));
             }
         }
         room
@@ -128,21 +128,21 @@ impl Privacy {
             [(NoveltyKind::Answer, &report.answered), (NoveltyKind::Path, &report.paths), (NoveltyKind::Client, &report.clients)]
         {
             for row in rows {
-                let key = |key| key_of(report.rule_set, key);
+                let key = |key| display_key(report.rule_set, key);
                 keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
             }
         }
         let told = |one: &NewItem<'r>| {
             let mut told = one.clone();
-            room::each_of_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
+            room::visit_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
             if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
                 told.key.clone_from(key);
             }
             told
         };
         let mut told: Vec<NewItem<'r>> = news.iter().map(told).collect();
-        if self.hides() {
-            told.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+        if self.hides_clients() {
+            told.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         }
         told
     }
@@ -162,12 +162,12 @@ impl Privacy {
 }
 
 /// The order of what is new: by its kind, then as rows are.
-fn order_of<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
+fn sort_key<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
     (one.kind, Reverse((one.severity, one.hits)), &one.key)
 }
 
 /// Brings rows into the order of what is told of them: that of what is not told would say something of it.
-fn in_order(rows: &mut [Row<'_>]) {
+fn sort_rows(rows: &mut [Row<'_>]) {
     rows.sort_by(|a, b| {
         let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
         order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))

@@ -81,20 +81,20 @@ pub fn build<'a>(
             *others = others.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            items.push(item(context, view, decision));
+            items.push(row_item(context, view, decision));
         }
     }
-    let overflow = OverflowItems::of(material, context);
+    let overflow = OverflowItems::new(material, context);
     for (client, hits) in &overflow.matched {
         if let Some(others) = others.get_mut(*client as usize) {
             *others = others.saturating_sub(*hits);
         }
     }
     let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| item(context, view, decision)).collect();
+    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(context, view, decision)).collect();
     // What was let go of a pair is still known of its path.
     let of_answers: Vec<_> =
-        items.iter().filter(|item| !item.view.is_rest()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
+        items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
         if wanted { group(material, RowItems(&items, more), most) } else { Vec::new() }
@@ -103,7 +103,7 @@ pub fn build<'a>(
     let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, without_time);
-    let campaigns = || if wanted.campaigns { campaigns::of(material, &items) } else { Vec::new() };
+    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(material, &items) } else { Vec::new() };
     let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
@@ -112,7 +112,7 @@ pub fn build<'a>(
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
         rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
-        let number = row.key.client().and_then(|client| material.tally.number_of(client));
+        let number = row.key.client().and_then(|client| material.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
@@ -127,7 +127,7 @@ pub fn build<'a>(
         uncertain,
         soft_404: soft_404::sites(material, context, &of_answers),
         campaigns,
-        floods: floods::of(material, context, &items),
+        floods: floods::flood_rows(material, context, &items),
         apps: suppressed::apps(material, context),
         allowed: suppressed::allowed(material),
         inputs,
@@ -155,16 +155,16 @@ impl Report<'_> {
     }
 }
 
-pub(crate) fn item<'a>(context: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
+pub(crate) fn row_item<'a>(context: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
     RowItem { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
 /// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
 fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
-    let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.bound().unwrap_or_default();
+    let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
     let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
-    let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_rest()));
+    let rest_hits = sum_hits(items.iter().filter(|item| item.view.is_other()));
     let bound = Approximation {
         pairs: pairs + of_pair,
         clients: clients + of_client,
@@ -213,7 +213,7 @@ fn sum(inputs: &[InputSummary]) -> InputSummary {
         sum.requests += input.requests;
         sum.hits += input.hits;
         let times = |i: &InputSummary| i.first_time.zip(i.last_time);
-        (sum.first_time, sum.last_time) = crate::tally::span(times(&sum), times(input)).unzip();
+        (sum.first_time, sum.last_time) = crate::tally::union_span(times(&sum), times(input)).unzip();
     }
     sum
 }

@@ -10,24 +10,24 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::build::ReportInput;
 use super::model::Campaign;
 use super::rows::{self, RowItem};
-use crate::analysis::site::{self, campaigns};
+use crate::analysis::site::{self, find_campaigns};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::redact::mask::shown;
-use crate::tally::span;
+use crate::tally::union_span;
 
 /// Paths that a row shows: enough to tell one list from another.
 const SAMPLES: usize = 3;
 
 /// The campaigns, the worst first, then those of most networks.
-pub(crate) fn of<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
+pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = material.tally;
     let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
-    let found = campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
+    let found = find_campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
         lists().flat_map(|(number, one)| one.clients.iter().map(move |&client| (client, number))).collect();
-    let mut sums: Vec<CampaignSum<'_, 'a>> = found.iter().map(CampaignSum::of).collect();
+    let mut sums: Vec<CampaignSum<'_, 'a>> = found.iter().map(CampaignSum::new).collect();
     for item in items {
         if let Some(number) = of_client.get(&item.view.client) {
             sums[*number].add(item);
@@ -44,7 +44,7 @@ pub(crate) fn of<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<C
 /// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
 fn counts(material: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
     // What a tally let go of is nobody's.
-    if item.view.is_rest() {
+    if item.view.is_other() {
         return false;
     }
     let is_certain = item.rules.iter().any(|&rule| material.rules.rule(rule).is_certain());
@@ -61,7 +61,7 @@ struct CampaignSum<'c, 'a> {
 }
 
 impl<'c, 'a> CampaignSum<'c, 'a> {
-    fn of(list: &'c site::CampaignGroup) -> Self {
+    fn new(list: &'c site::CampaignGroup) -> Self {
         let worst = list.paths.iter().map(|path| (*path, Severity::Info)).collect();
         Self { list, worst, items: Vec::new() }
     }
@@ -76,7 +76,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
     /// `None` where there is no hit, which does not happen: a list is made of hits.
     fn row(self, material: &ReportInput<'a>) -> Option<Campaign<'a>> {
         let sum = |count: fn(&RowItem<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
-        let times = self.items.iter().fold(None, |times, item| span(times, item.view.cell.times()));
+        let times = self.items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
         let (first_time, last_time) = times.unzip();
         Some(Campaign {
             key: key(material, &self.list.paths),
@@ -89,7 +89,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
             first_time,
             last_time,
             sample_paths: self.sample_paths(material),
-            sample: rows::sample(material, rows::proof(&self.items)),
+            sample: rows::sample(material, rows::best_sample(&self.items)),
         })
     }
 

@@ -35,8 +35,8 @@ pub(crate) struct FloodIndex<'a> {
 
 impl<'a> FloodIndex<'a> {
     /// The floods among the requests that a tally counts.
-    pub(crate) fn of(rules: &RuleSet, tally: &'a Tally) -> Self {
-        let windows: Vec<Vec<(RuleId, Window)>> = tally.lists().iter().map(|list| windows(rules, list)).collect();
+    pub(crate) fn new(rules: &RuleSet, tally: &'a Tally) -> Self {
+        let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (MinuteKey { client, path, rules, minute }, requests) in tally.minutes().iter() {
             let by = if client == Names::REST { By::Path } else { By::Client };
@@ -89,7 +89,7 @@ fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
 }
 
 /// The floods that have a hit in the report: the worst first, then those of most requests.
-pub(crate) fn of<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
+pub(crate) fn flood_rows<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
     let tally = material.tally;
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
@@ -124,7 +124,7 @@ fn row<'a>(
     let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
     let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
     let (method, path) = commonest(material, &items);
-    let proof = rows::proof(&items);
+    let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
     let begins = |minute: i64| LogTime { utc: minute.saturating_mul(MinuteCounts::SECONDS), offset };
     Some(FloodRow {
@@ -155,7 +155,7 @@ fn commonest<'a>(material: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodC
 }
 
 /// A flood in one line: `flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
-pub(crate) fn sentence(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
+pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     let what = if flood.path.is_empty() {
         Cow::Borrowed("requests")
     } else {

@@ -2,10 +2,10 @@
 
 mod live;
 
-pub use self::live::{LiveHit, LiveLine, ReportReason, live};
+pub use self::live::{LiveHit, LiveLine, ReportReason, live_hit};
 use super::build::ReportInput;
 use super::model::ReportedHit;
-use super::rows::reread;
+use super::rows::parse_stored_line;
 use super::rule_status::{HitContext, LogAnalysis};
 use crate::client::{Client, Prefix};
 use crate::engine::Probe;
@@ -20,7 +20,7 @@ use crate::tally::{LinePosition, Site};
 #[derive(Debug, Clone, Copy)]
 pub struct StoredLine<'a> {
     /// Where it stands.
-    pub place: LinePosition,
+    pub position: LinePosition,
     /// The line.
     pub text: &'a [u8],
     /// Whether a format explains it.
@@ -42,44 +42,44 @@ pub struct HitBuffers {
 impl HitBuffers {
     /// Room for clients of whom those of one IPv6 prefix are one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn with_prefix(prefix: Option<Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
 
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
-pub fn hit<'a>(
+pub fn hit_from_line<'a>(
     material: &ReportInput<'a>,
     context: &LogAnalysis<'_>,
     line: &StoredLine<'a>,
     desk: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
-    let (record, probe) = reread(line.text, line.parsed);
+    let (record, probe) = parse_stored_line(line.text, line.parsed);
     let HitBuffers { normalizer, rules, host, client, prefix } = desk;
     let views = normalizer.views(probe.line.target);
-    let who = counted(record.client, *prefix, client);
+    let who = counted_client(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.number_of(who).unwrap_or(Names::REST);
-    let site = lowered(record.host, host).map_or(Site::Input(line.place.input), Site::Host);
+    let client = material.tally.client_number(who).unwrap_or(Names::REST);
+    let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
-    let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
+    let decision = context.filter_outcome(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
     }
-    let text = &material.texts[line.place.input as usize];
+    let text = &material.texts[line.position.input as usize];
     let verdict = HitVerdict {
         severity: decision.severity,
         rules,
         answer: decision.grade.map(|grade| grade.answer),
-        context: context.word_of(rules),
+        context: context.required_context(rules),
     };
     let spot = HitLocation {
         generation: text.generation,
-        offset: line.place.chunk + line.place.offset,
+        offset: line.position.chunk + line.position.offset,
         source: &text.path,
-        line: text.line_number(line.place.chunk, line.place.line),
+        line: text.line_number(line.position.chunk, line.position.line),
     };
-    Some(told(&record, who, &probe, views, &spot, &verdict))
+    Some(assemble(&record, who, &probe, views, &spot, &verdict))
 }
 
 /// What the site answered.
@@ -88,7 +88,7 @@ pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 }
 
 /// The client as it is counted: its group, or itself.
-pub(crate) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
     let client = Client::of_line(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
     room.clear();
@@ -97,7 +97,7 @@ pub(crate) fn counted<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mu
 }
 
 /// The host in lower case.
-pub(crate) fn lowered<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     room.clear();
     room.extend_from_slice(host?);
     room.make_ascii_lowercase();
@@ -120,7 +120,7 @@ struct HitVerdict<'a> {
     context: Option<&'static str>,
 }
 
-fn told<'a>(
+fn assemble<'a>(
     record: &Record<'a>,
     client: Client<'a>,
     probe: &Probe<'a>,

@@ -4,7 +4,7 @@
 
 use foldhash::HashMap;
 
-use super::build::{ReportInput, item};
+use super::build::{ReportInput, row_item};
 use super::rows::RowItem;
 use super::rule_status::{LogAnalysis, OverflowDecision};
 use crate::names::Names;
@@ -31,15 +31,15 @@ pub(crate) struct MissingHits {
 }
 
 impl<'a> OverflowItems<'a> {
-    pub(crate) fn of(material: &ReportInput<'a>, context: &'a LogAnalysis<'a>) -> Self {
+    pub(crate) fn new(material: &ReportInput<'a>, context: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { least, most }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
+        for (view, OverflowDecision { lower, upper }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
             let is_of_client = view.path == Names::REST;
-            if is_of_client && most.matched {
+            if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
             }
-            if !least.reported && most.reported {
+            if !lower.reported && upper.reported {
                 *missing.entry((view.client, view.path)).or_default() += view.cell.hits;
             }
             let items = match view.client {
@@ -47,16 +47,16 @@ impl<'a> OverflowItems<'a> {
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
-            items.extend(least.reported.then(|| item(context, view, least)));
+            items.extend(lower.reported.then(|| row_item(context, view, lower)));
         }
-        overflow.missing = MissingHits::of(&missing);
+        overflow.missing = MissingHits::new(&missing);
         overflow
     }
 }
 
 impl MissingHits {
     /// The most of each kind; by client and path, of which one may be [`Names::REST`].
-    fn of(missing: &HashMap<(u32, u32), u64>) -> Self {
+    fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
             let most = match owner {
@@ -119,12 +119,12 @@ paths = ["/key"]
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
         let (asked, mut scratch, mut part) = (Scope::default(), Scratch::default(), Tally::default());
-        part.absorb(
+        part.add_findings(
             &Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch),
             LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
         );
-        let mut tally = Tally::bounded(BUDGET);
-        tally.merge(part.named(scratch.names));
+        let mut tally = Tally::with_budget(BUDGET);
+        tally.merge(part.with_names(scratch.names));
         let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
         let material = ReportInput {
             rules: &rules,
@@ -135,7 +135,7 @@ paths = ["/key"]
             apps: &[],
             allow: &allow,
         };
-        let context = LogAnalysis::of(&material);
+        let context = LogAnalysis::new(&material);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
         use_it(&build(&material, &context, vec![InputSummary::default()], 0, wanted));
     }

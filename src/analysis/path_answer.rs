@@ -5,7 +5,7 @@
 use foldhash::HashMap;
 
 use super::build::{Decision, LogAnalysis, ReportInput};
-use super::hit::{counted, lowered, response};
+use super::hit::{counted_client, lowercase_host, response};
 use super::model::AnswerDetail;
 use super::rule_status::HitContext;
 use super::soft_404::ranges;
@@ -106,11 +106,11 @@ pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bo
 impl<'a> GradedLog<'a> {
     /// Decides what the whole log shows.
     #[must_use]
-    pub fn of(material: ReportInput<'a>) -> Self {
-        let context = LogAnalysis::of(&material);
+    pub fn new(material: ReportInput<'a>) -> Self {
+        let context = LogAnalysis::new(&material);
         let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
         for (site, evidence) in material.tally.evidence() {
-            sites.entry(context.home(site)).or_default().merge(&evidence);
+            sites.entry(context.site_root(site)).or_default().merge(&evidence);
         }
         Self { material, context, sites }
     }
@@ -120,9 +120,9 @@ impl<'a> GradedLog<'a> {
     pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = Probe::of_record(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
-        let who = counted(request.record.client, request.prefix, &mut client);
-        let client = self.material.tally.number_of(who).unwrap_or(Names::REST);
-        let site = lowered(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
+        let who = counted_client(request.record.client, request.prefix, &mut client);
+        let client = self.material.tally.client_number(who).unwrap_or(Names::REST);
+        let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
         let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
         match self.context.decide(request.rules, &seen, &mut Vec::new()).grade {
             Some(grade) => GradeResult::Known(Box::new(self.explained(request, &seen, grade))),
@@ -131,7 +131,7 @@ impl<'a> GradedLog<'a> {
     }
 
     fn explained(&self, request: &GradeRequest<'_>, seen: &HitContext<'_>, grade: Grade) -> GradedAnswer {
-        let site = self.context.home(seen.site);
+        let site = self.context.site_root(seen.site);
         let evidence = self.sites.get(&site);
         let get_sizes: Vec<u64> = match seen.response.size() {
             Some(_) => Vec::new(),
@@ -158,7 +158,7 @@ impl<'a> GradedLog<'a> {
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
-            let is_here = self.context.home(view.site) == site;
+            let is_here = self.context.site_root(view.site) == site;
             let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
             let path = self.material.tally.path(view.path);
             let got = view.response();
@@ -171,7 +171,7 @@ impl<'a> GradedLog<'a> {
             }
             if path != seen.path && view.is_probe && (is_here || is_other_host) {
                 let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
-                let rules = self.material.tally.rules(view.rules);
+                let rules = self.material.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer is none of those of about its size.

@@ -19,7 +19,7 @@ use crate::names::Names;
 use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceText;
-use crate::tally::{self, CellView, SampleContentView, Site, span};
+use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
 /// A cell and what was decided about it.
@@ -53,20 +53,20 @@ impl RowItem<'_> {
 }
 
 pub(crate) fn by_pair<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| (!i.view.is_rest()).then_some((i.view.client, i.view.path, i.outcome)));
+    let members = members(items, |i| (!i.view.is_other()).then_some((i.view.client, i.view.path, i.outcome)));
     let key = |i: &RowItem<'a>| RowKey::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
 pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], answer: Answer) -> Vec<Row<'a>> {
-    let place = |i: &RowItem<'a>| (context.home(i.view.site), i.view.path);
+    let place = |i: &RowItem<'a>| (context.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
     let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
     let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &RowItem<'a>| {
-        let site = context.home(i.view.site);
+        let site = context.site_root(i.view.site);
         let host = if let Site::Host(host) = site { Some(host) } else { None };
         RowKey::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
     };
@@ -144,9 +144,9 @@ struct RowGroup<G> {
 }
 
 /// All groups, and the number of the one of each member.
-fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
+fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
-    let weigh = |&member: &(G, u32)| {
+    let rank_groups = |&member: &(G, u32)| {
         let number = numbers.number(&member.0, |group| *group);
         if number as usize == groups.len() {
             groups.push(RowGroup { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
@@ -156,7 +156,7 @@ fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) 
         group.len += 1;
         number
     };
-    let of_members = members.iter().map(weigh).collect();
+    let of_members = members.iter().map(rank_groups).collect();
     (groups, of_members)
 }
 
@@ -170,7 +170,7 @@ fn grouped<'a, G: Hash + Eq + Copy>(
     key: impl Fn(&RowItem<'a>) -> RowKey<'a>,
 ) -> Vec<Row<'a>> {
     let Some(&any) = members.first() else { return Vec::new() };
-    let (groups, of_members) = weigh(members, &item);
+    let (groups, of_members) = rank_groups(members, &item);
     let order = |(number, group): (usize, &RowGroup<G>)| (Reverse(group.rank), key(&item(group.first)), number);
     let mut chosen: Vec<_> = groups.iter().enumerate().map(order).collect();
     if most < chosen.len() {
@@ -217,21 +217,21 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
         uncertain: 0,
         soft_404: 0,
         answer: None,
-        clients: how_many(items.iter().map(|i| i.view.client)),
-        paths: how_many(items.iter().map(|i| i.view.path)),
+        clients: count_at_least_one(items.iter().map(|i| i.view.client)),
+        paths: count_at_least_one(items.iter().map(|i| i.view.path)),
         requests: 0,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,
         last_time: None,
-        sample: sample(material, proof(items)),
+        sample: sample(material, best_sample(items)),
     };
     for item in items {
         let hits = item.view.cell.hits;
         row.outcomes[item.outcome as usize] += hits;
         row.uncertain += if item.has_grade(Answer::Uncertain) { hits } else { 0 };
         row.soft_404 += if item.has_grade(Answer::Soft404) { hits } else { 0 };
-        (row.first_time, row.last_time) = span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
+        (row.first_time, row.last_time) = union_span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let RowKey::Client(_) = key {
         row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
@@ -240,7 +240,7 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
 }
 
 /// How many clients or paths these are. Of those that were let go no more is known than that there were some.
-fn how_many(numbers: impl Iterator<Item = u32>) -> u64 {
+fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
 }
 
@@ -275,7 +275,7 @@ fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
 }
 
 /// Of the most severe cells the one with the earliest line.
-pub(crate) fn proof<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleView<'a> {
+pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleView<'a> {
     let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
         if order.is_lt() { item } else { best }
@@ -284,16 +284,16 @@ pub(crate) fn proof<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleVie
 }
 
 pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    told(&material.texts[sample.place.input as usize], sample)
+    sample_request(&material.texts[sample.position.input as usize], sample)
 }
 
 /// A sample as a report tells it, be it a line or told before.
-pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    let (place, machine, source) = (sample.place, text.machine.as_deref(), &*text.path);
+pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    let (place, machine, source) = (sample.position, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
-    match sample.proof {
+    match sample.content {
         SampleContentView::Line { text: line, parsed } => {
-            let (record, probe) = reread(line, parsed);
+            let (record, probe) = parse_stored_line(line, parsed);
             SampleRequest {
                 generation: text.generation,
                 offset,
@@ -321,7 +321,7 @@ pub(crate) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> S
 }
 
 /// The record of a line that was kept, and what the rules were asked about it.
-pub(crate) fn reread(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
     (record.unwrap_or_default(), probe)

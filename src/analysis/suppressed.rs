@@ -13,8 +13,8 @@ use crate::tally::Site;
 pub(crate) fn apps<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
     let mut silenced: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
     for (view, decision) in material.tally.cells().zip(context.decisions()) {
-        if let Some(app) = decision.silenced {
-            *silenced.entry((app, context.home(view.site))).or_default() += view.cell.hits;
+        if let Some(app) = decision.suppressed_by {
+            *silenced.entry((app, context.site_root(view.site))).or_default() += view.cell.hits;
         }
     }
     let sum = |app: RuleId, site: Option<Site<'a>>| match site {

@@ -53,8 +53,8 @@ fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<ReportIn
         apps: &apps(&asked.apps, rules)?,
         allow: &whole.allow,
     };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
     let report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
-    Ok(ReportIndex::of(&material, &context, &report))
+    Ok(ReportIndex::new(&material, &context, &report))
 }

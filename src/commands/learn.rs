@@ -60,7 +60,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
     proposals.inputs = listed(&scan, &found);
     count_hits(&material, &context, &mut proposals.inputs);

@@ -37,18 +37,18 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &whole.allow,
     };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let rows = wanted(asked.format, settings.by, settings.full, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
     (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.fail_severity;
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
     let view = View { format: asked.format, by: settings.by, top: asked.top, full: settings.full, width, color };
-    privacy.with(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
+    privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,

@@ -62,7 +62,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut report = pool.install(|| {
         build(
             &material,
@@ -72,7 +72,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
-    let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
+    let broad = if settings.quiet { Vec::new() } else { broad_rules::warnings(&material, &context, &report.inputs) };
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
@@ -82,7 +82,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         message::hint(&hint);
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
     let severity = report.totals.fail_severity;
@@ -155,16 +155,16 @@ fn write(
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::HitBuffers::counting(settings.client.prefix);
+        let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
         let mut room = RedactionBuffers::default();
-        spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
+        spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
             None => Ok(()),
         })
     } else {
         let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
         let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
-        privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
+        privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

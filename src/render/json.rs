@@ -59,7 +59,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Prefix::bits),
         anonymized: report.hidden,
-        evidence: SnapshotJson::of(report, top.is_none()),
+        evidence: SnapshotJson::new(report, top.is_none()),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
     out.write_all(b"\n")

@@ -3,7 +3,7 @@
 use crate::analysis::model::InputSummary;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
-use crate::tally::span;
+use crate::tally::union_span;
 use crate::time::LogTime;
 
 /// What was found in some lines, without the hits.
@@ -21,7 +21,7 @@ impl Account {
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
         self.without_time += findings.without_time;
-        self.times = span(self.times, findings.times);
+        self.times = union_span(self.times, findings.times);
     }
 
     /// Adds what another account holds.
@@ -29,7 +29,7 @@ impl Account {
         self.lines.add(&other.lines);
         self.requests += other.requests;
         self.without_time += other.without_time;
-        self.times = span(self.times, other.times);
+        self.times = union_span(self.times, other.times);
     }
 
     /// The same as a report lists it.

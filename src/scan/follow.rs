@@ -20,7 +20,7 @@ use self::log::Log;
 use super::desk::Desk as Writing;
 use super::doubt::{By, examine, without_client};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
-use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live};
+use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live_hit};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
 use crate::analysis::site::SiteHistory;
@@ -132,7 +132,7 @@ impl<'a> Stream<'a> {
         Self {
             asked,
             judge: Judge::new(asked.rules, asked.scope),
-            context: LiveAnalysis::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).remembering(sites),
+            context: LiveAnalysis::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).with_history(sites),
             scratch: scratch(asked.prefix),
             writing: Writing::default(),
             tally: Tally::default(),
@@ -141,7 +141,7 @@ impl<'a> Stream<'a> {
             logs,
             accounts,
             hits,
-            desk: HitBuffers::counting(asked.prefix),
+            desk: HitBuffers::with_prefix(asked.prefix),
             notices: Vec::new(),
             noted,
         }
@@ -246,13 +246,13 @@ impl<'a> Stream<'a> {
     ///
     /// What `each` could not do.
     pub fn settle<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        self.context.weigh_all();
+        self.context.update_grader();
         self.regrade(each)
     }
 
     /// What sites answered, for the next run. `now` is in seconds since 1970.
     pub fn sites(&mut self, now: i64) -> &SiteHistory {
-        self.context.memory(now)
+        self.context.history(now)
     }
 
     /// Reports hits again whose grade changed.
@@ -262,7 +262,7 @@ impl<'a> Stream<'a> {
         }
         for regraded in self.context.regrade() {
             let occasion = ReportReason::Regraded { may_alert: regraded.may_alert };
-            let told = live(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
+            let told = live_hit(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
             if told.is_reported() {
                 each(&told)?;
             }
@@ -293,9 +293,9 @@ impl<'a> Stream<'a> {
         self.accounts.count(&log.path, run.bytes, &findings);
         self.note(log, &findings);
         let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
-        self.tally.absorb(&findings, place);
-        self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
-        self.context.see_homes(&findings.home, &self.scratch.names, &log.family);
+        self.tally.add_findings(&findings, place);
+        self.context.record_app_evidence(&findings.signs, &self.scratch.names, &log.family);
+        self.context.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
             self.tell(log, &findings, hit, place, each)?;
         }
@@ -332,15 +332,15 @@ impl<'a> Stream<'a> {
             rules: self.scratch.names.rules.key(hit.rules),
         };
         let mut late = Vec::new();
-        let told = live(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
+        let told = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
         self.hits += u64::from(told.is_reported());
         each(&told)?;
-        let (client, may_come_late) = (told.hit.client, told.may_come_late);
+        let (client, may_come_late) = (told.hit.client, told.may_be_promoted);
         if may_come_late {
-            self.context.wait(client, PendingHit::of(&line));
+            self.context.hold(client, PendingHit::new(&line));
         }
         for line in late {
-            let told = live(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
+            let told = live_hit(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
             if told.is_reported() {
                 self.hits += 1;
                 each(&told)?;
@@ -393,7 +393,7 @@ impl<'a> Stream<'a> {
     /// Puts what was tallied to what was tallied before, with its names.
     fn close(&mut self) {
         let names = self.scratch.begin_anew();
-        self.eras.add(mem::take(&mut self.tally).named(names));
+        self.eras.add(mem::take(&mut self.tally).with_names(names));
     }
 
     /// The report on what was read so far, for `use_it`. Sums of lines are exact; hits are those of the last eras, and since
@@ -410,7 +410,7 @@ impl<'a> Stream<'a> {
             apps: self.asked.apps,
             allow: &self.asked.scope.allow,
         };
-        let context = LogAnalysis::of(&material);
+        let context = LogAnalysis::new(&material);
         let inputs = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
         let mut report = build(&material, &context, inputs, self.accounts.without_time(), wanted);
         self.accounts.put_into(&mut report);

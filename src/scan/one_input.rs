@@ -172,7 +172,7 @@ impl<'a> OneInput<'a> {
     fn count(&self, ready: Vec<Judged<'a>>) {
         for Judged { worker, offset, findings, underway, .. } in ready {
             let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
-            self.workers.tally(worker).absorb(&findings, place);
+            self.workers.tally(worker).add_findings(&findings, place);
             let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
                 spool.push(&findings, &scratch.names, place);

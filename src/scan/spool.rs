@@ -114,5 +114,5 @@ fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<Ru
     rules.clear();
     rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
     let place = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
-    Some((StoredLine { place, text, parsed: *parsed == 1, rules }, rest))
+    Some((StoredLine { position: place, text, parsed: *parsed == 1, rules }, rest))
 }

@@ -68,7 +68,7 @@ impl Workers {
     }
 
     fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
-        let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
+        let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
         let shared = (threads > 1).then(Arc::<Shared>::default);
         let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), whole, room, is_over: AtomicBool::new(false) }
@@ -131,12 +131,12 @@ impl Worker {
             [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
         // Findings are underway only from when the scratch was held.
         let is_idle = self.underway.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.begin_anew()))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.begin_anew()))
     }
 
     fn into_tally(self) -> Tally {
         let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).named(scratch.names)
+        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).with_names(scratch.names)
     }
 }
 
@@ -169,13 +169,13 @@ mod tests {
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
         for (findings, underway) in [second, first] {
             assert!(!workers.scratch(0).names.is_empty(), "handed in before its findings were tallied");
-            workers.tally(0).absorb(&findings, PLACE);
+            workers.tally(0).add_findings(&findings, PLACE);
             drop(underway);
             workers.make_room(0);
         }
         assert!(workers.scratch(0).names.is_empty(), "full, and not handed in");
         let (findings, underway) = find(&workers, &["192.0.2.3"]);
-        workers.tally(0).absorb(&findings, PLACE);
+        workers.tally(0).add_findings(&findings, PLACE);
         drop(underway);
         let tally = workers.into_tally();
         let mut counts: Vec<_> = (0..).zip(tally.client_counts()).map(|(n, count)| (tally.client(n).to_string(), count.requests)).collect();
@@ -187,7 +187,7 @@ mod tests {
     fn without_a_budget_all_stays_where_it_is() {
         let workers = Workers::new(1, None);
         let (findings, underway) = find(&workers, &["192.0.2.1"]);
-        workers.tally(0).absorb(&findings, PLACE);
+        workers.tally(0).add_findings(&findings, PLACE);
         drop(underway);
         workers.make_room(0);
         assert_eq!(workers.scratch(0).names.clients.len(), 1);

@@ -81,13 +81,13 @@ impl CellKey {
     }
 
     /// The same without host and size.
-    pub(super) fn bare(&self) -> Self {
+    pub(super) fn without_host_and_size(&self) -> Self {
         Self { host: Names::NO_HOST, has: self.has & !BYTES, extra: 0, bytes: 0, ..*self }
     }
 
     /// The same without what tells the sites and the answers of one client and path apart.
     pub(super) fn overflow(&self) -> Self {
-        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.bare()
+        Self { input: Names::NO_INPUT, has: self.has & !PROBE, ..*self }.without_host_and_size()
     }
 
     /// Whether it is one of the [overflow](super::overflow).
@@ -173,9 +173,9 @@ pub struct Sample {
     /// When.
     pub time: Option<LogTime>,
     /// Where. Of a told one `chunk` counts from the start of the text and `offset` is 0.
-    pub place: LinePosition,
+    pub position: LinePosition,
     /// What there is of it.
-    pub proof: SampleContent,
+    pub content: SampleContent,
 }
 
 /// What there is of a request that proves something.
@@ -197,10 +197,10 @@ pub enum SampleContent {
 pub struct SampleView<'t> {
     /// When.
     pub time: Option<LogTime>,
-    /// Where; see [`Sample::place`].
-    pub place: LinePosition,
+    /// Where; see [`Sample::position`].
+    pub position: LinePosition,
     /// What there is of it.
-    pub proof: SampleContentView<'t>,
+    pub content: SampleContentView<'t>,
 }
 
 /// What there is of such a request.
@@ -237,46 +237,46 @@ pub struct ImportedSample {
 impl Sample {
     /// A line as proof.
     #[must_use]
-    pub fn of_line(time: Option<LogTime>, place: LinePosition, text: &[u8], parsed: bool) -> Self {
-        Self { time, place, proof: SampleContent::Line { text: text.into(), parsed } }
+    pub fn from_line(time: Option<LogTime>, position: LinePosition, text: &[u8], parsed: bool) -> Self {
+        Self { time, position, content: SampleContent::Line { text: text.into(), parsed } }
     }
 
-    /// Whether it comes after a line of that time and place.
-    pub(super) fn is_later(&self, time: Option<LogTime>, place: LinePosition) -> bool {
-        is_earlier((time, place), (self.time, self.place))
+    /// Whether it comes after a line of that time and position.
+    pub(super) fn is_later_than(&self, time: Option<LogTime>, position: LinePosition) -> bool {
+        is_earlier((time, position), (self.time, self.position))
     }
 }
 
 impl SampleView<'_> {
-    /// Earlier by time, then by place; a line without a time is later than any with one. A total order, so that which
+    /// Earlier by time, then by position; a line without a time is later than any with one. A total order, so that which
     /// sample stays does not depend on who came first.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        order((self.time, self.place), (other.time, other.place)).then_with(|| self.generation().cmp(&other.generation()))
+        order((self.time, self.position), (other.time, other.position)).then_with(|| self.generation().cmp(&other.generation()))
     }
 
     /// One log may have been told of in several generations; in one tally of lines each input has one.
     fn generation(&self) -> u64 {
-        match self.proof {
+        match self.content {
             SampleContentView::Line { .. } => 0,
             SampleContentView::Imported(told) => told.generation,
         }
     }
 }
 
-/// Whether a line of one time and place comes before another.
+/// Whether a line of one time and position comes before another.
 pub(super) fn is_earlier(one: (Option<LogTime>, LinePosition), other: (Option<LogTime>, LinePosition)) -> bool {
     order(one, other) == Ordering::Less
 }
 
 fn order(a: (Option<LogTime>, LinePosition), b: (Option<LogTime>, LinePosition)) -> Ordering {
-    let key = |(time, place): (Option<LogTime>, LinePosition)| (time.is_none(), time, place);
+    let key = |(time, position): (Option<LogTime>, LinePosition)| (time.is_none(), time, position);
     key(a).cmp(&key(b))
 }
 
 /// The span of two spans.
 #[must_use]
-pub fn span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
+pub fn union_span(a: Option<(LogTime, LogTime)>, b: Option<(LogTime, LogTime)>) -> Option<(LogTime, LogTime)> {
     match (a, b) {
         (Some((first, last)), Some((other_first, other_last))) => Some((first.min(other_first), last.max(other_last))),
         (one, None) | (None, one) => one,

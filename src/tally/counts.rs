@@ -3,7 +3,7 @@
 //!
 //! Of proofs it knows nothing.
 
-use super::cell::{CellKey, span};
+use super::cell::{CellKey, union_span};
 use crate::time::LogTime;
 
 /// A cell but for its proof.
@@ -52,17 +52,17 @@ impl CellCounts {
     /// Adds those of another part of the log.
     pub(super) fn add(&mut self, other: &Self) {
         self.hits += other.hits;
-        self.span = TimeSpan::of(span(self.times(), other.times()));
+        self.span = TimeSpan::from_times(union_span(self.times(), other.times()));
     }
 
     /// Those of a cell.
-    pub(super) fn of(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
-        Self { key, hits, span: TimeSpan::of(times) }
+    pub(super) fn from_parts(key: CellKey, hits: u64, times: Option<(LogTime, LogTime)>) -> Self {
+        Self { key, hits, span: TimeSpan::from_times(times) }
     }
 }
 
 impl TimeSpan {
-    fn of(times: Option<(LogTime, LogTime)>) -> Self {
+    fn from_times(times: Option<(LogTime, LogTime)>) -> Self {
         let span = |(first, last): (LogTime, LogTime)| Self {
             first: first.utc,
             last: last.utc,

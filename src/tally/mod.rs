@@ -23,7 +23,7 @@ mod told;
 mod unlisted;
 
 pub use budget::{Budget, ErrorBound, ErrorFloor};
-pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, span};
+pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
 pub use counts::CellCounts;
 pub use evidence::TallyEvidence;
 pub use minutes::{MinuteCounts, MinuteKey};
@@ -45,20 +45,20 @@ pub struct Tally {
     names: Names,
     clients: Vec<ClientCount>,
     /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
-    asked: Vec<u64>,
+    uncounted_requests: Vec<u64>,
     cells: CellTable,
     /// Requests that are allowed, by the number of the entry that says so.
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
-    signs: Signs<(u32, u32)>,
+    app_evidence: Signs<(u32, u32)>,
     /// Home pages, and what cells that were dropped showed of their sites.
     evidence: TallyEvidence,
     /// Requests that rules with a `window` count.
     minutes: MinuteCounts,
-    unlisted: UnmatchedRequests,
+    unmatched: UnmatchedRequests,
     /// What it may hold; all where `None`.
     budget: Option<Budget>,
-    floor: ErrorFloor,
+    error_floor: ErrorFloor,
     /// By path: what was let go of its pairs.
     by_path: CellTable,
     /// Hits that a path may have had besides those counted, by its number; those that had none may be missing.
@@ -119,7 +119,7 @@ impl<'t> CellView<'t> {
 
     /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
     #[must_use]
-    pub fn is_rest(&self) -> bool {
+    pub fn is_other(&self) -> bool {
         self.client == Names::REST || self.path == Names::REST
     }
 
@@ -145,12 +145,12 @@ impl<'t> CellView<'t> {
 
 impl Tally {
     /// Adds what was found in a run of lines by the worker whose tally this is.
-    pub fn absorb(&mut self, findings: &Findings, place: LinePosition) {
+    pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         if let Some(&most) = findings.askers.iter().max() {
-            self.asked.resize(self.asked.len().max(most as usize + 1), 0);
+            self.uncounted_requests.resize(self.uncounted_requests.len().max(most as usize + 1), 0);
         }
         for &client in &findings.askers {
-            self.asked[client as usize] += 1;
+            self.uncounted_requests[client as usize] += 1;
         }
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
@@ -159,15 +159,15 @@ impl Tally {
             self.count_mut(client).allowed += 1;
             self.count_allowed(entry, 1);
         }
-        self.signs.merge(&findings.signs, |host| (place.input, host), |client| client);
+        self.app_evidence.merge(&findings.signs, |host| (position.input, host), |client| client);
         for (host, bytes) in findings.home.iter() {
-            self.evidence.record_home((place.input, host), bytes);
+            self.evidence.record_home((position.input, host), bytes);
         }
         for hits in findings.hits.chunks(BATCH) {
-            self.add(findings, hits, place);
+            self.add(findings, hits, position);
         }
         findings.hits.iter().for_each(|hit| self.minutes.count(hit));
-        self.unlisted.absorb(findings, place);
+        self.unmatched.add_findings(findings, position);
     }
 
     fn count_allowed(&mut self, entry: u16, requests: u64) {
@@ -176,16 +176,16 @@ impl Tally {
         self.allowed[at] += requests;
     }
 
-    fn add(&mut self, findings: &Findings, hits: &[Hit], place: LinePosition) {
+    fn add(&mut self, findings: &Findings, hits: &[Hit], position: LinePosition) {
         let mut keys = [CellKey::default(); BATCH];
         for (key, hit) in keys.iter_mut().zip(hits) {
-            *key = key_of(hit, place.input);
+            *key = cell_key(hit, position.input);
         }
-        let leads = self.cells.leads(&keys[..hits.len()]);
-        for ((hit, key), lead) in hits.iter().zip(&keys).zip(leads) {
-            let place = LinePosition { line: place.line + u64::from(hit.line), offset: hit.offset, ..place };
-            let line = HitLine { time: hit.time, place, text: findings.text(hit), parsed: hit.parsed };
-            self.cells.count(key, lead, &line);
+        let lookups = self.cells.prefetch(&keys[..hits.len()]);
+        for ((hit, key), lookup) in hits.iter().zip(&keys).zip(lookups) {
+            let position = LinePosition { line: position.line + u64::from(hit.line), offset: hit.offset, ..position };
+            let line = HitLine { time: hit.time, position, text: findings.text(hit), parsed: hit.parsed };
+            self.cells.count(key, lookup, &line);
         }
     }
 
@@ -200,8 +200,8 @@ impl Tally {
 
     /// The same, with the names that its numbers stand for.
     #[must_use]
-    pub fn named(mut self, names: Names) -> Self {
-        for (client, requests) in (0..).zip(std::mem::take(&mut self.asked)) {
+    pub fn with_names(mut self, names: Names) -> Self {
+        for (client, requests) in (0..).zip(std::mem::take(&mut self.uncounted_requests)) {
             self.count_mut(client).requests += requests;
         }
         Self { names, ..self }
@@ -267,13 +267,13 @@ impl Tally {
     }
 
     /// The apps that were seen, where, and by how many.
-    pub fn signs(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &Few)> {
-        self.signs.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
+    pub fn app_evidence(&self) -> impl Iterator<Item = (RuleId, Site<'_>, &Few)> {
+        self.app_evidence.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 
     /// The number of a client, where it has one.
     #[must_use]
-    pub fn number_of(&self, client: Client<'_>) -> Option<u32> {
+    pub fn client_number(&self, client: Client<'_>) -> Option<u32> {
         self.names.clients.find(client)
     }
 
@@ -285,14 +285,14 @@ impl Tally {
 
     /// All lists of rules, by number.
     #[must_use]
-    pub fn lists(&self) -> &[Box<[RuleId]>] {
+    pub fn rule_lists(&self) -> &[Box<[RuleId]>] {
         self.names.rules.keys()
     }
 
     /// The requests that no rule matched, where the run noted them.
     #[must_use]
-    pub fn unlisted(&self) -> &UnmatchedRequests {
-        &self.unlisted
+    pub fn unmatched(&self) -> &UnmatchedRequests {
+        &self.unmatched
     }
 
     /// The client with a number.
@@ -315,13 +315,13 @@ impl Tally {
 
     /// The list of rules with a number, sorted.
     #[must_use]
-    pub fn rules(&self, number: u32) -> &[RuleId] {
+    pub fn rule_list(&self, number: u32) -> &[RuleId] {
         self.names.rules.key(number)
     }
 }
 
 /// The cell that a hit belongs to.
-fn key_of(hit: &Hit, input: u32) -> CellKey {
+fn cell_key(hit: &Hit, input: u32) -> CellKey {
     let Hit { client, path, rules, status, host, method, extra, .. } = *hit;
     let is_answered = Outcome::of(status) == Outcome::Answered;
     // An ordinary request that only counts among many is no probe.

@@ -23,7 +23,7 @@ impl Privacy {
     /// The hit as it is told.
     #[must_use]
     pub fn hit<'r>(&self, hit: &ReportedHit<'r>, room: &'r mut RedactionBuffers) -> ReportedHit<'r> {
-        if self.is_usual() {
+        if self.is_default() {
             return *hit;
         }
         room.client = self.veil.as_ref().map(|veil| veil.client(hit.client));
@@ -57,7 +57,7 @@ impl Privacy {
     /// The alert as it is told.
     #[must_use]
     pub fn alert(&self, alert: Alert) -> Alert {
-        if self.is_usual() {
+        if self.is_default() {
             return alert;
         }
         let mut told = alert;

@@ -14,7 +14,7 @@ pub(crate) struct RedactionMap {
 }
 
 impl RedactionMap {
-    pub(crate) fn keep_text(&mut self, text: &[u8], place: TextKind, told: impl FnOnce() -> Vec<u8>) {
+    pub(crate) fn insert_text(&mut self, text: &[u8], place: TextKind, told: impl FnOnce() -> Vec<u8>) {
         let texts = match place {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
@@ -24,7 +24,7 @@ impl RedactionMap {
         }
     }
 
-    pub(crate) fn keep_client(&mut self, client: Client<'_>, told: impl FnOnce() -> ClientKey) {
+    pub(crate) fn insert_client(&mut self, client: Client<'_>, told: impl FnOnce() -> ClientKey) {
         self.clients.entry(ClientKey::from(&client)).or_insert_with(told);
     }
 
@@ -42,37 +42,37 @@ impl RedactionMap {
 
     /// What a row is about, as it is told.
     pub(crate) fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
-        each_of_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+        visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
         key
     }
 }
 
 /// Goes over all texts of a log and all clients in a report.
-pub(crate) fn each<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+pub(crate) fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
-        each_of_row(row, text, client);
+        visit_row(row, text, client);
     }
     for campaign in campaigns {
         campaign.sample_paths.iter_mut().for_each(|path| text(path, TextKind::Text));
-        each_of_sample(&mut campaign.sample, text);
+        visit_sample(&mut campaign.sample, text);
     }
     for flood in floods {
         flood.client.iter_mut().for_each(&mut *client);
         text(&mut flood.path, TextKind::Text);
-        each_of_sample(&mut flood.sample, text);
+        visit_sample(&mut flood.sample, text);
     }
 }
 
-fn each_of_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
-    each_of_key(&mut row.key, text, client);
-    each_of_sample(&mut row.sample, text);
+fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    visit_key(&mut row.key, text, client);
+    visit_sample(&mut row.sample, text);
     if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
         client(its_client);
     }
 }
 
-fn each_of_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     match key {
         RowKey::Pair(its_client, path, _) => {
             client(its_client);
@@ -84,7 +84,7 @@ fn each_of_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], Te
     }
 }
 
-pub(crate) fn each_of_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
+pub(crate) fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
     text(&mut sample.target, TextKind::Text);
     if let Some(agent) = &mut sample.user_agent {
         text(agent, TextKind::Agent);

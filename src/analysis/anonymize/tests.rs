@@ -2,7 +2,7 @@
 
 use crate::analysis::anonymize::*;
 use crate::analysis::fixture;
-use crate::analysis::novelty::news;
+use crate::analysis::novelty::find_new;
 use crate::analysis::seen::SeenHistory;
 use crate::client::Client;
 use crate::render::mail::{Page, write_page};
@@ -16,9 +16,9 @@ fn veils() -> [Veil; 2] {
 /// All that can be made of a report.
 fn told(privacy: &Privacy) -> String {
     let report = fixture::report(fixture::rules());
-    let found = news(&report, &mut SeenHistory::new(1), 1, 0);
+    let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
     let mut out = Vec::new();
-    privacy.with(&report, &found, |report, found| {
+    privacy.with_redacted(&report, &found, |report, found| {
         for format in [Format::Table, Format::Csv, Format::Json] {
             for by in [None, Some(By::Pair), Some(By::Client), Some(By::Path), Some(By::Rule)] {
                 render(report, &View { format, by, ..View::default() }, &mut out).unwrap();
@@ -61,7 +61,7 @@ fn no_output_tells_a_client() {
 fn rows_are_in_the_order_of_what_is_told() {
     let report = fixture::report(fixture::rules());
     for veil in veils() {
-        Privacy::new(Some(veil), true).with(&report, &[], |told, _| {
+        Privacy::new(Some(veil), true).with_redacted(&report, &[], |told, _| {
             assert_eq!(told.clients.len(), report.clients.len());
             let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
             assert!(told.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));

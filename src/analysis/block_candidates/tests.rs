@@ -63,14 +63,17 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
-    tally.absorb(&Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+    tally.add_findings(
+        &Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch),
+        LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+    );
+    let (tally, texts) = (tally.with_names(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let material =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&material, &context, vec![InputSummary::default()], 0, wanted);
-    let blocks = blocks(&report, &material, guard, max);
+    let blocks = block_decisions(&report, &material, guard, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)

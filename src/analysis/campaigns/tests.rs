@@ -32,8 +32,8 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     let (mut tallies, mut offset, mut before, mut runs) = (Vec::new(), 0, 0, Vec::new());
     for part in lines.chunks(cut) {
         let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
-        tallies.push(tally.named(scratch.names));
+        tally.add_findings(&judge.judge(text.as_bytes(), &mut scratch), LinePosition { input: 0, chunk: offset, offset: 0, line: 0 });
+        tallies.push(tally.with_names(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
         before += part.len();
@@ -52,7 +52,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
         ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     let report = pool.install(|| build(&material, &context, vec![InputSummary::default()], 0, wanted));
     report.campaigns.iter().map(told).collect()
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use self::side::DiffSubject;
 pub use self::side::ReportIndex;
-use super::accuracy::sentence;
+use super::accuracy::accuracy_note;
 use crate::finding::Severity;
 use crate::soft_404::Answer;
 
@@ -107,7 +107,7 @@ impl Change {
         }
     }
 
-    fn of(before: u64, after: u64) -> Option<Self> {
+    fn from_counts(before: u64, after: u64) -> Option<Self> {
         match (before, after) {
             (same, other) if same == other => None,
             (0, _) => Some(Self::New),
@@ -142,14 +142,14 @@ pub struct DiffRow {
 pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
     let mut both: BTreeMap<&DiffSubject, [(Severity, u64); 2]> = BTreeMap::new();
     for (side, at) in [(old, 0), (new, 1)] {
-        for (thing, (severity, hits)) in side.things() {
+        for (thing, (severity, hits)) in side.subjects() {
             both.entry(thing).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
         }
     }
     let row = |(thing, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
-        let (change, status) = match Change::of(before.1, after.1)? {
+        let (change, status) = match Change::from_counts(before.1, after.1)? {
             Change::Gone if thing.kind() == DiffKind::Answer => {
-                let (fate, status) = new.fate(thing);
+                let (fate, status) = new.answer_now(thing);
                 (Change::Now(fate), status)
             }
             change => (change, None),
@@ -166,7 +166,7 @@ pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
 /// What a reader must know besides where a side is not exact, in words.
 #[must_use]
 pub fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
-    let note = |(side, so): (&ReportIndex, &str)| Some(format!("{} {so}", sentence(side.approximate()?)));
+    let note = |(side, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(side.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
     let new = (new, "That is the new report: what is gone or not requested may still be there.");
     [old, new].into_iter().filter_map(note).collect()

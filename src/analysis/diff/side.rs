@@ -50,16 +50,16 @@ struct PathOutcome {
 /// One of two reports.
 #[derive(Debug, Default)]
 pub struct ReportIndex {
-    things: BTreeMap<DiffSubject, (Severity, u64)>,
+    subjects: BTreeMap<DiffSubject, (Severity, u64)>,
     /// By answer: what requests for the path came to that got no distinct answer.
-    fates: BTreeMap<DiffSubject, PathOutcome>,
+    outcomes: BTreeMap<DiffSubject, PathOutcome>,
     pub(crate) approximate: Option<Approximation>,
 }
 
 impl ReportIndex {
     /// What a report says; it was built from this, with all its rules, paths and clients.
     #[must_use]
-    pub fn of(material: &ReportInput<'_>, context: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
+    pub fn new(material: &ReportInput<'_>, context: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
         let mut side = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
@@ -69,15 +69,15 @@ impl ReportIndex {
             }
         }
         // What was let go of a pair is still known of its path.
-        let cells = material.tally.cells().zip(context.decisions()).filter(|(view, _)| !view.is_rest());
+        let cells = material.tally.cells().zip(context.decisions()).filter(|(view, _)| !view.is_other());
         for (view, decision) in cells.chain(material.tally.path_cells().zip(context.path_decisions())) {
             let host = if let Site::Host(host) = view.site { host } else { &[] };
             let answer = DiffSubject::Answer(host.into(), material.tally.path(view.path).into());
-            match fate(&view, decision) {
+            match answer_now(&view, decision) {
                 None => side.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = material.tally.rules(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
-                    side.meet(answer, (exposes, fate), view.status, view.cell.hits);
+                    let exposes = material.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
+                    side.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
                 }
             }
         }
@@ -85,14 +85,14 @@ impl ReportIndex {
     }
 
     pub(crate) fn add(&mut self, thing: DiffSubject, severity: Severity, hits: u64) {
-        let (worst, sum) = self.things.entry(thing).or_insert((severity, 0));
+        let (worst, sum) = self.subjects.entry(thing).or_insert((severity, 0));
         *worst = severity.max(*worst);
         *sum += hits;
     }
 
     /// Takes in hits that got no distinct answer. Those of rules that look for something to be exposed come before others.
-    pub(crate) fn meet(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
-        let met = self.fates.entry(answer).or_default();
+    pub(crate) fn add_outcome(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
+        let met = self.outcomes.entry(answer).or_default();
         // The first fates matter most.
         let rank = |(exposes, fate): (bool, AnswerNow)| (!exposes, fate);
         match met.best {
@@ -106,8 +106,8 @@ impl ReportIndex {
     }
 
     /// What became of an answer that is none here, and the commonest status, the lowest of equals.
-    pub(crate) fn fate(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
-        let Some((met, (_, fate))) = self.fates.get(answer).and_then(|met| Some((met, met.best?))) else {
+    pub(crate) fn answer_now(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
+        let Some((met, (_, fate))) = self.outcomes.get(answer).and_then(|met| Some((met, met.best?))) else {
             return (AnswerNow::NotRequested, None);
         };
         let status = met.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
@@ -120,13 +120,13 @@ impl ReportIndex {
         self.approximate.as_ref()
     }
 
-    pub(crate) fn things(&self) -> &BTreeMap<DiffSubject, (Severity, u64)> {
-        &self.things
+    pub(crate) fn subjects(&self) -> &BTreeMap<DiffSubject, (Severity, u64)> {
+        &self.subjects
     }
 }
 
 /// What a cell says of its path; `None` where it is a distinct answer that is reported.
-fn fate(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
+fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
     match (Outcome::of(view.status), decision.grade.map(|grade| grade.answer)) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,
         (Outcome::Answered, Some(Answer::Uncertain)) => Some(AnswerNow::Uncertain),

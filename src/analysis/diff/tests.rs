@@ -79,7 +79,7 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
     let old = side(&things);
     let mut new = side(&[(path(b"/refused"), Severity::High, 1)]);
     let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
-        new.meet(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
+        new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
     };
     // The commonest status, of equals the lowest; a hit of a rule that exposes nothing does not count beside others.
     meet("/refused", false, AnswerNow::Ordinary, 200, 90);
@@ -95,7 +95,7 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
     meet("/soft", true, AnswerNow::Soft404, 304, 1);
     meet("/soft", true, AnswerNow::Refused, 404, 9);
     // Another host is another answer.
-    new.meet(answer(b"b.example", b"/nothing"), (true, AnswerNow::Refused), Some(404), 1);
+    new.add_outcome(answer(b"b.example", b"/nothing"), (true, AnswerNow::Refused), Some(404), 1);
     let rows: Vec<DiffRow> = diff(&old, &new).into_iter().filter(|row| row.kind == DiffKind::Answer).collect();
     assert_eq!(
         printed(&rows, Format::Csv),

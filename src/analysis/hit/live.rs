@@ -1,9 +1,9 @@
 //! Tells a line at once, in the light of what was seen so far.
 
-use super::{HitBuffers, HitLocation, HitVerdict, counted, lowered, response, told};
+use super::{HitBuffers, HitLocation, HitVerdict, assemble, counted_client, lowercase_host, response};
 use crate::alerting::event::ANSWERED_FROM;
 use crate::analysis::model::ReportedHit;
-use crate::analysis::rows::reread;
+use crate::analysis::rows::parse_stored_line;
 use crate::analysis::rule_status::{LiveAnalysis, LiveHitContext, PendingHit};
 use crate::finding::RuleId;
 
@@ -43,7 +43,7 @@ pub struct LiveHit<'a> {
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
     /// Its client may yet make it a finding.
-    pub may_come_late: bool,
+    pub may_be_promoted: bool,
 }
 
 impl LiveHit<'_> {
@@ -69,22 +69,27 @@ pub enum ReportReason<'o> {
 }
 
 /// The hit a line is by now.
-pub fn live<'a>(context: &mut LiveAnalysis<'_>, line: &LiveLine<'a>, occasion: ReportReason<'_>, desk: &'a mut HitBuffers) -> LiveHit<'a> {
-    let (record, probe) = reread(line.text, line.parsed);
+pub fn live_hit<'a>(
+    context: &mut LiveAnalysis<'_>,
+    line: &LiveLine<'a>,
+    occasion: ReportReason<'_>,
+    desk: &'a mut HitBuffers,
+) -> LiveHit<'a> {
+    let (record, probe) = parse_stored_line(line.text, line.parsed);
     let HitBuffers { normalizer, rules, host, client, prefix } = desk;
-    let client = counted(record.client, *prefix, client);
+    let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
     let seen = LiveHitContext {
         client,
         path: views.resolved,
-        host: lowered(record.host, host),
+        host: lowercase_host(record.host, host),
         family: line.family,
         response: response(&record, &probe),
     };
-    let met = context.meet(&seen);
+    let met = context.resolve(&seen);
     let (is_update, may_alert) = match occasion {
         ReportReason::New(late) => {
-            late.extend(context.see(line.rules, &seen, &met));
+            late.extend(context.observe(line.rules, &seen, &met));
             (false, true)
         }
         ReportReason::Promoted => (false, true),
@@ -94,19 +99,20 @@ pub fn live<'a>(context: &mut LiveAnalysis<'_>, line: &LiveLine<'a>, occasion: R
     let answer = decision.grade.map(|grade| grade.answer);
     let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && context.may_alert(&met);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
-        context.keep_graded(&met, seen.response, answer, alerts, line);
+        context.track_answer(&met, seen.response, answer, alerts, line);
     }
     if !decision.reported {
         rules.clear();
     }
-    let verdict = HitVerdict { severity: decision.severity, rules, answer, context: context.word_of(rules).filter(|_| !rules.is_empty()) };
+    let verdict =
+        HitVerdict { severity: decision.severity, rules, answer, context: context.required_context(rules).filter(|_| !rules.is_empty()) };
     let spot = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
-        hit: told(&record, client, &probe, views, &spot, &verdict),
+        hit: assemble(&record, client, &probe, views, &spot, &verdict),
         answered: decision.answered,
         alerts,
         is_update,
         matched: line.rules,
-        may_come_late: !decision.matched && context.may_come_late(line.rules),
+        may_be_promoted: !decision.matched && context.may_be_promoted(line.rules),
     }
 }

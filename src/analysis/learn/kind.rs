@@ -37,7 +37,7 @@ const HINTS: [(&str, &str); 7] = [
 
 impl PathKind {
     /// The kind of a path in lower case.
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
         if path.contains("/.") {
@@ -79,7 +79,7 @@ impl PathKind {
     }
 
     /// The class that a word in the path speaks for, where it is one of these.
-    pub(crate) fn hinted(self, path: &str) -> Option<&'static str> {
+    pub(crate) fn class_hint(self, path: &str) -> Option<&'static str> {
         let (_, class) = HINTS.iter().find(|(word, _)| path.contains(word))?;
         self.classes().contains(class).then_some(class)
     }
@@ -113,7 +113,7 @@ impl PathKind {
 }
 
 /// How bad it would be if such a path were there. A guess never cries out.
-pub(crate) fn severity(class: &str) -> Severity {
+pub(crate) fn suggested_severity(class: &str) -> Severity {
     match class {
         "backup" | "config-exposure" | "vcs-exposure" | "webshell" | "php-eval" => Severity::Medium,
         _ => Severity::Low,
@@ -138,13 +138,13 @@ mod tests {
             ("/administrator/", PathKind::Admin),
             ("/geoserver/web", PathKind::Other),
         ] {
-            assert_eq!(PathKind::of(path), kind, "{path}");
+            assert_eq!(PathKind::from_path(path), kind, "{path}");
         }
     }
 
     #[test]
     fn a_word_speaks_for_a_class_that_fits() {
-        let hinted = |path: &str| PathKind::of(path).hinted(path);
+        let hinted = |path: &str| PathKind::from_path(path).class_hint(path);
         assert_eq!(hinted("/phpmyadmln/pma/index.php"), Some("db-admin"));
         assert_eq!(hinted("/wp-old/x.php"), Some("wordpress"));
         assert_eq!((hinted("/wp-old.zip"), hinted("/root.php")), (None, None));

@@ -11,10 +11,10 @@ pub(crate) struct NormalPages<'a> {
 }
 
 impl<'a> NormalPages<'a> {
-    pub(crate) fn of(tally: &'a Tally, probers: &KnownProbers<'_>) -> Self {
-        let unlisted = tally.unlisted();
-        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.are(*client)).map(|(_, path, _)| path);
-        Self::from_paths(unlisted.ordinary().chain(given).map(|path| tally.path(path)).collect())
+    pub(crate) fn new(tally: &'a Tally, probers: &KnownProbers<'_>) -> Self {
+        let unlisted = tally.unmatched();
+        let given = unlisted.pairs().filter(|(client, _, got)| *got && !probers.contains(*client)).map(|(_, path, _)| path);
+        Self::from_paths(unlisted.normal_paths().chain(given).map(|path| tally.path(path)).collect())
     }
 
     fn from_paths(mut paths: Vec<&'a [u8]>) -> Self {

@@ -44,10 +44,10 @@ fn tally(runs: &[String], workers: &[usize]) -> Tally {
         let (mut scratch, mut own) = (Scratch::default(), Tally::default());
         for (number, run) in runs.iter().enumerate().filter(|(number, _)| workers[*number] == worker) {
             let findings = judge.judge(run.as_bytes(), &mut scratch);
-            own.absorb(&findings, LinePosition { input: 0, chunk: number as u64, offset: 0, line: 0 });
+            own.add_findings(&findings, LinePosition { input: 0, chunk: number as u64, offset: 0, line: 0 });
             scratch.recycle(findings);
         }
-        all.merge(own.named(scratch.names));
+        all.merge(own.with_names(scratch.names));
     }
     all
 }
@@ -60,7 +60,7 @@ fn text() -> [SourceText; 1] {
 fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
     let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    then(&learn(&material, &LogAnalysis::of(&material), min_probers))
+    then(&learn(&material, &LogAnalysis::new(&material), min_probers))
 }
 
 /// The paths that are proposed of a log.

@@ -16,7 +16,7 @@ use self::allow::MergedAllowEntries;
 use self::rules::UnknownRules;
 use self::sources::MergedInputs;
 use crate::analysis::model::{InputSummary, Report};
-use crate::analysis::snapshot::{ReportSnapshot, SnapshotError, retold};
+use crate::analysis::snapshot::{ReportSnapshot, SnapshotError, roundtrip};
 use crate::client::{Client, Prefix, prefix};
 use crate::finding::RuleId;
 use crate::rules::{AllowList, Rule, RuleError, RuleSet};
@@ -87,16 +87,16 @@ impl<'r> ReportMerger<'r> {
     /// Nothing yet. All evidence must have been read for these rules.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
-        Self::bounded(rules, Budget::STANDARD)
+        Self::with_budget(rules, Budget::STANDARD)
     }
 
     /// The same, with a budget of its own.
     #[must_use]
-    pub fn bounded(rules: &'r RuleSet, budget: Budget) -> Self {
+    pub fn with_budget(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
             known: rules,
             unknown: UnknownRules::default(),
-            tally: Tally::bounded(budget),
+            tally: Tally::with_budget(budget),
             sources: MergedInputs::default(),
             allowed: MergedAllowEntries::default(),
             without_time: 0,
@@ -112,18 +112,18 @@ impl<'r> ReportMerger<'r> {
     ///
     /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
     pub fn add(&mut self, evidence: ReportSnapshot) -> Result<(), MergeError> {
-        self.take_prefix(&evidence)?;
+        self.check_prefix(&evidence)?;
         let ReportSnapshot { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
         let (my_allowed, their_allowed) = self.allowed.add(&allowed)?;
-        if !is_same(&mine) || !is_same(&my_allowed) {
+        if !is_identity(&mine) || !is_identity(&my_allowed) {
             let new = ImportRemap { inputs: &mine, rules: &Some, allowed: &my_allowed };
-            self.tally = std::mem::take(&mut self.tally).renumbered(&new);
+            self.tally = std::mem::take(&mut self.tally).remapped(&new);
         }
         let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
-        self.tally.merge(tally.renumbered(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
+        self.tally.merge(tally.remapped(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
         self.without_time += without_time;
         self.machines.insert(machine);
         self.periods.insert(period);
@@ -131,9 +131,9 @@ impl<'r> ReportMerger<'r> {
     }
 
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
-    fn take_prefix(&mut self, evidence: &ReportSnapshot) -> Result<(), MergeError> {
+    fn check_prefix(&mut self, evidence: &ReportSnapshot) -> Result<(), MergeError> {
         let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
-        if has_six(evidence) {
+        if has_ipv6(evidence) {
             self.prefixes.insert(evidence.prefix);
         }
         match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
@@ -147,8 +147,8 @@ impl<'r> ReportMerger<'r> {
     /// # Errors
     ///
     /// Those of [`add`](Self::add); the report has no evidence.
-    pub fn add_part(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
-        self.add(retold(part)?)
+    pub fn add_report(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
+        self.add(roundtrip(part)?)
     }
 
     /// What it comes to. Of rules that only the reports know, those that `is_left_out` names count nothing.
@@ -158,7 +158,7 @@ impl<'r> ReportMerger<'r> {
     /// The rules would not start.
     pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         let (rules, tally, unknown_rules) =
-            self.unknown.settle(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
+            self.unknown.resolve(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
         let (texts, inputs) = self.sources.into_parts();
         Ok(MergedReport {
             rules,
@@ -176,7 +176,7 @@ impl<'r> ReportMerger<'r> {
 }
 
 /// Whether a report has IPv6 clients, or groups of them.
-fn has_six(evidence: &ReportSnapshot) -> bool {
+fn has_ipv6(evidence: &ReportSnapshot) -> bool {
     let ReportSnapshot { tally, prefix, .. } = evidence;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
@@ -186,7 +186,7 @@ fn has_six(evidence: &ReportSnapshot) -> bool {
 }
 
 /// Whether numbers stay what they are.
-fn is_same<N: Copy + Into<u64>>(new: &[N]) -> bool {
+fn is_identity<N: Copy + Into<u64>>(new: &[N]) -> bool {
     (0..).zip(new).all(|(old, new)| old == (*new).into())
 }
 

@@ -30,7 +30,7 @@ impl UnknownRules {
     }
 
     /// The rules to report by, a tally that knows them, and the ids of those that were not known.
-    pub(crate) fn settle(
+    pub(crate) fn resolve(
         self,
         known: &RuleSet,
         tally: Tally,
@@ -50,7 +50,7 @@ impl UnknownRules {
         let new = ImportRemap { inputs: &inputs, rules: &|rule| numbers[usize::from(rule.0)], allowed: &allowed };
         let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
         ids.sort();
-        Ok((Some(set), tally.renumbered(&new), ids))
+        Ok((Some(set), tally.remapped(&new), ids))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::analysis::model::InputSummary;
 use crate::formats::LogFormat;
 use crate::source::SourceText;
-use crate::tally::span;
+use crate::tally::union_span;
 
 /// Between the problems of one input.
 const ALSO: &str = "; also: ";
@@ -63,7 +63,7 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.pending += other.pending;
     sum.requests += other.requests;
     let times = |input: &InputSummary| input.first_time.zip(input.last_time);
-    (sum.first_time, sum.last_time) = span(times(sum), times(other)).unzip();
+    (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
     // What one of them read was read.
     sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();

@@ -15,7 +15,7 @@ use crate::finding::Severity;
 use crate::formats::LogFormat;
 use crate::render::{By, Format, View, render};
 use crate::rules::{RuleChoice, load};
-use crate::tally::{LinePosition, span};
+use crate::tally::{LinePosition, union_span};
 
 /// The rules that come with the program: they have conditions on clients, and apps.
 fn rules() -> &'static RuleSet {
@@ -65,7 +65,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             texts.len() - 1
         });
         let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
-        tally.absorb(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
+        tally.add_findings(&findings, LinePosition { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;
         input.lines += findings.lines.lines;
@@ -76,9 +76,9 @@ fn scan(pieces: &[Piece]) -> Scanned {
         input.format = LogFormat::most_of(&input.formats, &input.others);
         input.unparsed += findings.lines.unparsed;
         input.requests += findings.requests();
-        (input.first_time, input.last_time) = span(input.first_time.zip(input.last_time), findings.times).unzip();
+        (input.first_time, input.last_time) = union_span(input.first_time.zip(input.last_time), findings.times).unzip();
     }
-    Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() }
+    Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() }
 }
 
 const ALL: RowSelection =
@@ -94,7 +94,7 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         apps: &[],
         allow: &scanned.allow,
     };
-    let context = LogAnalysis::of(&material);
+    let context = LogAnalysis::new(&material);
     use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
 }
 
@@ -214,7 +214,7 @@ proptest! {
         let mut told = ReportMerger::new(rules());
         for (number, part) in parts.iter().enumerate() {
             if number % 2 == 0 {
-                with_report(rules(), part, |report| told.add_part(report)).unwrap();
+                with_report(rules(), part, |report| told.add_report(report)).unwrap();
             } else {
                 told.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
             }
@@ -341,7 +341,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
     let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
-    tally.absorb(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+    tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![InputSummary {
         path: b"a.log".to_vec(),
         lines: 4,
@@ -351,7 +351,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
         ..InputSummary::default()
     }];
     let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
-    let scanned = Scanned { tally: tally.named(scratch.names), texts, inputs, allow: AllowList::default() };
+    let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
     let told = printed(&own, &scanned, Format::Json, By::Pair);
     let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);

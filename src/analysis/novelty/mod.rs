@@ -38,12 +38,12 @@ pub struct NewItem<'a> {
 ///
 /// `mark` and `now` are those of [`SeenHistory::look`]. The report is to be whole: what its lists leave out is not looked at.
 #[must_use]
-pub fn news<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64) -> Vec<NewItem<'a>> {
+pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut found: Vec<NewItem<'a>> = Vec::new();
     // What differs only in what is masked has one key.
     let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
-    for one in everything(report) {
-        if !seen.look(one.kind, one.key.as_bytes(), mark, now) {
+    for one in candidates(report) {
+        if !seen.check_and_record(one.kind, one.key.as_bytes(), mark, now) {
             continue;
         }
         match known.entry((one.kind, one.key.clone())) {
@@ -58,19 +58,26 @@ pub fn news<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64
 }
 
 /// All that may be new, in its order.
-fn everything<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
-    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::of_row(report.rule_set, kind, row));
+fn candidates<'r, 'a>(report: &'r Report<'a>) -> impl Iterator<Item = NewItem<'a>> + 'r {
+    let of = |rows: &'r [Row<'a>], kind| rows.iter().map(move |row| NewItem::from_row(report.rule_set, kind, row));
     let rows = of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
     let rows = rows.chain(of(&report.paths, NoveltyKind::Path)).chain(of(&report.clients, NoveltyKind::Client));
-    rows.chain(report.campaigns.iter().map(NewItem::of_campaign))
+    rows.chain(report.campaigns.iter().map(NewItem::from_campaign))
 }
 
 impl<'a> NewItem<'a> {
-    fn of_row(rules: &RuleSet, kind: NoveltyKind, row: &Row<'a>) -> Self {
-        Self { kind, key: key_of(rules, row.key), severity: row.severity, hits: row.hits, first_time: row.first_time, sample: row.sample }
+    fn from_row(rules: &RuleSet, kind: NoveltyKind, row: &Row<'a>) -> Self {
+        Self {
+            kind,
+            key: display_key(rules, row.key),
+            severity: row.severity,
+            hits: row.hits,
+            first_time: row.first_time,
+            sample: row.sample,
+        }
     }
 
-    fn of_campaign(campaign: &Campaign<'a>) -> Self {
+    fn from_campaign(campaign: &Campaign<'a>) -> Self {
         let Campaign { ref key, severity, hits, first_time, sample, .. } = *campaign;
         Self { kind: NoveltyKind::Campaign, key: key.clone(), severity, hits, first_time, sample }
     }
@@ -86,7 +93,7 @@ impl<'a> NewItem<'a> {
 }
 
 /// What names it, fit for an output.
-pub(crate) fn key_of(rules: &RuleSet, key: RowKey<'_>) -> String {
+pub(crate) fn display_key(rules: &RuleSet, key: RowKey<'_>) -> String {
     match key {
         RowKey::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
         RowKey::Rule(rule) => rules.rule(rule).id.clone(),

@@ -21,10 +21,10 @@ const GRADED: usize = 256;
 /// The same of all sites: with lines of 2 KB at most 16 MB.
 const ALL_GRADED: usize = 8_192;
 /// Evidence that is weighed at once, however little it is.
-const AT_ONCE: usize = 16;
+const EAGER_CHANGES: usize = 16;
 
 /// How long a site is remembered that answers nothing any more.
-const KEEP: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
 /// A site's number.
 type SiteId = u32;
@@ -140,14 +140,14 @@ impl LiveAnswers {
         if change(&mut known.evidence) {
             known.changes += 1;
             // A few are cheap to weigh, and the first ones matter most.
-            if known.changes <= AT_ONCE || known.changes - known.weighed > known.weighed / 8 {
-                Self::weigh(&mut self.grader, known);
+            if known.changes <= EAGER_CHANGES || known.changes - known.weighed > known.weighed / 8 {
+                Self::update_grader(&mut self.grader, known);
                 self.has_ungraded |= known.is_ungraded();
             }
         }
         self.paths = self.paths - before + known.len();
         if self.paths > PATHS {
-            self.make_room(site);
+            self.evict_idle(site);
         }
     }
 
@@ -170,14 +170,14 @@ impl LiveAnswers {
             folders: HashSet::default(),
             last: self.clock,
         };
-        Self::weigh(&mut self.grader, &mut known);
+        Self::update_grader(&mut self.grader, &mut known);
         self.paths += known.len();
         self.sites.insert(site, known);
     }
 
     /// Empties the sites that were quiet longest until an eighth of the room is free: not one at each change. Their places
     /// stay, and so does the site that changed last.
-    fn make_room(&mut self, changed: SiteId) {
+    fn evict_idle(&mut self, changed: SiteId) {
         let mut quiet: Vec<(u64, SiteId)> = self.sites.iter().map(|(site, known)| (known.last, *site)).collect();
         quiet.sort_unstable();
         for (_, site) in quiet {
@@ -189,11 +189,11 @@ impl LiveAnswers {
             self.graded -= known.graded.len();
             known.evidence = SiteEvidence::default();
             known.graded.clear();
-            Self::weigh(&mut self.grader, known);
+            Self::update_grader(&mut self.grader, known);
         }
     }
 
-    fn weigh(grader: &mut Grader, known: &mut SiteAnswers) {
+    fn update_grader(grader: &mut Grader, known: &mut SiteAnswers) {
         grader.set(known.place, known.name.0, known.evidence.clone());
         known.weighed = known.changes;
     }
@@ -219,7 +219,7 @@ impl LiveAnswers {
 
     /// Keeps an answer, to be graded again.
     #[expect(clippy::too_many_arguments, reason = "an answer, its grade, and the line it came from")]
-    pub(crate) fn keep(
+    pub(crate) fn track(
         &mut self,
         site: SiteId,
         path: u64,
@@ -250,9 +250,9 @@ impl LiveAnswers {
     }
 
     /// Weighs every site whose evidence changed.
-    pub(crate) fn weigh_all(&mut self) {
+    pub(crate) fn update_grader_for_all(&mut self) {
         for known in self.sites.values_mut().filter(|known| known.weighed < known.changes) {
-            Self::weigh(&mut self.grader, known);
+            Self::update_grader(&mut self.grader, known);
             self.has_ungraded |= known.is_ungraded();
         }
     }
@@ -281,13 +281,13 @@ impl LiveAnswers {
     }
 
     /// What is known of the sites, for the next run.
-    pub(crate) fn memory(&mut self, now: i64) -> &SiteHistory {
+    pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
             let (is_host, name) = &known.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
             self.memory.record_answers(name, &known.evidence, &self.rules, now);
         }
-        self.memory.prune(now, KEEP);
+        self.memory.prune(now, MAX_AGE);
         &self.memory
     }
 }

@@ -42,7 +42,7 @@ impl SeenEntry {
 
 impl<const MOST: usize> SeenKeys<MOST> {
     /// Whether a key is new under a mark, and remembers that it was seen.
-    pub(crate) fn look(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
+    pub(crate) fn check_and_record(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
         let known = self.0.entry(hash).or_insert(SeenEntry { first: mark, last: hour });
         known.last = hour.max(known.last);
         if known.first.checked_sub(mark).is_some_and(|later| later <= LATE) {
@@ -73,7 +73,7 @@ impl<const MOST: usize> SeenKeys<MOST> {
         all
     }
 
-    fn written(&self) -> String {
+    fn encode(&self) -> String {
         let mut kept = self.kept();
         kept.sort_unstable_by_key(|(hash, _)| *hash);
         let mut bytes = Vec::with_capacity(RECORD * kept.len());
@@ -82,11 +82,11 @@ impl<const MOST: usize> SeenKeys<MOST> {
             bytes.extend_from_slice(&first.to_be_bytes());
             bytes.extend_from_slice(&last.min(LAST_HOUR).to_be_bytes()[1..]);
         }
-        base64::written(&bytes)
+        base64::encode(&bytes)
     }
 
-    fn read(text: &str) -> Option<Self> {
-        let bytes = base64::read(text)?;
+    fn decode(text: &str) -> Option<Self> {
+        let bytes = base64::decode(text)?;
         let (records, rest) = bytes.as_chunks::<RECORD>();
         let mut memory = Self(HashMap::with_capacity_and_hasher(records.len(), RandomState::default()));
         let mut before = None;
@@ -106,7 +106,7 @@ impl<const MOST: usize> SeenKeys<MOST> {
 
 impl<const MOST: usize> Serialize for SeenKeys<MOST> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.written())
+        serializer.serialize_str(&self.encode())
     }
 }
 
@@ -122,7 +122,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                SeenKeys::read(text)
+                SeenKeys::decode(text)
                     .ok_or_else(|| E::custom("what was seen is not as it was written: 20 characters a key in Base64, in order"))
             }
         }
@@ -135,7 +135,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
 mod base64 {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    pub(crate) fn written(bytes: &[u8]) -> String {
+    pub(crate) fn encode(bytes: &[u8]) -> String {
         let (groups, _) = bytes.as_chunks::<3>();
         let digits = |[a, b, c]: [u8; 3]| {
             let bits = u32::from_be_bytes([0, a, b, c]);
@@ -144,7 +144,7 @@ mod base64 {
         groups.iter().flat_map(|group| digits(*group)).collect()
     }
 
-    pub(crate) fn read(text: &str) -> Option<Vec<u8>> {
+    pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
         let (groups, rest) = text.as_bytes().as_chunks::<4>();
         let mut bytes = Vec::with_capacity(3 * groups.len());
         for group in groups {

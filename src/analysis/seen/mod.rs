@@ -87,14 +87,14 @@ impl SeenHistory {
     /// one and no longer in the later one, where they lie at most 31 days apart.
     ///
     /// `now` is the machine's time in seconds since 1970. It only says how long ago a key was seen.
-    pub fn look(&mut self, kind: NoveltyKind, key: &[u8], mark: u32, now: i64) -> bool {
+    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], mark: u32, now: i64) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
-            NoveltyKind::Answer => self.answers.look(hash, mark, hour),
-            NoveltyKind::Rule => self.rules.look(hash, mark, hour),
-            NoveltyKind::Path => self.paths.look(hash, mark, hour),
-            NoveltyKind::Client => self.clients.look(hash, mark, hour),
-            NoveltyKind::Campaign => self.campaigns.look(hash, mark, hour),
+            NoveltyKind::Answer => self.answers.check_and_record(hash, mark, hour),
+            NoveltyKind::Rule => self.rules.check_and_record(hash, mark, hour),
+            NoveltyKind::Path => self.paths.check_and_record(hash, mark, hour),
+            NoveltyKind::Client => self.clients.check_and_record(hash, mark, hour),
+            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, mark, hour),
         }
     }
 

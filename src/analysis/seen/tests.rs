@@ -56,7 +56,7 @@ proptest! {
                             known.first == mark
                         }
                     };
-                    prop_assert_eq!(seen.look(NoveltyKind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
+                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
                 }
                 Act::Prune(hours, keep) => {
                     now += hours;
@@ -88,7 +88,7 @@ proptest! {
             hour += passed / 3;
             let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
             let first = known.map_or(hour, |(_, first, _)| first);
-            prop_assert_eq!(memory.look(key, hour, hour), first == hour);
+            prop_assert_eq!(memory.check_and_record(key, hour, hour), first == hour);
             list.push((key, first, hour));
             list.sort_by_key(|&(key, first, last)| (std::cmp::Reverse(last), first, key));
             list.truncate(4);
@@ -97,7 +97,7 @@ proptest! {
             prop_assert_eq!(stays.len(), 20 * list.len() + 2);
             let mut of_list = SeenKeys::<4>::default();
             for (key, first, last) in &list {
-                of_list.look(*key, *first, *last);
+                of_list.check_and_record(*key, *first, *last);
             }
             prop_assert_eq!(&memory, &of_list);
         }
@@ -108,11 +108,11 @@ proptest! {
     fn a_clock_that_is_set_back_loses_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
         let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
         for (run, day) in (0..).zip(&readings) {
-            seen.look(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
+            seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
             seen.prune(start + day * 24 * HOUR, keep);
         }
         for (run, _) in (0..).zip(&readings) {
-            prop_assert!(!seen.look(NoveltyKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
+            prop_assert!(!seen.check_and_record(NoveltyKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
         }
     }
 
@@ -136,7 +136,7 @@ fn few() -> SeenHistory {
     let mut seen = SeenHistory::new(u64::MAX);
     for kind in NoveltyKind::ALL {
         for key in 0..3_u8 {
-            seen.look(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
+            seen.check_and_record(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
         }
     }
     seen
@@ -146,28 +146,28 @@ fn few() -> SeenHistory {
 fn what_is_new_stays_new_in_its_own_report() {
     let mut seen = SeenHistory::new(3);
     assert!(seen.is_empty());
-    assert!(seen.look(NoveltyKind::Answer, b"/.env", 4, 0));
-    assert!(seen.look(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
-    assert!(!seen.look(NoveltyKind::Answer, b"/.env", 5, HOUR));
-    assert!(seen.look(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another thing");
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
+    assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
+    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another thing");
     assert!(!seen.is_empty());
 }
 
 #[test]
 fn a_late_line_makes_it_news_of_the_earlier_period() {
     let (mut seen, day) = (SeenHistory::new(3), 497_000);
-    assert!(seen.look(NoveltyKind::Rule, b"r", day + 24, 0));
-    assert!(seen.look(NoveltyKind::Rule, b"r", day, 0));
-    assert!(!seen.look(NoveltyKind::Rule, b"r", day + 24, 0));
+    assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
+    assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
+    assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
     // Marks of runs are low: whoever turns from periods back to runs is not told everything again.
-    assert!(!seen.look(NoveltyKind::Rule, b"r", 12, 0));
+    assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
 }
 
 #[test]
 fn what_was_not_seen_for_long_is_forgotten() {
     let mut seen = SeenHistory::new(3);
     let mut at = |day: i64, mark, key: &[u8]| {
-        let is_new = seen.look(NoveltyKind::Client, key, mark, day * 24 * HOUR);
+        let is_new = seen.check_and_record(NoveltyKind::Client, key, mark, day * 24 * HOUR);
         seen.prune(day * 24 * HOUR, 7 * DAY);
         is_new
     };
@@ -183,11 +183,11 @@ fn what_was_not_seen_for_long_is_forgotten() {
 #[test]
 fn a_clock_that_jumps_ahead_makes_nothing_old() {
     let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
-    seen.look(NoveltyKind::Path, b"/a", 1, now);
+    seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
     for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
         seen.prune(wrong, 30 * DAY);
     }
-    assert!(!seen.look(NoveltyKind::Path, b"/a", 2, now));
+    assert!(!seen.check_and_record(NoveltyKind::Path, b"/a", 2, now));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_full_memory_is_small_and_whole() {
     for (kind, most) in budgets {
         for key in 0..most + 1_000_u32 {
             now += HOUR;
-            assert!(seen.look(kind, &key.to_be_bytes(), 1_000_000 + key, now));
+            assert!(seen.check_and_record(kind, &key.to_be_bytes(), 1_000_000 + key, now));
         }
     }
     // Written without an end of the run.
@@ -213,8 +213,8 @@ fn a_full_memory_is_small_and_whole() {
     let again: SeenHistory = serde_json::from_str(&text).unwrap();
     seen.prune(now, Duration::MAX);
     assert_eq!(again, seen);
-    assert!(!seen.look(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
-    assert!(seen.look(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
+    assert!(!seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0), "the latest stay");
+    assert!(seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0), "the earliest are called new again");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn what_was_not_written_is_refused() {
 #[test]
 fn it_holds_no_text() {
     let mut seen = SeenHistory::new(5);
-    seen.look(NoveltyKind::Client, b"192.0.2.7", 1, 0);
+    seen.check_and_record(NoveltyKind::Client, b"192.0.2.7", 1, 0);
     let text = serde_json::to_string(&seen).unwrap();
     assert!(!text.contains("192.0"), "{text}");
 }

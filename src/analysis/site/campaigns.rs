@@ -35,7 +35,7 @@ pub struct CampaignGroup {
 
 /// Finds the campaigns among pairs of a client and a path it asked for, both numbers, in any order. The longest lists come
 /// first.
-pub fn campaigns<'a, N: Eq + Hash>(
+pub fn find_campaigns<'a, N: Eq + Hash>(
     mut asked: Vec<(u32, u32)>,
     network: impl Fn(u32) -> N,
     text: impl Fn(u32) -> &'a [u8],
@@ -51,7 +51,7 @@ pub fn campaigns<'a, N: Eq + Hash>(
     of_clients.retain(|pairs| pairs.len() >= PATHS);
     let paths = by_text(&of_clients, text);
     let lists = lists(&of_clients, &paths);
-    alike(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
+    group_similar(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
 }
 
 /// All paths of these pairs, sorted by their text. A path's place among them means the same whatever its number.
@@ -87,9 +87,9 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
 
 /// Puts each list to the first of those before it that it is like; where there is none, others may be like it.
 ///
-/// Lists that are alike share one of their rarest paths: so many that without them too little is left to share. Only
+/// Lists that are group_similar share one of their rarest paths: so many that without them too little is left to share. Only
 /// those that do are compared.
-fn alike(lists: &[PathList]) -> Vec<Vec<&PathList>> {
+fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     let mut in_lists: HashMap<u32, u32> = HashMap::default();
     for place in lists.iter().flat_map(|list| &list.places) {
         *in_lists.entry(*place).or_default() += 1;
@@ -104,7 +104,7 @@ fn alike(lists: &[PathList]) -> Vec<Vec<&PathList>> {
             rare.iter().filter_map(|place| by_rare_path.get(place)).flat_map(|groups| groups.iter().take(COMPARED)).copied().collect();
         near.sort_unstable();
         near.dedup();
-        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_like(list, groups[group][0])) {
+        if let Some(group) = near.into_iter().take(COMPARED).find(|&group| is_similar(list, groups[group][0])) {
             groups[group].push(list);
             continue;
         }
@@ -116,7 +116,7 @@ fn alike(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     groups
 }
 
-fn is_like(a: &PathList, b: &PathList) -> bool {
+fn is_similar(a: &PathList, b: &PathList) -> bool {
     let shorter = a.places.len().min(b.places.len());
     let longer = a.places.len().max(b.places.len());
     // The shorter one may be whole in the longer one, and no more.
@@ -154,7 +154,7 @@ mod tests {
         texts.dedup();
         let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
-        let found = campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
         let named =
             |one: CampaignGroup| (one.paths.iter().map(|&path| texts[path as usize].to_owned()).collect(), one.clients, one.networks);
         found.into_iter().map(named).collect()
@@ -225,7 +225,7 @@ mod tests {
             })
         };
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
-        let found = campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
+        let found = find_campaigns(pairs, |client| client / 10, |path| texts[path as usize].as_bytes());
         found.into_iter().map(|one| one.paths.iter().map(|path| texts[*path as usize]).collect()).collect()
     }
 
@@ -279,7 +279,7 @@ mod tests {
             let number = |path: u8| u32::from(path ^ shift);
             let texts: Vec<[u8; 1]> = (0..=u8::MAX).map(|number| [number ^ shift]).collect();
             let pairs = asked.iter().map(|(client, path)| (*client, number(*path))).collect();
-            let found = campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
+            let found = find_campaigns(pairs, |client| client / 10, |path| &texts[path as usize]);
             let found: Vec<_> =
                 found.into_iter().map(|one| (one.paths.iter().map(|path| texts[*path as usize][0]).collect(), one.clients, one.networks)).collect();
             prop_assert_eq!(found, expected);

@@ -138,7 +138,7 @@ impl SiteHistory {
     }
 
     /// Takes in that a site runs an app.
-    pub fn note_app(&mut self, site: SiteName<'_>, app: &str, now: i64) {
+    pub fn record_app(&mut self, site: SiteName<'_>, app: &str, now: i64) {
         let last = self.apps.entry(site.hash(app.as_bytes())).or_insert(now);
         *last = now.max(*last);
     }
@@ -148,9 +148,9 @@ impl SiteHistory {
         let oldest = now.saturating_sub_unsigned(keep.as_secs());
         self.answers.retain(|_, site| site.last >= oldest);
         self.apps.retain(|_, last| *last >= oldest);
-        thin(&mut self.answers, SITES, |site| site.last);
+        drop_oldest(&mut self.answers, SITES, |site| site.last);
         self.prune_paths();
-        thin(&mut self.apps, APPS, |last| *last);
+        drop_oldest(&mut self.apps, APPS, |last| *last);
     }
 
     /// Drops the sites seen longest ago until the others have no more than [`PATHS`] together.
@@ -169,7 +169,7 @@ impl SiteHistory {
 }
 
 /// Drops what was seen longest ago until there are `most`.
-fn thin<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
+fn drop_oldest<V>(map: &mut BTreeMap<u64, V>, most: usize, last: impl Fn(&V) -> i64) {
     if map.len() <= most {
         return;
     }
@@ -228,7 +228,7 @@ mod tests {
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
             memory.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
-            memory.note_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
+            memory.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
         }
         memory.prune(6_000, WEEK);
         assert_eq!((memory.answers.len(), memory.apps.len()), (SITES, APPS));
@@ -263,7 +263,7 @@ mod tests {
     fn it_is_written_and_read_back() {
         let mut memory = SiteHistory::default();
         memory.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
-        memory.note_app(SiteName::Host(b"a.example"), "wordpress", 7);
+        memory.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
         let text = serde_json::to_string(&memory).unwrap();
         assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), memory);
     }

@@ -6,6 +6,6 @@ mod memory;
 mod probers;
 
 pub use apps::DetectedApps;
-pub use campaigns::{CampaignGroup, campaigns};
+pub use campaigns::{CampaignGroup, find_campaigns};
 pub use memory::{RuleHashes, SiteHistory, SiteName};
 pub use probers::ProberSet;

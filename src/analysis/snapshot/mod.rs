@@ -23,7 +23,7 @@ pub use self::read::read;
 pub(crate) use self::write::SnapshotJson;
 
 use self::rebuild::SnapshotDecoder;
-use self::tell::{SnapshotEncoder, retell};
+use self::tell::{SnapshotEncoder, transfer};
 use super::model::{InputSummary, Report};
 use crate::client::Prefix;
 use crate::rules::Rule;
@@ -78,12 +78,12 @@ pub struct ReportSnapshot {
 /// # Errors
 ///
 /// [`SnapshotError::Damaged`] where a count is beyond all bounds; [`SnapshotError::Cut`] where it has none.
-pub fn retold(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
-    let Some(teller) = SnapshotEncoder::of(report) else { return Err(SnapshotError::Cut) };
+pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
+    let Some(teller) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
     let mut rebuild = SnapshotDecoder::new(report.rule_set);
-    retell(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
+    transfer(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
     let (machine, period, prefix) = (report.machine.clone(), report.period.clone(), report.prefix);
-    Ok(ReportSnapshot { machine, period, prefix, ..rebuild.done() })
+    Ok(ReportSnapshot { machine, period, prefix, ..rebuild.finish() })
 }
 
 #[cfg(test)]

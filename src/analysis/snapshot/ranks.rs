@@ -18,7 +18,7 @@ pub(crate) struct SortedIds<T> {
 
 impl<T: Ord> SortedIds<T> {
     /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
-    pub(crate) fn of(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
+    pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
         for number in numbers.filter(|&number| number != Names::REST) {
             let at = number as usize;
@@ -57,7 +57,7 @@ pub(crate) enum ClientText<'a> {
 }
 
 impl<'a> ClientText<'a> {
-    pub(crate) fn of(client: Client<'a>) -> Self {
+    pub(crate) fn new(client: Client<'a>) -> Self {
         match client {
             Client::Text(text) => Self::Text(Key::of(text).bytes()),
             address => Self::Address(address),
@@ -80,7 +80,7 @@ pub(crate) struct PathText<'a> {
 }
 
 impl<'a> PathText<'a> {
-    pub(crate) fn of(path: &'a [u8]) -> Self {
+    pub(crate) fn new(path: &'a [u8]) -> Self {
         let key = Key::of(path);
         Self { shown: key.shown(), bytes: key.bytes() }
     }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::READS;
+use super::error::READS_SCHEMA;
 use super::guarded::LimitedReader;
 use super::rebuild::SnapshotDecoder;
 use super::rows::{
@@ -84,8 +84,8 @@ impl ReportDocument<'_> {
     fn check_version(&mut self, version: u32) -> bool {
         self.version = Some(version);
         self.refused = match version {
-            READS => None,
-            newer if newer > READS => Some(SnapshotError::Newer(newer)),
+            READS_SCHEMA => None,
+            newer if newer > READS_SCHEMA => Some(SnapshotError::Newer(newer)),
             older => Some(SnapshotError::Older(older)),
         };
         self.refused.is_none()
@@ -190,22 +190,22 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 }
             }
             match key.as_str() {
-                "rules" => map.next_value_seed(RowsInto::of(|row: RuleRow<'static>| rebuild.rule(row)))?,
-                "inputs" => map.next_value_seed(RowsInto::of(|row: InputRow<'static>| rebuild.input(&row)))?,
-                "hosts" => map.next_value_seed(RowsInto::of(|row: String| rebuild.host(&row)))?,
-                "clients" => map.next_value_seed(RowsInto::of(|row: ClientRow<'static>| rebuild.client(&row)))?,
-                "paths" => map.next_value_seed(RowsInto::of(|row: String| rebuild.path(&row)))?,
-                "lists" => map.next_value_seed(RowsInto::of(|row: Vec<u32>| rebuild.list(&row)))?,
-                "cells" => map.next_value_seed(RowsInto::of(|row: CellRow<'static>| rebuild.cell(row)))?,
-                "minutes" => map.next_value_seed(RowsInto::of(|row: MinuteRow| rebuild.minute(row)))?,
+                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| rebuild.rule(row)))?,
+                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| rebuild.input(&row)))?,
+                "hosts" => map.next_value_seed(RowsInto::new(|row: String| rebuild.host(&row)))?,
+                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| rebuild.client(&row)))?,
+                "paths" => map.next_value_seed(RowsInto::new(|row: String| rebuild.path(&row)))?,
+                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| rebuild.list(&row)))?,
+                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| rebuild.cell(row)))?,
+                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| rebuild.minute(row)))?,
                 "uncounted" => rebuild.uncounted(map.next_value()?).map_err(A::Error::custom)?,
-                "signs" => map.next_value_seed(RowsInto::of(|row: AppEvidenceRow| rebuild.sign(&row)))?,
-                "homes" => map.next_value_seed(RowsInto::of(|row: HomePageRow| rebuild.home(&row)))?,
-                "sites" => map.next_value_seed(RowsInto::of(|row: SitePathRow| rebuild.site_path(row)))?,
-                "allowed" => map.next_value_seed(RowsInto::of(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
+                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| rebuild.app_evidence(&row)))?,
+                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| rebuild.home(&row)))?,
+                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| rebuild.site_path(row)))?,
+                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
                 "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
-                "client_errors" => map.next_value_seed(RowsInto::of(|row: ClientErrorRow| rebuild.client_error(&row)))?,
-                "path_errors" => map.next_value_seed(RowsInto::of(|row: PathErrorRow| rebuild.path_error(&row)))?,
+                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| rebuild.client_error(&row)))?,
+                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| rebuild.path_error(&row)))?,
                 _ => rebuild.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
@@ -213,7 +213,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
         let is_whole = told == LISTS.len();
         match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
-            None => Ok(Some(rebuild.done())),
+            None => Ok(Some(rebuild.finish())),
         }
     }
 }
@@ -225,7 +225,7 @@ struct RowsInto<T, F> {
 }
 
 impl<T, F: FnMut(T) -> Result<(), String>> RowsInto<T, F> {
-    fn of(take: F) -> Self {
+    fn new(take: F) -> Self {
         Self { take, row: PhantomData }
     }
 }

@@ -69,7 +69,7 @@ impl<'r> SnapshotDecoder<'r> {
         }
     }
 
-    pub(crate) fn done(self) -> ReportSnapshot {
+    pub(crate) fn finish(self) -> ReportSnapshot {
         self.evidence
     }
 
@@ -169,7 +169,7 @@ impl<'r> SnapshotDecoder<'r> {
         let mut rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         rules.sort_unstable();
         rules.dedup();
-        self.lists.push(self.evidence.tally.insert_list(&rules));
+        self.lists.push(self.evidence.tally.insert_rule_list(&rules));
         Ok(())
     }
 
@@ -217,16 +217,20 @@ impl<'r> SnapshotDecoder<'r> {
             generation,
             line: row.line,
             target: match (row.target, path) {
-                (Some(target), _) => told_text(&target),
+                (Some(target), _) => imported_text(&target),
                 (None, Some(path)) => at(&self.paths, path, "path")?.bytes.clone(),
                 (None, None) => return Err("it has a request without a target".into()),
             },
             status,
-            host: row.host.map_or_else(usual, |host| Ok(Some(told_text(&host))))?,
+            host: row.host.map_or_else(usual, |host| Ok(Some(imported_text(&host))))?,
             user_agent,
         };
-        let place = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
-        Ok(Sample { time: row.time.map(super::rows::TimeRow::time).transpose()?, place, proof: SampleContent::Imported(Box::new(told)) })
+        let position = LinePosition { input, chunk: row.offset, offset: 0, line: row.line };
+        Ok(Sample {
+            time: row.time.map(super::rows::TimeRow::time).transpose()?,
+            position,
+            content: SampleContent::Imported(Box::new(told)),
+        })
     }
 
     fn generation(&mut self, mention: BackRef<'_>) -> Result<u64, String> {
@@ -245,7 +249,7 @@ impl<'r> SnapshotDecoder<'r> {
         match mention {
             BackRef::Again(number) => at(&self.agents, number, "user agent").cloned(),
             BackRef::First(agent) => {
-                let agent: Arc<[u8]> = Arc::from(told_text(&agent));
+                let agent: Arc<[u8]> = Arc::from(imported_text(&agent));
                 self.agents.push(Arc::clone(&agent));
                 Ok(agent)
             }
@@ -272,7 +276,7 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(())
     }
 
-    pub(crate) fn sign(&mut self, row: &AppEvidenceRow) -> Result<(), String> {
+    pub(crate) fn app_evidence(&mut self, row: &AppEvidenceRow) -> Result<(), String> {
         let AppEvidenceRow(rule, input, host, clients, sizes, magnitudes) = row;
         let rule = *at(&self.rules, *rule, "rule")?;
         let input = input.unwrap_or(0);
@@ -286,7 +290,7 @@ impl<'r> SnapshotDecoder<'r> {
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+            self.evidence.tally.insert_app_evidence(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
         }
         Ok(())
     }
@@ -340,7 +344,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn floor(&mut self, row: &ErrorFloorRow) -> Result<(), String> {
         let &ErrorFloorRow { pairs, clients, requests, paths } = row;
         [pairs, clients, requests, paths].into_iter().try_for_each(|most| self.add(most))?;
-        self.evidence.tally.insert_floor(ErrorFloor { pairs, clients, requests, paths });
+        self.evidence.tally.insert_error_floor(ErrorFloor { pairs, clients, requests, paths });
         Ok(())
     }
 
@@ -376,6 +380,6 @@ fn bytes(exact: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A text that was shown before; it is made fit again, as it may come from anywhere.
-fn told_text(told: &str) -> Box<[u8]> {
+fn imported_text(told: &str) -> Box<[u8]> {
     as_shown(&text(told.as_bytes())).into()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::rows::{BackRef, SampleRow};
 use crate::analysis::labels;
-use crate::analysis::rows::told;
+use crate::analysis::rows::sample_request;
 use crate::redact::mask::shown;
 use crate::source::SourceText;
 use crate::tally::{SampleView, Site};
@@ -21,7 +21,7 @@ pub(crate) struct SampleEncoder<'a> {
 impl<'a> SampleEncoder<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
     pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
-        let told = told(text, sample);
+        let told = sample_request(text, sample);
         let host = told.host.map(shown);
         let is_usual = match site {
             Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),

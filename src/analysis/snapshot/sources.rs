@@ -18,7 +18,7 @@ pub(crate) struct InputTable<'a> {
 
 impl<'a> InputTable<'a> {
     /// The inputs in the order of the report; texts that none of them is, and that are used, behind them.
-    pub(crate) fn of(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
+    pub(crate) fn new(report: &'a Report<'a>, texts: &'a [SourceText], used: impl Iterator<Item = u32>) -> Self {
         let machine = report.machine.as_deref();
         let mut rows: Vec<_> = report.inputs.iter().map(|input| row(input, machine)).collect();
         let mut known: HashMap<(Option<&str>, &[u8]), u32> = HashMap::new();

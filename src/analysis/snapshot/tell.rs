@@ -57,11 +57,11 @@ struct IndexedCell<'a> {
 
 impl<'a> SnapshotEncoder<'a> {
     /// The evidence of a report, where it has any.
-    pub(crate) fn of(report: &'a Report<'a>) -> Option<Self> {
+    pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let basis = report.evidence?;
         let tally = basis.tally;
         let mut signs: Signs<Site<'a>> = Signs::default();
-        for (app, site, few) in tally.signs() {
+        for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
         }
         let signs: Vec<_> = signs.iter().map(|(app, site, few)| (app, site, *few)).collect();
@@ -74,7 +74,8 @@ impl<'a> SnapshotEncoder<'a> {
             .chain(signs.iter().filter_map(|sign| sign.2.clients()).flatten().copied());
         let clients = clients.chain(tally.minutes().iter().map(|(key, _)| key.client));
         let counted = tally.minutes().iter().map(|(key, _)| key);
-        let lists = SortedIds::of(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rules(list));
+        let lists =
+            SortedIds::new(cells_of(tally).map(|view| view.rules).chain(counted.map(|key| key.rules)), |list| tally.rule_list(list));
         let counted = tally.minutes().iter().map(|(key, _)| key.path);
         let paths = cells_of(tally).map(|view| view.path).chain(nonzero(tally.path_errors())).chain(counted);
         let mut rules: Vec<RuleId> = lists
@@ -91,20 +92,20 @@ impl<'a> SnapshotEncoder<'a> {
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: InputTable::of(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
-            clients: SortedIds::of(clients, |client| ClientText::of(tally.client(client))),
-            paths: SortedIds::of(paths, |path| PathText::of(tally.path(path))),
+            sources: InputTable::new(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
+            clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
+            paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
             hosts: hosts(sites()),
             rules,
             lists,
             cells: Vec::with_capacity(tally.len()),
             signs,
         };
-        teller.place_cells();
+        teller.index_cells();
         Some(teller)
     }
 
-    fn place_cells(&mut self) {
+    fn index_cells(&mut self) {
         let place = |view: CellView<'a>| IndexedCell {
             client: self.clients.place(view.client),
             path: self.paths.place(view.path),
@@ -202,7 +203,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.basis.tally.minutes().dropped()
     }
 
-    pub(crate) fn signs(&self) -> Vec<AppEvidenceRow> {
+    pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
         let row = |(app, site, few): &(RuleId, Site<'a>, Few)| {
             let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
@@ -273,7 +274,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn floor(&self) -> ErrorFloorRow {
-        let ErrorFloor { pairs, clients, requests, paths } = self.basis.tally.floor();
+        let ErrorFloor { pairs, clients, requests, paths } = self.basis.tally.error_floor();
         ErrorFloorRow { pairs, clients, requests, paths }
     }
 
@@ -319,7 +320,7 @@ fn site_of(view: CellView<'_>) -> Option<Site<'_>> {
 
 /// The number of the input that a cell is told of.
 fn source_of(view: &CellView<'_>) -> u32 {
-    if view.is_overflow() { view.sample().place.input } else { view.input }
+    if view.is_overflow() { view.sample().position.input } else { view.input }
 }
 
 /// The numbers of those that may have had something besides.
@@ -328,7 +329,7 @@ fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
 }
 
 /// Tells it all to a tally that is put together anew.
-pub(crate) fn retell(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder<'_>) -> Result<(), String> {
+pub(crate) fn transfer(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder<'_>) -> Result<(), String> {
     teller.rules().try_for_each(|row| rebuild.rule(row))?;
     teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
     teller.hosts().try_for_each(|row| rebuild.host(&row))?;
@@ -338,7 +339,7 @@ pub(crate) fn retell(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder
     teller.cells().try_for_each(|row| rebuild.cell(row))?;
     teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
     rebuild.uncounted(teller.uncounted())?;
-    teller.signs().iter().try_for_each(|row| rebuild.sign(row))?;
+    teller.app_evidence().iter().try_for_each(|row| rebuild.app_evidence(row))?;
     teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
     teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
     teller.allowed().try_for_each(|row| rebuild.allowed(row))?;

@@ -82,7 +82,7 @@ fn what_was_told_is_known_again() {
     let cell = view.cell;
     assert_eq!((view.status, view.bytes, cell.hits), (Some(200), Some(512), 3));
     assert_eq!(evidence.tally.path(view.path), b"/.env");
-    let crate::tally::SampleContentView::Imported(told) = view.sample().proof else { panic!("{cell:?}") };
+    let crate::tally::SampleContentView::Imported(told) = view.sample().content else { panic!("{cell:?}") };
     assert_eq!((told.generation, told.line, &*told.target), (255, 1, &b"/.env?x"[..]));
     assert_eq!((told.host.as_deref(), told.user_agent.as_deref()), (Some(&b"shop.example"[..]), Some(&b"curl"[..])));
     assert_eq!(evidence.allowed, [AllowOrigin { file: "allow.toml".into(), line: 3, reason: "ours".into() }]);
@@ -91,15 +91,15 @@ fn what_was_told_is_known_again() {
 #[test]
 fn bounds_are_known_again() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
-    let errors: Vec<_> = tally.cells().map(|view| (view.is_rest(), view.error())).collect();
+    let errors: Vec<_> = tally.cells().map(|view| (view.is_other(), view.error())).collect();
     assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
     let overflow: Vec<_> = tally.overflow_cells().map(|view| (view.client, view.path, view.status, view.bytes, view.cell.hits)).collect();
     assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
     let count = tally.client_counts()[0];
     assert_eq!((count.requests, count.error, count.missed, tally.path_error(0)), (1, 4, 6, 2));
-    assert_eq!(tally.floor(), crate::tally::ErrorFloor { pairs: 7, clients: 8, requests: 9, paths: 10 });
-    assert_eq!(tally.bound().unwrap().rest_hits, 4, "two are in the overflow");
+    assert_eq!(tally.error_floor(), crate::tally::ErrorFloor { pairs: 7, clients: 8, requests: 9, paths: 10 });
+    assert_eq!(tally.error_bound().unwrap().rest_hits, 4, "two are in the overflow");
 }
 
 #[test]
@@ -238,12 +238,12 @@ proptest! {
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
             // What is read can be told: numbers fit, and times can be printed.
-            let mut merged = Tally::bounded(Budget { cells: 20, clients: 1 });
+            let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1 });
             merged.merge(evidence.tally.clone());
-            let mut small = Tally::bounded(Budget { cells: 1, clients: 1 });
+            let mut small = Tally::with_budget(Budget { cells: 1, clients: 1 });
             small.merge(evidence.tally.clone());
             small.merge(merged.clone());
-            prop_assert!(small.bound().is_some() || small.len() <= 1);
+            prop_assert!(small.error_bound().is_some() || small.len() <= 1);
             merged.merge(evidence.tally);
             for view in merged.cells() {
                 prop_assert!(view.cell.times().is_none_or(|(first, last)| !first.rfc3339().is_empty() && !last.rfc3339().is_empty()));

@@ -32,8 +32,8 @@ pub(crate) struct SnapshotJson<'a>(Option<SnapshotEncoder<'a>>);
 
 impl<'a> SnapshotJson<'a> {
     /// The evidence of a whole report; a part of one has none.
-    pub(crate) fn of(report: &'a Report<'a>, is_whole: bool) -> Self {
-        Self(is_whole.then(|| SnapshotEncoder::of(report)).flatten())
+    pub(crate) fn new(report: &'a Report<'a>, is_whole: bool) -> Self {
+        Self(is_whole.then(|| SnapshotEncoder::new(report)).flatten())
     }
 }
 
@@ -53,7 +53,7 @@ impl Serialize for SnapshotJson<'_> {
                 "cells" => lists.serialize_entry(name, &LazyRows(|| teller.cells()))?,
                 "minutes" => lists.serialize_entry(name, &teller.minutes())?,
                 "uncounted" => lists.serialize_entry(name, &teller.uncounted())?,
-                "signs" => lists.serialize_entry(name, &teller.signs())?,
+                "signs" => lists.serialize_entry(name, &teller.app_evidence())?,
                 "homes" => lists.serialize_entry(name, &teller.homes())?,
                 "sites" => lists.serialize_entry(name, &teller.site_paths())?,
                 "allowed" => lists.serialize_entry(name, &LazyRows(|| teller.allowed()))?,

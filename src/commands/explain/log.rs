@@ -132,5 +132,5 @@ fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool)
         apps: parts.apps,
         allow: &parts.scope.allow,
     };
-    Ok((GradedLog::of(material), has_trouble))
+    Ok((GradedLog::new(material), has_trouble))
 }

@@ -255,7 +255,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
             let Crew { voice, privacy, settings, .. } = &mut **crew;
-            privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 

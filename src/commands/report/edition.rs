@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::desk::Desk;
 use super::failure::Failure;
-use crate::analysis::block_candidates::blocks;
+use crate::analysis::block_candidates::block_decisions;
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, Report};
-use crate::analysis::novelty::{NewItem, news};
+use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
@@ -113,9 +113,9 @@ impl<'r> Editions<'r> {
         for &part in &self.parts {
             let edition = self.edition(part, "(nowhere: this changes nothing)", 0, ledger);
             let page = self.with_report(&edition, &self.sums(part), WANTED, ledger, |report, ledger| {
-                let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
+                let news = find_new(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
-                self.desk.privacy.with(report, &news, |report, news| {
+                self.desk.privacy.with_redacted(report, &news, |report, news| {
                     mail::write_page(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
                 })?;
                 Ok(page)
@@ -169,10 +169,10 @@ impl<'r> Editions<'r> {
                 return this.fill(edition, staging, report, ledger);
             }
             // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
-            let news = news(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
+            let news = find_new(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
             this.desk
                 .privacy
-                .with(report, &news, |report, news| this.mail_of(&this.page(edition, report, news, &this.notes(edition, report))))
+                .with_redacted(report, &news, |report, news| this.mail_of(&this.page(edition, report, news, &this.notes(edition, report))))
         })?;
         // Only when the rows of this run need no memory any more is there room for what earlier ones told.
         let sum = |earlier| {
@@ -202,7 +202,7 @@ impl<'r> Editions<'r> {
 
     fn whole(mut merged: ReportMerger<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<MergedReport, Failure> {
         let wrong = |error: crate::analysis::merge::MergeError| Failure::Sum { path: edition.folder.clone(), what: error.to_string() };
-        merged.add_part(report).map_err(wrong)?;
+        merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
     }
 
@@ -214,8 +214,8 @@ impl<'r> Editions<'r> {
         report: &Report<'_>,
         ledger: &mut Ledger,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
-        self.desk.privacy.with(report, &news, |report, news| self.put_all(edition, staging, report, news))
+        let news = find_new(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
+        self.desk.privacy.with_redacted(report, &news, |report, news| self.put_all(edition, staging, report, news))
     }
 
     /// Writes the files, as they are told.
@@ -270,14 +270,14 @@ impl<'r> Editions<'r> {
             allow: sums.allow,
         };
         pool.install(|| {
-            let context = LogAnalysis::remembering(&material, &ledger.sites);
-            context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
+            let context = LogAnalysis::with_history(&material, &ledger.sites);
+            context.update_history(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
             report.machine = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
-            report.blocks = Some(blocks(&report, &material, &self.desk.guard(), settings.max_block));
+            report.blocks = Some(block_decisions(&report, &material, &self.desk.guard(), settings.max_block));
             use_it(&report, ledger)
         })
     }
@@ -309,7 +309,7 @@ impl<'r> Editions<'r> {
 
     /// What a reader ought to know besides, of the report too.
     fn notes(&self, edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(accuracy::sentence).into_iter().chain(self.desk.privacy.note());
+        let of_report = report.approximate.as_ref().map(accuracy::accuracy_note).into_iter().chain(self.desk.privacy.note());
         edition.notes.iter().cloned().chain(of_report).collect()
     }
 

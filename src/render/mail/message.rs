@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::words::{self, Answered};
 use super::{Page, candidates};
-use crate::analysis::floods::sentence;
+use crate::analysis::floods::describe;
 use crate::analysis::model::{Campaign, InputSummary};
 use crate::analysis::seen::NoveltyKind;
 use crate::number::{counted, grouped};
@@ -106,7 +106,7 @@ fn floods(page: &Page<'_>) -> Option<String> {
         1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = sentence(page.report.rule_set, flood);
+    let line = describe(page.report.rule_set, flood);
     Some(format!("{}{more}", cut(&line, WIDTH - more.len())))
 }
 

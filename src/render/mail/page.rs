@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::words::{Answered, Asker};
 use super::{Page, candidates, words};
 use crate::analysis::block_candidates::BlockDecision;
-use crate::analysis::floods::sentence;
+use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Campaign, Report};
 use crate::analysis::novelty::NewItem;
@@ -126,7 +126,7 @@ fn floods<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         return Ok(());
     }
     heading("MANY REQUESTS AT ONCE", out)?;
-    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&sentence(rule_set, flood), 2, out))?;
+    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
@@ -152,7 +152,7 @@ fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("client"), |asker| Cell::new(asker.who()))
         .column(Column::number("paths").rank(1), |asker| Cell::new(grouped(asker.paths)))
         .column(Column::number("answered").rank(2), |asker| Cell::new(grouped(asker.answered)))
-        .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(BlockDecision::word).unwrap_or_default()))
+        .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(BlockDecision::label).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |asker| Cell::new(classes(asker)));
     let left = page.report.clients.len().saturating_sub(askers.iter().map(|asker| asker.clients as usize).sum());
     section("WHO ASKED MOST", &grid, askers.len() + left, "clients.csv", out)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::analysis::block_candidates::blocks;
+use crate::analysis::block_candidates::block_decisions;
 use crate::analysis::build::ReportInput;
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Row, RowKey};
@@ -33,7 +33,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(blocks(report, &material, &Guard::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &material, &Guard::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {

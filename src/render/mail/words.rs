@@ -103,7 +103,7 @@ pub(crate) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'
         let asker = &mut askers[at];
         asker.clients += 1;
         asker.hits += row.hits;
-        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.party.paths));
+        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.stats.paths));
         asker.answered += row.answered;
     }
     askers.sort_by_key(|asker| Reverse(asker.hits));

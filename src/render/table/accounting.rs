@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::Page;
-use crate::analysis::accuracy::sentence;
+use crate::analysis::accuracy::accuracy_note;
 use crate::analysis::model::{InputSummary, Report};
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::sanitize::text;
@@ -113,7 +113,7 @@ fn write_notes<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Re
         page.note(&sentence, out)?;
     }
     if let Some(bound) = &report.approximate {
-        page.note(&sentence(bound), out)?;
+        page.note(&accuracy_note(bound), out)?;
     }
     Ok(())
 }

@@ -159,7 +159,7 @@ pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: Page, out: &mut 
         writeln!(out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
+        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
     }
     page.more(report.floods.len(), " that sent so many requests", ", or -f json", out)
 }

@@ -108,12 +108,12 @@ proptest! {
         let mut scratch = Scratch::default();
         let findings = Judge::new(&RULES, &scope).judge(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
-        tally.absorb(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
-        let tally = tally.named(scratch.names);
+        tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+        let tally = tally.with_names(scratch.names);
         let texts = [SourceText::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
         let (allow, outcomes, apps) = (&scope.allow, &[][..], &[][..]);
         let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes, apps, allow };
-        let context = LogAnalysis::of(&material);
+        let context = LogAnalysis::new(&material);
         let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);

@@ -341,7 +341,7 @@ fn judge_run(
     };
     let chunk = run.item.offset + run.start();
     let place = LinePosition { input: run.text, chunk, offset: 0, line: run.item.lines_before + run.run.lines_before };
-    workers.tally(worker).absorb(&findings, place);
+    workers.tally(worker).add_findings(&findings, place);
     account.add(&findings);
     scratch.recycle(findings);
     drop(scratch);

@@ -127,7 +127,7 @@ impl Parts {
 
 impl Default for Building {
     fn default() -> Self {
-        Self { workers: None, used: 0, tally: Tally::bounded(Budget::STANDARD), sums: BTreeMap::new() }
+        Self { workers: None, used: 0, tally: Tally::with_budget(Budget::STANDARD), sums: BTreeMap::new() }
     }
 }
 
