@@ -117,7 +117,7 @@ pub fn build<'a>(
     }
     Report {
         rule_set: material.rules,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,

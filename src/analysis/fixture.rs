@@ -134,7 +134,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
         sample: SampleRequest {
             generation: 0x00c0_ffee,
             offset: 211 * line as u64,
-            machine: None,
+            log_host: None,
             source: b"/var/log/nginx/access.log",
             line: line as u64 + 1,
             target: target.as_bytes(),
@@ -303,7 +303,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> Report<'_> {
     let inputs = inputs();
     Report {
         rule_set,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,
@@ -353,7 +353,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> Report<'_> {
     }];
     Report {
         rule_set,
-        machine: None,
+        log_host: None,
         period: None,
         prefix: None,
         hidden: None,

@@ -24,7 +24,7 @@ pub struct Report<'a> {
     /// The rules that [`RuleId`]s point into.
     pub rule_set: &'a RuleSet,
     /// The machine it speaks of, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses count as one client.
@@ -73,7 +73,7 @@ pub struct InputSummary {
     /// The path as named or found; `-` is standard input. May hold any byte.
     pub path: Vec<u8>,
     /// The machine it lies on, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The format most of its lines have, `combined`; `None` where no line parses.
     pub format: Option<Arc<str>>,
     /// Bytes of log text, after decompression.
@@ -226,7 +226,7 @@ pub struct SampleRequest<'a> {
     /// Bytes from the start of the input's text.
     pub offset: u64,
     /// The machine the input lies on, where that was said.
-    pub machine: Option<&'a str>,
+    pub log_host: Option<&'a str>,
     /// The input's path.
     pub source: &'a [u8],
     /// The line's number, from 1.

@@ -77,7 +77,7 @@ pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a
         rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
     }
     // Logs of two machines may have one name.
-    let tie = |row: &Row<'a>| (row.key, row.sample.machine, row.sample.offset);
+    let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
     rows.sort_by(|a, b| {
         let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
         rank(a).cmp(&rank(b)).then_with(|| tie(a).cmp(&tie(b)))
@@ -289,7 +289,7 @@ pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'
 
 /// A sample as a report tells it, be it a line or told before.
 pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    let (place, machine, source) = (sample.position, text.machine.as_deref(), &*text.path);
+    let (place, log_host, source) = (sample.position, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
     match sample.content {
         SampleContentView::Line { text: line, parsed } => {
@@ -297,7 +297,7 @@ pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView
             SampleRequest {
                 generation: text.generation,
                 offset,
-                machine,
+                log_host,
                 source,
                 line: text.line_number(place.chunk, place.line),
                 target: probe.line.target,
@@ -309,7 +309,7 @@ pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView
         SampleContentView::Imported(told) => SampleRequest {
             generation: told.generation,
             offset,
-            machine,
+            log_host,
             source,
             line: told.line,
             target: &told.target,

@@ -40,7 +40,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let context = LogAnalysis::new(&material);
     let rows = wanted(asked.format, settings.by, settings.full, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
-    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
+    (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
         message::notice(&accuracy::accuracy_note(bound));
     }

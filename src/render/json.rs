@@ -30,7 +30,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 4;
 
 /// Who wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -55,7 +55,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
-        machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
+        log_host: report.log_host.as_ref().map(|host| text(host.as_bytes())),
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Prefix::bits),
         anonymized: report.hidden,
@@ -83,7 +83,7 @@ struct Document<'a> {
     floods: Vec<FloodObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     period: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ipv6_prefix: Option<u8>,
@@ -95,7 +95,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct InputObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
     format: Option<Cow<'a, str>>,
     bytes: u64,
@@ -116,7 +116,7 @@ struct InputObject<'a> {
 
 fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
-        machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
+        log_host: input.log_host.as_ref().map(|host| text(host.as_bytes())),
         path: text(&input.path),
         format: input.format.as_deref().map(|name| text(name.as_bytes())),
         bytes: input.bytes,
@@ -362,7 +362,7 @@ impl Serialize for Outcomes {
 struct SampleObject<'a> {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     source: Cow<'a, str>,
     line: u64,
     target: Cow<'a, str>,
@@ -374,7 +374,7 @@ struct SampleObject<'a> {
 fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        machine: sample.machine.map(|machine| text(machine.as_bytes())),
+        log_host: sample.log_host.map(|host| text(host.as_bytes())),
         source: text(sample.source),
         line: sample.line,
         target: shown(sample.target),

@@ -52,7 +52,7 @@ pub struct ReportMerger<'r> {
     sources: MergedInputs,
     allowed: MergedAllowEntries,
     without_time: u64,
-    machines: BTreeSet<Option<String>>,
+    log_hosts: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
     /// How IPv6 clients are counted, where there are any.
     prefixes: BTreeSet<Option<Prefix>>,
@@ -74,7 +74,7 @@ pub struct MergedReport {
     /// Lines without a time, where a window asked for one.
     pub without_time: u64,
     /// The machine that all of them speak of.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour that all of them speak of.
     pub period: Option<String>,
     /// Which IPv6 addresses are one client.
@@ -100,7 +100,7 @@ impl<'r> ReportMerger<'r> {
             sources: MergedInputs::default(),
             allowed: MergedAllowEntries::default(),
             without_time: 0,
-            machines: BTreeSet::new(),
+            log_hosts: BTreeSet::new(),
             periods: BTreeSet::new(),
             prefixes: BTreeSet::new(),
         }
@@ -113,7 +113,7 @@ impl<'r> ReportMerger<'r> {
     /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
     pub fn add(&mut self, evidence: ReportSnapshot) -> Result<(), MergeError> {
         self.check_prefix(&evidence)?;
-        let ReportSnapshot { machine, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+        let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
@@ -125,7 +125,7 @@ impl<'r> ReportMerger<'r> {
         let rule = |rule: RuleId| usize::from(rule.0).checked_sub(first).map_or(Some(rule), |at| rules.get(at).copied());
         self.tally.merge(tally.remapped(&ImportRemap { inputs: &theirs, rules: &rule, allowed: &their_allowed }));
         self.without_time += without_time;
-        self.machines.insert(machine);
+        self.log_hosts.insert(log_host);
         self.periods.insert(period);
         Ok(())
     }
@@ -167,7 +167,7 @@ impl<'r> ReportMerger<'r> {
             inputs,
             allow: self.allowed.into_list(),
             without_time: self.without_time,
-            machine: only(self.machines),
+            log_host: only(self.log_hosts),
             period: only(self.periods),
             prefix: self.prefixes.into_iter().next().flatten(),
             unknown_rules,

@@ -61,7 +61,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
             texts.push(source.clone());
-            inputs.push(InputSummary { path: source.path.clone(), machine: piece.machine.map(str::to_owned), ..InputSummary::default() });
+            inputs.push(InputSummary { path: source.path.clone(), log_host: piece.machine.map(str::to_owned), ..InputSummary::default() });
             texts.len() - 1
         });
         let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
@@ -297,12 +297,12 @@ fn logs_of_one_name_on_two_machines_stay_apart() {
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
-    assert_eq!((&both["inputs"][0]["machine"], &both["inputs"][1]["machine"]), (&"web1".into(), &"web2".into()));
-    assert_eq!(both["clients"][0]["sample"]["machine"], "web2", "where the most severe of its probes is");
+    assert_eq!((&both["inputs"][0]["log_host"], &both["inputs"][1]["log_host"]), (&"web1".into(), &"web2".into()));
+    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "where the most severe of its probes is");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
     assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
-    assert_eq!(one["inputs"][0].get("machine"), None);
+    assert_eq!(one["inputs"][0].get("log_host"), None);
 }
 
 const OWN: &str = r#"

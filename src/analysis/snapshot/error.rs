@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 
 /// The version of the document this reads.
-pub(crate) const READS_SCHEMA: u32 = 3;
+pub(crate) const READS_SCHEMA: u32 = 4;
 
 /// Why a report cannot be read back.
 #[derive(Debug, Error)]

@@ -54,7 +54,7 @@ pub struct AllowOrigin {
 #[derive(Debug, Default)]
 pub struct ReportSnapshot {
     /// The machine it speaks of, where that was said.
-    pub machine: Option<String>,
+    pub log_host: Option<String>,
     /// The day or hour it speaks of, where it was cut into such.
     pub period: Option<String>,
     /// Which IPv6 addresses it counts as one client.
@@ -82,8 +82,8 @@ pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
     let Some(teller) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
     let mut rebuild = SnapshotDecoder::new(report.rule_set);
     transfer(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
-    let (machine, period, prefix) = (report.machine.clone(), report.period.clone(), report.prefix);
-    Ok(ReportSnapshot { machine, period, prefix, ..rebuild.finish() })
+    let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
+    Ok(ReportSnapshot { log_host, period, prefix, ..rebuild.finish() })
 }
 
 #[cfg(test)]

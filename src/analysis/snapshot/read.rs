@@ -40,7 +40,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     match document.evidence {
         Some(evidence) => {
             sums::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
-            Ok(ReportSnapshot { machine: document.machine, period: document.period, prefix: document.prefix, ..evidence })
+            Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
         None if document.is_cut => Err(SnapshotError::Cut),
@@ -54,7 +54,7 @@ struct ReportDocument<'r> {
     version: Option<u32>,
     is_ours: bool,
     totals: Option<DocumentTotals>,
-    machine: Option<String>,
+    log_host: Option<String>,
     period: Option<String>,
     prefix: Option<Prefix>,
     /// Its clients are hidden.
@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                     }
                 }
                 "totals" => self.totals = Some(map.next_value()?),
-                "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;

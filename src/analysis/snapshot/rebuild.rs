@@ -99,12 +99,12 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(row.parsed)?;
         let others = self.others(&row.other_formats)?;
         let path = bytes(&row.path)?;
-        let machine = row.machine.as_ref().map(|machine| text(machine.as_bytes()).into_owned());
+        let log_host = row.log_host.as_ref().map(|host| text(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
-        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(machine.as_deref()));
+        self.evidence.texts.push(SourceText::new(path.clone(), 0, Vec::new()).on(log_host.as_deref()));
         self.evidence.inputs.push(InputSummary {
             path,
-            machine,
+            log_host,
             format: LogFormat::most_of(&row.formats, &others),
             bytes: row.bytes,
             lines: row.lines,

@@ -45,7 +45,7 @@ pub(crate) struct RuleRow<'a> {
 /// An input, exactly.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct InputRow<'a> {
-    pub(crate) machine: Option<Cow<'a, str>>,
+    pub(crate) log_host: Option<Cow<'a, str>>,
     pub(crate) path: Cow<'a, str>,
     pub(crate) bytes: u64,
     pub(crate) lines: u64,

@@ -10,13 +10,13 @@ use crate::tally::Budget;
 
 /// A document around this evidence.
 fn document(evidence: &str) -> String {
-    format!("{{\"schema_version\": 3, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
+    format!("{{\"schema_version\": 4, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
 
 const RULES: &str = r#"[
     {"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_sign":false,"subject":"path","cve":[]},
     {"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_sign":false,"subject":"product","cve":["CVE-2030-1"]}]"#;
-const INPUTS: &str = r#"[{"machine":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
+const INPUTS: &str = r#"[{"log_host":null,"path":"a.log","bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"times":[[1793577600,60],[1793577600,60]],"problem":null}]"#;
 const CELL: &str = r#"[0,0,0,200,0,1,true,true,0,512,0,3,0,[[1793577600,60],[1793577600,60]],[[1793577600,60],"00000000000000ff",0,1,"/.env?x",null,"curl"]]"#;
 
 fn lists() -> Vec<(&'static str, String)> {
@@ -140,13 +140,13 @@ fn what_is_no_report_is_told_from_what_is_damaged() {
         ("not json".into(), "is no report"),
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
-        ("{\"schema_version\":3,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
+        ("{\"schema_version\":4,\"generated_by\":\"goaccess 1.7\"}".into(), "is no report"),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 3; scan the logs again",
+            "schema_version 1, and this probewatch reads 4; scan the logs again",
         ),
-        ("{\"schema_version\":4,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 4"),
+        ("{\"schema_version\":5,\"generated_by\":\"probewatch 9\"}".into(), "schema_version 5"),
         (document("null"), "--top"),
         (document("{}"), "the list 'rules' is missing"),
         (document("[]"), "is damaged"),

@@ -273,7 +273,7 @@ impl<'r> Editions<'r> {
             let context = LogAnalysis::with_history(&material, &ledger.sites);
             context.update_history(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
-            report.machine = Some(machine.clone());
+            report.log_host = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
