@@ -6,8 +6,8 @@ use super::reports::{files, output, whole};
 use super::run::{Failure, apps};
 use super::screen::Screen;
 use super::{DiffSettings, Exit, RetoldSettings, message, screen};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::diff::{Side, diff, notes};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::diff::{ReportIndex, diff, notes};
 use crate::render::View;
 use crate::render::diff::render;
 use crate::rules::{RuleSet, load};
@@ -41,10 +41,10 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
 }
 
 /// One of the two, whatever it was told with: by these rules, from this level on.
-fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<Side, Failure> {
+fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<ReportIndex, Failure> {
     let whole = whole(&files(&[path.to_owned()], true), known, asked)?;
     let rules = whole.rules.as_ref().unwrap_or(known);
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &whole.tally,
         texts: &whole.texts,
@@ -53,8 +53,8 @@ fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<Side, Fa
         apps: &apps(&asked.apps, rules)?,
         allow: &whole.allow,
     };
-    let context = Context::of(&material);
-    let wanted = Wanted { clients: true, paths: true, rules: true, ..Wanted::default() };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
     let report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
-    Ok(Side::of(&material, &context, &report))
+    Ok(ReportIndex::new(&material, &context, &report))
 }

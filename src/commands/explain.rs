@@ -17,7 +17,7 @@ use self::log::{Log, Parts, scope};
 use super::message::shown;
 use super::rules::named;
 use super::{Exit, message, screen, stdout};
-use crate::analysis::path_answer::{Graded, Request, is_graded};
+use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
 use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
@@ -327,7 +327,7 @@ fn graded(
     record: &Record<'_>,
     said: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
-) -> Option<Graded> {
+) -> Option<GradeResult> {
     let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
         said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
     };
@@ -336,15 +336,15 @@ fn graded(
     }
     let all = matched(whole.unwrap_or(said));
     let path = said.texts.of_view(Seen::Resolved);
-    Some(log.grade(&Request { record, path, rules: &all, prefix: log.prefix() }))
+    Some(log.grade(&GradeRequest { record, path, rules: &all, prefix: log.prefix() }))
 }
 
 /// What the grade does not raise may be below the level that is reported.
-fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
+fn withhold(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
     let is_raised = match answer {
-        Graded::Known(answer) => answer.is_distinct(),
-        Graded::NeedsLog => true,
-        Graded::Ordinary => false,
+        GradeResult::Known(answer) => answer.is_distinct(),
+        GradeResult::NeedsLog => true,
+        GradeResult::Ordinary => false,
     };
     for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
         let severity = rules.rule(account.rule).severity_when(is_raised);

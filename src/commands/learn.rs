@@ -10,7 +10,7 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
-use crate::analysis::build::{Context, Material, count_hits};
+use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::engine::Scope;
@@ -53,7 +53,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     warn_of_small(scan_settings, &scope.allow);
     let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
     let inputs = mem::take(&mut scan.inputs);
-    let material = Material {
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -62,7 +62,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
     proposals.inputs = listed(inputs, &found);
     count_hits(&material, &context, &mut proposals.inputs);

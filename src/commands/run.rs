@@ -17,8 +17,8 @@ use super::progress::Progress;
 use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::merge::MergeError;
-use crate::analysis::model::Input;
-use crate::analysis::snapshot::EvidenceError;
+use crate::analysis::model::InputSummary;
+use crate::analysis::snapshot::SnapshotError;
 use crate::client::Anonymizer;
 use crate::engine::Scope;
 use crate::finding::RuleId;
@@ -54,7 +54,7 @@ pub(super) enum Failure {
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
     Spool(io::Error),
     #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: EvidenceError },
+    Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
@@ -202,11 +202,11 @@ pub(super) fn read(
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(inputs: Vec<Option<Input>>, found: &FoundInputs) -> Vec<Input> {
-    let unread = found.problems.iter().map(|problem| Input {
+pub(super) fn listed(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
-        ..Input::default()
+        ..InputSummary::default()
     });
     let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
     listed.extend(unread);
@@ -214,11 +214,11 @@ pub(super) fn listed(inputs: Vec<Option<Input>>, found: &FoundInputs) -> Vec<Inp
 }
 
 /// Files of a folder that are no log are not inputs: they are listed without a path, to keep the numbers of the others.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>) {
+pub(super) fn drop_passed_over(listed: &mut Vec<InputSummary>) {
     listed.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &ScanResult, found: &FoundInputs) {
+pub(super) fn tell_notices(settings: &Settings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
     if settings.quiet {
         return;
     }
@@ -236,7 +236,7 @@ pub(super) fn tell_notices(settings: &Settings, inputs: &[Input], scan: &ScanRes
 }
 
 /// Names each input that something was wrong with; whether there was any.
-pub(super) fn tell_problems(inputs: &[Input]) -> bool {
+pub(super) fn tell_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(problem) = &input.problem {
@@ -248,8 +248,8 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
 }
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
-pub(super) fn tell_absence(inputs: &[Input], found: &FoundInputs) -> bool {
-    let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
+pub(super) fn tell_absence(inputs: &[InputSummary], found: &FoundInputs) -> bool {
+    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // What was left out because it is old may be the logs, and a notice says so.

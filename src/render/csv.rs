@@ -14,9 +14,9 @@ use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
 use super::By;
 use super::grades;
-use crate::analysis::block_candidates::Block;
+use crate::analysis::block_candidates::BlockDecision;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AnswerDetail, Key, Report, Row};
+use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
 use crate::redact::mask::shown;
 use crate::redact::sanitize::{guard, text};
 use crate::rules::RuleSet;
@@ -26,7 +26,7 @@ use crate::time::LogTime;
 type Column = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
 /// A further column of a client: its name, and what it says of its block.
-type BlockColumn = (&'static str, fn(&Block) -> String);
+type BlockColumn = (&'static str, fn(&BlockDecision) -> String);
 
 const PAIR: &[Column] = &[
     ("client", client),
@@ -89,7 +89,7 @@ const RULE: &[Column] = &[
 ];
 
 const ANSWER: &[Column] = &[
-    ("site", |_, row| if let Key::Answer(.., site) = row.key { shown(site) } else { Cow::default() }),
+    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { shown(site) } else { Cow::default() }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -111,8 +111,8 @@ const ANSWER: &[Column] = &[
 /// Further columns of a client, where it was asked whom one could block.
 const BLOCK: &[BlockColumn] = &[
     ("block_candidate", |block| block.is_candidate().to_string()),
-    ("block_reason", Block::reason),
-    ("network", Block::network_text),
+    ("block_reason", BlockDecision::reason),
+    ("network", BlockDecision::network_text),
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
@@ -147,7 +147,7 @@ fn write_rows<W: Write>(
     rules: &RuleSet,
     (columns, last): (&[Column], &[Column]),
     rows: &[Row<'_>],
-    blocks: Option<&[Block]>,
+    blocks: Option<&[BlockDecision]>,
     out: W,
 ) -> io::Result<()> {
     let mut csv = writer(out);
@@ -270,7 +270,7 @@ mod tests {
     fn a_row_without_a_time_or_client_is_no_shorter() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        report.clients[0].key = Key::Client(crate::client::Client::Text(b""));
+        report.clients[0].key = RowKey::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
         let text = csv(&report, By::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");

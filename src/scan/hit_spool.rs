@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use tempfile::SpooledTempFile;
 
 use super::worker::lock;
-use crate::analysis::hit::KeptLine;
+use crate::analysis::hit::StoredLine;
 use crate::finding::{Findings, RuleId};
 use crate::names::Names;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// Bytes that stay in memory.
 const IN_MEMORY: usize = 16 << 20;
@@ -33,7 +33,7 @@ struct SpoolState {
 /// The lines of one block, side by side in the file.
 #[derive(Debug, Clone, Copy)]
 struct SpoolBlock {
-    place: Place,
+    place: LinePosition,
     start: u64,
     length: usize,
 }
@@ -47,7 +47,7 @@ impl Default for HitSpool {
 
 impl HitSpool {
     /// Adds the hits of a block of lines. A failure is remembered, and told by [`HitSpool::check`].
-    pub(super) fn push(&self, findings: &Findings, names: &Names, place: Place) {
+    pub(super) fn push(&self, findings: &Findings, names: &Names, place: LinePosition) {
         if findings.hits.is_empty() {
             return;
         }
@@ -83,7 +83,7 @@ impl HitSpool {
     /// # Errors
     ///
     /// The spool cannot be read, or `each` failed.
-    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&KeptLine<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
         let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.place);
         let (mut bytes, mut rules) = (Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ impl HitSpool {
 }
 
 /// The first line of `bytes`, and what follows it.
-fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: Place, rules: &'r mut Vec<RuleId>) -> Option<(KeptLine<'r>, &'b [u8])> {
+fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
     let (offset, rest) = bytes.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;
     let (parsed, rest) = rest.split_first()?;
@@ -113,6 +113,6 @@ fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: Place, rules: &'r mut Vec<RuleId>) 
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     rules.clear();
     rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
-    let place = Place { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
-    Some((KeptLine { place, text, parsed: *parsed == 1, rules }, rest))
+    let place = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
+    Some((StoredLine { position: place, text, parsed: *parsed == 1, rules }, rest))
 }

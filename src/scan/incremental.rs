@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use self::batch_scanner::BatchScanner;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::formats::Formats;
@@ -53,7 +53,7 @@ pub struct IncrementalResult {
     /// It was stopped before the end: nothing of it is to be kept.
     pub stopped: bool,
     /// All that a person wants to know, of the logs and of their lines; what is wrong with an input, its
-    /// [`Input::problem`] says as well. Nothing is left to ask the tail for.
+    /// [`InputSummary::problem`] says as well. Nothing is left to ask the tail for.
     pub notices: Vec<Notice>,
 }
 
@@ -65,7 +65,7 @@ pub struct PeriodResult {
     /// Its hits.
     pub tally: Tally,
     /// Sums of its lines, by the number of their text. A line that waits for its end is in the latest part of its log.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// BatchLines that were read, without those that wait for their end.
     pub lines: u64,
 }

@@ -12,7 +12,7 @@ use super::input_stats::InputStats;
 use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
-use crate::analysis::model::{Input, Skipped};
+use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
@@ -21,7 +21,7 @@ use crate::input::find::InputSource;
 use crate::input::permission::describe_denied;
 use crate::input::read::{self, OpenError};
 use crate::source::SourceInfo;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// A byte-order mark at the start belongs to no line.
 const MAX_BOM_LEN: u64 = 3;
@@ -42,7 +42,7 @@ pub(super) struct InputScan<'a> {
 /// The result of one input.
 pub(super) struct InputResult {
     pub(super) text: SourceInfo,
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<InputSummary>,
     pub(super) rest: Rest,
 }
 
@@ -87,10 +87,10 @@ struct ChunkResult<'w> {
 
 impl InputResult {
     /// The result of an input that is not read.
-    pub(super) fn skipped(source: &InputSource, why: Skipped, progress: &AtomicU64) -> Self {
+    pub(super) fn skipped(source: &InputSource, why: SkipReason, progress: &AtomicU64) -> Self {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
-        let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
+        let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
         Self { text: SourceInfo::new(path, 0, Vec::new()), input: Some(input), rest: Rest::default() }
     }
 }
@@ -171,8 +171,8 @@ impl<'a> InputScan<'a> {
     /// Adds findings to the tallies of their workers.
     fn count(&self, ready: Vec<ChunkResult<'a>>) {
         for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
-            let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
-            self.workers.tally(worker).absorb(&findings, place);
+            let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            self.workers.tally(worker).add_findings(&findings, place);
             let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
                 spool.push(&findings, &scratch.names, place);
@@ -237,9 +237,9 @@ impl<'w> InputState<'w> {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> Input {
+    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {
         let problem = unread.or_else(|| self.problem(reading, job));
-        Input { problem, ..self.stats.input(path, reading.bytes) }
+        InputSummary { problem, ..self.stats.input(path, reading.bytes) }
     }
 
     fn problem(&self, reading: &ReadSummary, job: &ScanJob<'_>) -> Option<String> {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::engine::{Judge, Scope};
 use crate::formats::Formats;
@@ -62,7 +62,7 @@ pub struct ScanResult {
     /// The sources' texts, in their order.
     pub texts: Vec<SourceInfo>,
     /// The sources as reports list them, in their order; `None` for a file of a folder that is no log.
-    pub inputs: Vec<Option<Input>>,
+    pub inputs: Vec<Option<InputSummary>>,
     /// The lines that matched, where they were to be kept.
     pub spool: Option<HitSpool>,
     /// What a reader may want to know though nothing is wrong, with the source's number.
@@ -79,7 +79,7 @@ pub struct ScanResult {
 ///
 /// # Errors
 ///
-/// The spool of kept lines could not be written. Trouble with an input is told in its [`Input::problem`].
+/// The spool of kept lines could not be written. Trouble with an input is told in its [`InputSummary::problem`].
 pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
     let judge = Judge::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.
@@ -87,10 +87,11 @@ pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanR
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
     let spool = job.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
-    let mut scan = ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
+    let mut scan =
+        ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
     // Of a hundred thousand files, each place of a result is made once.
     let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
-    let read = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<Input>))| {
+    let read = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
         let done = match time_range.skip_reason(number, source) {
             Some(skipped) => InputResult::skipped(source, skipped, job.progress),
             None => InputScan::new(number, source, job, judge, &workers, spool.as_ref()).read(),

@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::w3c_headers;
-use crate::analysis::model::Skipped;
+use crate::analysis::model::SkipReason;
 use crate::engine::Scope;
 use crate::formats::reader::{LineContext, LogReader, RewrittenLines};
 use crate::formats::{ClientPosition, Formats, Frame};
@@ -53,7 +53,7 @@ impl<'a> TimeRangeFilter<'a> {
     }
 
     /// Whether the source of this number is not to be read, and why.
-    pub(super) fn skip_reason(&self, number: usize, source: &InputSource) -> Option<Skipped> {
+    pub(super) fn skip_reason(&self, number: usize, source: &InputSource) -> Option<SkipReason> {
         if source.kind != SourceKind::File {
             return None;
         }
@@ -68,10 +68,10 @@ impl<'a> TimeRangeFilter<'a> {
         }
         let latest = modified(source)?.saturating_add(CLOCK_TOLERANCE);
         if early.is_some_and(|since| times.iter().all(|time| since.is_after(*time) && time.utc <= latest)) {
-            return Some(Skipped::BeforeSince);
+            return Some(SkipReason::BeforeSince);
         }
         let is_late = |until: TimeBound| times.iter().all(|time| !until.is_after(LogTime { utc: time.utc - MAX_DELAY, ..*time }));
-        late.is_some_and(is_late).then_some(Skipped::AfterUntil)
+        late.is_some_and(is_late).then_some(SkipReason::AfterUntil)
     }
 
     /// The times of the lines at both ends.
@@ -138,7 +138,7 @@ mod tests {
         File::open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(modified.unsigned_abs())).unwrap();
     }
 
-    fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<Skipped>> {
+    fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<SkipReason>> {
         let scope = Scope { since, until, ..Scope::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
         let formats = Formats::builtin().unwrap();
@@ -152,7 +152,7 @@ mod tests {
         write(&folder, "access.log", &times.iter().map(|time| line(MIDNIGHT + time, 0)).collect::<String>(), MIDNIGHT);
         let instant = skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + since)), None);
         assert_eq!(instant, skipped(&folder, Some(TimeBound::Local(MIDNIGHT + since)), None));
-        instant == [Some(Skipped::BeforeSince)]
+        instant == [Some(SkipReason::BeforeSince)]
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         for (name, text) in [("1.log", json), ("2.log", w3c)] {
             write(&folder, name, &format!("{text}\n"), MIDNIGHT);
         }
-        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(Skipped::BeforeSince); 2]);
+        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(SkipReason::BeforeSince); 2]);
         assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT)), None), [None; 2]);
     }
 
@@ -198,8 +198,8 @@ mod tests {
         write(&folder, "access.log.1", &(line(MIDNIGHT + DAY, 0) + &line(MIDNIGHT + DAY - 1, 0)), MIDNIGHT + DAY);
         write(&folder, "other.log", &line(MIDNIGHT + 9 * DAY, 0), MIDNIGHT + 9 * DAY);
         let until = |bound| skipped(&folder, None, Some(bound));
-        assert_eq!(until(TimeBound::Instant(MIDNIGHT)), [Some(Skipped::AfterUntil), None, None]);
-        assert_eq!(until(TimeBound::Local(MIDNIGHT - 1)), [Some(Skipped::AfterUntil), Some(Skipped::AfterUntil), None]);
+        assert_eq!(until(TimeBound::Instant(MIDNIGHT)), [Some(SkipReason::AfterUntil), None, None]);
+        assert_eq!(until(TimeBound::Local(MIDNIGHT - 1)), [Some(SkipReason::AfterUntil), Some(SkipReason::AfterUntil), None]);
         assert_eq!(until(TimeBound::Instant(MIDNIGHT + 1)), [None; 3]);
     }
 
@@ -270,6 +270,6 @@ mod tests {
         let path = folder.path().join("access.log.2.gz");
         fs::write(&path, packed).unwrap();
         File::open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(MIDNIGHT.unsigned_abs())).unwrap();
-        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(Skipped::BeforeSince)]);
+        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(SkipReason::BeforeSince)]);
     }
 }

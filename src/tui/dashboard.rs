@@ -17,7 +17,7 @@ use super::row::HitRow;
 use super::shown::Filtered;
 use super::view::{Asked, Command, Page, View};
 use crate::alerting::event::Alert;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::rules::RuleSet;
 
 /// How one log stands.
@@ -65,7 +65,7 @@ impl Dashboard {
     }
 
     /// Keeps a hit. It is no request of its own: [`requests`](Self::requests) counts that.
-    pub fn hit(&mut self, now: Instant, hit: &Hit<'_>, rules: &RuleSet) {
+    pub fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
         self.live.hour.count(Counts { requests: 0, hits: 1 });
         self.live.hit(HitRow::new(self.live.hour.total().hits, hit, rules));
@@ -91,7 +91,7 @@ impl Dashboard {
     }
 
     /// Takes in a new grade of a hit.
-    pub fn regrade(&mut self, hit: &Hit<'_>, rules: &RuleSet) {
+    pub fn regrade(&mut self, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.live.regrade(HitRow::new(0, hit, rules));
         self.changed = true;
     }

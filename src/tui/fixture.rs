@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Command, Dashboard, LogRow};
 use crate::alerting::event::{Alert, Kind, Sample};
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -70,11 +70,11 @@ pub(super) const PROBES: [Probe; 12] = [
 ];
 
 /// The `n`th hit.
-pub(super) fn hit(n: u64, probe: &Probe) -> Hit<'static> {
+pub(super) fn hit(n: u64, probe: &Probe) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::of(Some(status));
     let severity = rules.iter().map(|rule| rules_of(*rule).severity_when(outcome == Outcome::Answered)).max().unwrap();
-    Hit {
+    ReportedHit {
         generation: 0x00c0_ffee,
         offset: 211 * n,
         source: b"/var/log/nginx/access.log",

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 
 use super::text;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::redact::mask;
@@ -50,7 +50,7 @@ pub(super) fn number_of<T: Hash + ?Sized>(thing: &T) -> u64 {
 
 impl HitRow {
     /// Keeps what the view shows of a hit.
-    pub(super) fn new(number: u64, hit: &Hit<'_>, rules: &RuleSet) -> Self {
+    pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
         let target = text::of_log(hit.target);
         let path = if hit.path.is_empty() { target.clone() } else { text::of_log(hit.path) };
         let decoded = hit.decoded.map(|decoded| text::kept(&mask::shown_decoded(hit.target, decoded), text::MOST));
@@ -93,7 +93,7 @@ pub(super) fn contains(text: &str, wanted: &str) -> bool {
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
 }
 
-fn names_of(hit: &Hit<'_>, rules: &RuleSet) -> Box<str> {
+fn names_of(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
     let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
     ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
     ids.truncate(MOST_RULES);

@@ -188,7 +188,7 @@ fn an_answer_that_all_get_is_taken_back() {
     assert!(seat.screen().contains("ANSWERED 2"));
     for n in 0..12 {
         let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
-        let soft = crate::analysis::model::Hit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
+        let soft = crate::analysis::model::ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
         seat.dashboard.regrade(&soft, rules());
     }
     let screen = seat.screen();
@@ -205,9 +205,9 @@ fn an_answer_that_tells_nothing_does_not_count() {
     let answered = hit(0, &PROBES[2]);
     let told = [
         super::row::HitRow::new(1, &answered, rules()).answered,
-        super::row::HitRow::new(1, &crate::analysis::model::Hit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
         // An app makes it ordinary.
-        super::row::HitRow::new(1, &crate::analysis::model::Hit { answer: None, ..answered }, rules()).answered,
+        super::row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
         super::row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(told, [true, false, false, false]);
@@ -223,8 +223,14 @@ fn memory_is_bounded() {
     for n in 0..(HITS as u32 + 3_000) {
         let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
         let (client, text) = (Client::V4(n), path.as_bytes());
-        let of =
-            crate::analysis::model::Hit { client, path: text, target: text, user_agent: Some(agent), source: agent, ..hit(0, &PROBES[2]) };
+        let of = crate::analysis::model::ReportedHit {
+            client,
+            path: text,
+            target: text,
+            user_agent: Some(agent),
+            source: agent,
+            ..hit(0, &PROBES[2])
+        };
         dashboard.hit(now, &of, rules());
     }
     for alert in alerts().iter().cycle().take(ALARMS + 50) {
@@ -246,7 +252,7 @@ fn memory_is_bounded() {
 fn who_matters_is_not_forgotten() {
     let now = Instant::now();
     let mut dashboard = Dashboard::new(now, false);
-    let from = |client, probe: usize| crate::analysis::model::Hit { client, ..hit(0, &PROBES[probe]) };
+    let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
     for n in 0..10 * KEPT as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
@@ -315,7 +321,7 @@ fn happen(seat: &mut Seat, event: Event) {
         Event::Hits(hits) => seat.probe(hits),
         Event::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
-            let odd = crate::analysis::model::Hit {
+            let odd = crate::analysis::model::ReportedHit {
                 client,
                 target,
                 path: target,
@@ -333,7 +339,7 @@ fn happen(seat: &mut Seat, event: Event) {
         }
         Event::Pass(seconds) => seat.pass(seconds),
         Event::Regrade => {
-            let soft = crate::analysis::model::Hit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
+            let soft = crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
             seat.dashboard.regrade(&soft, rules());
         }
         Event::Resize(width, height) => seat.resize(width, height),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use super::super::run::{Failure, tell_absence, tell_problems};
 use super::super::{Exit, message};
 use super::Question;
-use crate::analysis::build::Material;
-use crate::analysis::path_answer::{Graded, GradedLog, Request};
+use crate::analysis::build::ReportInput;
+use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
 use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
@@ -71,8 +71,8 @@ impl<'a> Log<'a> {
     }
 
     /// What the log shows of the answer to a request.
-    pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
-        let Some(found) = &self.found else { return Graded::NeedsLog };
+    pub(super) fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
+        let Some(found) = &self.found else { return GradeResult::NeedsLog };
         if self.graded.is_none() {
             match scanned(&self.parts, found) {
                 Ok((log, has_trouble)) => {
@@ -85,7 +85,7 @@ impl<'a> Log<'a> {
                 }
             }
         }
-        self.graded.as_ref().map_or(Graded::NeedsLog, |log| log.grade(request))
+        self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
 }
 
@@ -123,7 +123,7 @@ fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>,
     let scan = parts.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_trouble = tell_problems(&inputs) | tell_absence(&inputs, found);
-    let material = Material {
+    let material = ReportInput {
         rules: parts.rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -132,5 +132,5 @@ fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>,
         apps: parts.apps,
         allow: &parts.scope.allow,
     };
-    Ok((GradedLog::of(material), has_trouble))
+    Ok((GradedLog::new(material), has_trouble))
 }

@@ -11,8 +11,8 @@ use super::signals::Signals;
 use super::voice::Voice;
 use crate::alert_sinks::{Actions, Service};
 use crate::alerting::{Alarms, Event, Request};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::Wanted;
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::commands::brief::Brief;
 use crate::commands::{Exit, FollowSettings, message, servers};
@@ -245,7 +245,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn summary(&mut self) -> Result<(), Failure> {
         let Self { stream, crew, .. } = self;
         let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
+        let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
         let running = crew.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
@@ -257,7 +257,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 SummaryStart::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
             let Crew { voice, privacy, settings, .. } = &mut **crew;
-            privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
@@ -314,7 +314,7 @@ fn tell(
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        voice.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
+        voice.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
     }
     let event = Event {
         time: hit.time,

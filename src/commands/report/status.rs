@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::NAME;
 use super::desk::is_there;
 use super::failure::Failure;
-use crate::analysis::status::{LogStatus, Stage, Status};
+use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::commands::{Exit, ReportSettings, screen, servers, stdout};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::render::View;
@@ -21,7 +21,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failu
     let ledger: Option<ReportState> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
     let checkpoints = ledger.as_ref().map(|ledger| ledger.logs.checkpoints.clone());
     let last_run = ledger.and_then(|ledger| ledger.run).map(|run| (run.number, run.folders));
-    let status = Status { last_run, logs: logs(settings, checkpoints) };
+    let status = ReadStatus { last_run, logs: logs(settings, checkpoints) };
     let screen = screen::of(settings.scan.color, false);
     let mut page = Vec::new();
     write(&status, &View { width: screen.width, color: screen.color, ..View::default() }, &mut page)?;
@@ -42,15 +42,15 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
     for log in tail.logs() {
         seen.insert(log.generation);
         let stage = match log.live {
-            _ if is_new(log.generation) => Stage::New,
-            true => Stage::Live,
-            false => Stage::Rotated,
+            _ if is_new(log.generation) => LogStage::New,
+            true => LogStage::Live,
+            false => LogStage::Rotated,
         };
         let path = log.path.as_os_str().as_bytes().to_vec();
         logs.push(LogStatus { path, stage, lines: log.lines, read: log.offset, lag: log.lag, pending: log.pending });
     }
     for known in known.iter().filter(|known| !seen.contains(&known.generation)) {
-        let stage = if is_there(known) { Stage::Done } else { Stage::Gone };
+        let stage = if is_there(known) { LogStage::Done } else { LogStage::Gone };
         logs.push(LogStatus { path: known.path.clone(), stage, lines: known.lines, read: known.offset, lag: 0, pending: false });
     }
     logs.sort_by(|one, other| (one.stage, &one.path).cmp(&(other.stage, &other.path)));

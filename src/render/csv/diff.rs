@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use ::csv::{Terminator, WriterBuilder};
 
 use super::into_io;
-use crate::analysis::diff::Row;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::first;
 use crate::redact::sanitize::guard;
 
 /// Writes the first `top` rows.
-pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out);
     csv.write_record(["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"]).map_err(into_io)?;
     for row in first(rows, top) {

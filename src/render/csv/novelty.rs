@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::novelty::News;
+use crate::analysis::novelty::NewItem;
 use crate::redact::mask::shown;
 use crate::redact::sanitize::{guard, text};
 use crate::render::csv::{count, into_io, time, writer};
@@ -14,7 +14,7 @@ const COLUMNS: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sa
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub(crate) fn write_csv(news: &[News<'_>], out: impl Write) -> io::Result<()> {
+pub(crate) fn write_csv(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
     let mut csv = writer(out);
     csv.write_record(COLUMNS).map_err(into_io)?;
     for one in news {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::{Marked, Subject, Taken, answer, sentence};
-use crate::analysis::path_answer::{Alike, Graded};
+use crate::analysis::path_answer::{GradeResult, SimilarAnswer};
 use crate::engine::explain::{Account, Trail};
 use crate::finding::Severity;
 use crate::redact::mask::shown;
@@ -159,12 +159,12 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
     }
 }
 
-fn alike(one: &Alike) -> AlikeObject<'_> {
+fn alike(one: &SimilarAnswer) -> AlikeObject<'_> {
     AlikeObject { host: one.host.as_deref().map(shown), path: shown(&one.path), bytes: one.bytes }
 }
 
-fn graded(answer: &Graded) -> AnswerObject<'_> {
-    let Graded::Known(known) = answer else {
+fn graded(answer: &GradeResult) -> AnswerObject<'_> {
+    let GradeResult::Known(known) = answer else {
         return AnswerObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..AnswerObject::default() };
     };
     AnswerObject {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::marked::Marked;
 use super::View;
-use crate::analysis::path_answer::Graded;
+use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
 use crate::record::{Outcome, Record, RequestLine};
@@ -52,7 +52,7 @@ pub struct Subject<'a> {
     /// The one rule that was asked for.
     pub only: Option<RuleId>,
     /// What became of its answer, where that could expose something.
-    pub answer: Option<&'a Graded>,
+    pub answer: Option<&'a GradeResult>,
     /// Its views as they are shown, once they are asked for.
     pub shown: Views,
 }
@@ -86,9 +86,9 @@ impl Subject<'_> {
     /// Whether the answer raises the severity: without a log it counts as distinct.
     fn is_raised(&self) -> bool {
         match self.answer {
-            Some(Graded::Known(answer)) => answer.is_distinct(),
-            Some(Graded::Ordinary) => false,
-            Some(Graded::NeedsLog) | None => self.outcome() == Outcome::Answered,
+            Some(GradeResult::Known(answer)) => answer.is_distinct(),
+            Some(GradeResult::Ordinary) => false,
+            Some(GradeResult::NeedsLog) | None => self.outcome() == Outcome::Answered,
         }
     }
 

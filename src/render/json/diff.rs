@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::analysis::diff::Row;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::first;
 use crate::finding::Severity;
 
@@ -20,7 +20,7 @@ struct Object<'a> {
 }
 
 /// Writes the first `top` rows, a line each.
-pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, mut out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
     out.write_all(b"[")?;
     for (number, row) in first(rows, top).iter().enumerate() {
         out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
@@ -29,7 +29,7 @@ pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, mut out: W) -> i
     out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
 }
 
-fn object(row: &Row) -> Object<'_> {
+fn object(row: &DiffRow) -> Object<'_> {
     Object {
         kind: row.kind.as_str(),
         key: &row.key,

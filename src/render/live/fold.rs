@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -145,7 +145,7 @@ impl Fold {
     /// Takes the next hit. `answered` says whether its answer means something. `each` gets what is due before it.
     ///
     /// A repeat is printed all the same where it is worse than all that was told of the pair, or answered better.
-    pub fn see(&mut self, now: Instant, hit: &Hit<'_>, answered: bool, each: &mut impl FnMut(Folded<'_>)) -> Told {
+    pub fn see(&mut self, now: Instant, hit: &ReportedHit<'_>, answered: bool, each: &mut impl FnMut(Folded<'_>)) -> Told {
         self.due(now, each);
         if matches!(hit.client, Client::Text(name) if name.len() > MOST_NAME) {
             return Told::Print;
@@ -210,13 +210,13 @@ impl Fold {
         }
     }
 
-    fn place(&self, hit: &Hit<'_>) -> Option<usize> {
+    fn place(&self, hit: &ReportedHit<'_>) -> Option<usize> {
         let hash = self.hasher.hash_one((hit.client, hit.rules));
         let same = |&place: &usize| self.pairs[place].client.client() == hit.client && self.pairs[place].rules == hit.rules;
         self.known.find(hash, same).copied()
     }
 
-    fn open(&mut self, now: Instant, hit: &Hit<'_>, news: News) {
+    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, news: News) {
         let place = self.free.pop().unwrap_or(self.pairs.len());
         if place == self.pairs.len() {
             self.pairs.push(Pair::of(now, hit, news));
@@ -230,7 +230,7 @@ impl Fold {
         known.insert_unique(hasher.hash_one((hit.client, hit.rules)), place, |&place| pairs[place].hash(hasher));
     }
 
-    fn see_again(&mut self, place: usize, now: Instant, hit: &Hit<'_>, news: News) -> Told {
+    fn see_again(&mut self, place: usize, now: Instant, hit: &ReportedHit<'_>, news: News) -> Told {
         let turn = self.next_turn();
         let pair = &mut self.pairs[place];
         self.resting.remove(&pair.turn);
@@ -275,7 +275,7 @@ impl Fold {
 }
 
 impl Pair {
-    fn of(now: Instant, hit: &Hit<'_>, told: News) -> Self {
+    fn of(now: Instant, hit: &ReportedHit<'_>, told: News) -> Self {
         Self {
             client: ClientKey::from(&hit.client),
             rules: hit.rules.to_vec(),
@@ -293,7 +293,7 @@ impl Pair {
     }
 
     /// Begins anew in the room of a pair that was forgotten.
-    fn reopen(&mut self, now: Instant, hit: &Hit<'_>, told: News) {
+    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, told: News) {
         (self.client, self.told, self.last_seen) = (ClientKey::from(&hit.client), told, now);
         self.rules.clear();
         self.rules.extend_from_slice(hit.rules);
@@ -303,7 +303,7 @@ impl Pair {
         hasher.hash_one((self.client.client(), &*self.rules))
     }
 
-    fn count(&mut self, hit: &Hit<'_>, news: News) {
+    fn count(&mut self, hit: &ReportedHit<'_>, news: News) {
         self.hits += 1;
         self.answered += u64::from(news.answer == Answer::Meant);
         self.severity = self.severity.max(hit.severity);
@@ -329,7 +329,7 @@ impl Pair {
 }
 
 impl News {
-    fn of(hit: &Hit<'_>, answered: bool) -> Self {
+    fn of(hit: &ReportedHit<'_>, answered: bool) -> Self {
         let answer = match (answered, hit.outcome) {
             (true, _) => Answer::Meant,
             (false, Outcome::Answered) if hit.answer != Some(Soft404) => Answer::Given,

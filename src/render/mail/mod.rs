@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::analysis::model::Report;
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::finding::Severity;
 
 /// Lines of a mail at most.
@@ -27,7 +27,7 @@ pub struct Page<'a> {
     /// The report, with its answers and clients whole.
     pub report: &'a Report<'a>,
     /// What was never seen before.
-    pub news: &'a [News<'a>],
+    pub news: &'a [NewItem<'a>],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
     pub label: &'a str,
     /// The machine the logs are of, where that is known.
@@ -47,7 +47,9 @@ pub struct Page<'a> {
 /// paths and clients there are every day, and in the first run all is new.
 #[must_use]
 pub fn is_due(page: &Page<'_>) -> bool {
-    let telling = |news: &News<'_>| matches!(news.kind, Kind::Answer | Kind::Rule | Kind::Campaign) && news.severity >= page.level;
+    let telling = |news: &NewItem<'_>| {
+        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= page.level
+    };
     page.report.answered.iter().any(|row| row.severity >= page.level)
         || page.report.floods.iter().any(|flood| flood.severity >= page.level)
         || (!page.is_first && page.news.iter().any(telling))

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use super::words::{Answered, Asker};
 use super::{Page, candidates, words};
-use crate::analysis::block_candidates::Block;
-use crate::analysis::floods::sentence;
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Campaign, Report};
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::text;
 use crate::render::grades;
@@ -102,14 +102,14 @@ fn news<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         n => Some(counted(n, one, many)),
     };
     let counts = [
-        count(Kind::Answer, "answer", "answers"),
-        count(Kind::Campaign, "campaign", "campaigns"),
-        count(Kind::Rule, "rule", "rules"),
-        count(Kind::Path, "path", "paths"),
-        count(Kind::Client, "client", "clients"),
+        count(NoveltyKind::Answer, "answer", "answers"),
+        count(NoveltyKind::Campaign, "campaign", "campaigns"),
+        count(NoveltyKind::Rule, "rule", "rules"),
+        count(NoveltyKind::Path, "path", "paths"),
+        count(NoveltyKind::Client, "client", "clients"),
     ];
     wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
-    let rules: Vec<&News<'_>> = words::new(page, Kind::Rule).collect();
+    let rules: Vec<&NewItem<'_>> = words::new(page, NoveltyKind::Rule).collect();
     Grid::of(first(&rules, Some(ROWS)))
         .column(Column::text("severity"), |news| Cell::new(news.severity.as_str()))
         .column(Column::text("rule"), |news| Cell::new(&news.key))
@@ -126,13 +126,13 @@ fn floods<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         return Ok(());
     }
     heading("MANY REQUESTS AT ONCE", out)?;
-    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&sentence(rule_set, flood), 2, out))?;
+    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
 fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let campaigns = &page.report.campaigns;
-    let is_new = |campaign: &Campaign<'_>| !page.is_first && words::new(page, Kind::Campaign).any(|news| news.key == campaign.key);
+    let is_new = |campaign: &Campaign<'_>| !page.is_first && words::new(page, NoveltyKind::Campaign).any(|news| news.key == campaign.key);
     let paths =
         |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| crate::redact::mask::shown(path)).collect::<Vec<_>>().join(" ");
     let grid = Grid::of(first(campaigns, Some(ROWS)))
@@ -152,7 +152,7 @@ fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("client"), |asker| Cell::new(asker.who()))
         .column(Column::number("paths").rank(1), |asker| Cell::new(grouped(asker.paths)))
         .column(Column::number("answered").rank(2), |asker| Cell::new(grouped(asker.answered)))
-        .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(Block::word).unwrap_or_default()))
+        .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(BlockDecision::label).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |asker| Cell::new(classes(asker)));
     let left = page.report.clients.len().saturating_sub(askers.iter().map(|asker| asker.clients as usize).sum());
     section("WHO ASKED MOST", &grid, askers.len() + left, "clients.csv", out)

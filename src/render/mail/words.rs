@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::Page;
-use crate::analysis::block_candidates::{self, Block};
+use crate::analysis::block_candidates::{self, BlockDecision};
 use crate::analysis::labels;
-use crate::analysis::model::{Input, Key, Report, Row};
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::model::{InputSummary, Report, Row, RowKey};
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
@@ -41,11 +41,11 @@ impl Answered<'_> {
 /// The answers: what is new first, then the worst.
 pub(crate) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
     let rows = &page.report.answered;
-    let host = |row: &'r Row<'r>| if let Key::Answer(host, ..) = row.key { host } else { None };
+    let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !page.is_first && new(page, Kind::Answer).any(|news| is_at(&news.key, &path));
+        let is_new = !page.is_first && new(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
         let host = host(row).filter(|_| several).map(shown).unwrap_or_default();
         Answered { place: format!("{host}{path}"), row, is_new }
     };
@@ -54,8 +54,8 @@ pub(crate) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
     answers
 }
 
-/// News of one kind.
-pub(crate) fn new<'p, 'a>(page: &'p Page<'a>, kind: Kind) -> impl Iterator<Item = &'a News<'a>> + use<'p, 'a> {
+/// New items of one kind.
+pub(crate) fn new<'p, 'a>(page: &'p Page<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     page.news.iter().filter(move |news| news.kind == kind)
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Asker<'r> {
     /// The row of the worst of them.
     pub(crate) row: &'r Row<'r>,
     /// What was made of it, where somebody asked whom one could block.
-    pub(crate) block: Option<&'r Block>,
+    pub(crate) block: Option<&'r BlockDecision>,
     pub(crate) clients: u64,
     pub(crate) hits: u64,
     /// Distinct paths, at least.
@@ -103,7 +103,7 @@ pub(crate) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'
         let asker = &mut askers[at];
         asker.clients += 1;
         asker.hits += row.hits;
-        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.party.paths));
+        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.stats.paths));
         asker.answered += row.answered;
     }
     askers.sort_by_key(|asker| Reverse(asker.hits));
@@ -128,7 +128,7 @@ pub(crate) fn title_of<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
 }
 
 /// Everything a reader must know besides: what could not be read first, a log called as `name` says.
-pub(crate) fn notes(page: &Page<'_>, name: impl Fn(&Input) -> String) -> Vec<String> {
-    let problem = |input: &Input| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
+pub(crate) fn notes(page: &Page<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+    let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
     page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
 }

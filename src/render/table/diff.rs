@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use super::{Page, WIDTH};
-use crate::analysis::diff::{Change, Fate, Kind, Row};
+use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::number::{counted, grouped};
 use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
 use crate::render::style::{self, ALARM, BOLD, Pen};
 use crate::render::{TABLE_ROWS, View};
 
 /// Writes the rows, of which there may be none, and the notes.
-pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(rows: &[DiffRow], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
     let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
     let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
     let (sentence, is_alarm) = headline(rows);
@@ -24,40 +24,41 @@ pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], view: &View, out: 
 }
 
 /// The sentence, and whether it is bad news.
-fn headline(rows: &[Row]) -> (String, bool) {
+fn headline(rows: &[DiffRow]) -> (String, bool) {
     if rows.is_empty() {
         return ("No difference.".into(), false);
     }
     let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
-    let now = |fates: &[Fate]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
+    let now =
+        |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
     let mut said = Vec::new();
     let mut say = |n, one: &str, many: &str| {
         if n > 0 {
             said.push(counted(n, one, many));
         }
     };
-    say(new(Kind::Answer), "path answers that did not", "paths answer that did not");
-    say(now(&[Fate::Refused, Fate::Unanswered]), "path answers no more", "paths answer no more");
-    let blurred = now(&[Fate::Uncertain, Fate::Soft404, Fate::Ordinary]);
+    say(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
+    say(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path answers no more", "paths answer no more");
+    let blurred = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
     say(blurred, "answer is no longer distinct", "answers are no longer distinct");
-    say(now(&[Fate::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
-    say(new(Kind::Rule), "new rule", "new rules");
-    say(new(Kind::Path), "new path", "new paths");
-    say(new(Kind::Client), "new client", "new clients");
+    say(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    say(new(DiffKind::Rule), "new rule", "new rules");
+    say(new(DiffKind::Path), "new path", "new paths");
+    say(new(DiffKind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
-    (format!("{}.", if said.is_empty() { rest() } else { said.join(", ") }), new(Kind::Answer) > 0)
+    (format!("{}.", if said.is_empty() { rest() } else { said.join(", ") }), new(DiffKind::Answer) > 0)
 }
 
-fn title(kind: Kind) -> &'static str {
+fn title(kind: DiffKind) -> &'static str {
     match kind {
-        Kind::Answer => "WHAT ANSWERS",
-        Kind::Rule => "RULES",
-        Kind::Path => "PATHS",
-        Kind::Client => "CLIENTS",
+        DiffKind::Answer => "WHAT ANSWERS",
+        DiffKind::Rule => "RULES",
+        DiffKind::Path => "PATHS",
+        DiffKind::Client => "CLIENTS",
     }
 }
 
-fn grid(rows: &[Row]) -> Grid<'_, Row> {
+fn grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::of(rows)
         .column(Column::text("change"), |row| emphasis(Cell::new(change(row)), row))
         .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::of(row.severity)))
@@ -67,14 +68,14 @@ fn grid(rows: &[Row]) -> Grid<'_, Row> {
 }
 
 /// The change in words, with the status of what was not answered.
-fn change(row: &Row) -> String {
+fn change(row: &DiffRow) -> String {
     let word = row.change.as_str().replace('_', " ");
     match (row.change, row.status) {
-        (Change::Now(Fate::Refused | Fate::Unanswered), Some(status)) => format!("{word} {status}"),
+        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => format!("{word} {status}"),
         _ => word,
     }
 }
 
-fn emphasis(cell: Cell, row: &Row) -> Cell {
+fn emphasis(cell: Cell, row: &DiffRow) -> Cell {
     if row.change == Change::New { cell.styled(BOLD) } else { cell }
 }

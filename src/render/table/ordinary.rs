@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Page;
 use crate::analysis::labels::first;
-use crate::analysis::model::{Allowed, AppSeen, Report};
+use crate::analysis::model::{AllowedCount, AppSeen, Report};
 use crate::number::counted;
 use crate::redact::mask::shown;
 use crate::redact::sanitize::text;
@@ -34,7 +34,7 @@ fn app(seen: &AppSeen<'_>) -> String {
     }
 }
 
-fn allowed(entry: &Allowed<'_>) -> String {
+fn allowed(entry: &AllowedCount<'_>) -> String {
     let many = counted(entry.requests, "request", "requests");
     format!("Allowed by {}:{}, {}: {many} left out.", text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()))
 }

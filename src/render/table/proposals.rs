@@ -75,7 +75,7 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> 
     if !proposals.proposals.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; --rules FILE has a scan use them.", out)?;
     }
-    let sum = |field: fn(&crate::analysis::model::Input) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
+    let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
     let last = format!(
         "{} in {}: {} parsed, {} unparsed, {} oversized",
         counted(sum(|i| i.lines), "line", "lines"),

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::Page;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AnswerDetail, Campaign, Key, Report, Row};
+use crate::analysis::model::{AnswerDetail, Campaign, Report, Row, RowKey};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::mask::shown;
@@ -57,7 +57,7 @@ pub(crate) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mu
 const WIDE: usize = 120;
 
 fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
-    if let Key::Answer(.., site) = row.key { Some(site) } else { None }
+    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
 }
 
 /// The site, where there are several.
@@ -159,7 +159,7 @@ pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: Page, out: &mut 
         writeln!(out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
+        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
     }
     page.more(report.floods.len(), " that sent so many requests", ", or -f json", out)
 }

@@ -29,7 +29,7 @@ use crate::scan::log_detection::{
 };
 use crate::scan::worker::WorkerPool;
 use crate::source::SourceInfo;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 use crate::time::PeriodRule;
 
 /// The number of bytes that are scanned in parallel.
@@ -344,8 +344,8 @@ fn scan_run(
         }
     };
     let chunk = run.batch.offset + run.start();
-    let place = Place { input: run.text, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
-    workers.tally(worker).absorb(&findings, place);
+    let place = LinePosition { input: run.text, chunk, offset: 0, line: run.batch.lines_before + run.run.lines_before };
+    workers.tally(worker).add_findings(&findings, place);
     stats.add(&findings);
     scratch.recycle(findings);
     drop(scratch);

@@ -40,7 +40,7 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
     };
     let mut told = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
-        let model::Hit { offset, line, answer, context, .. } = live.hit;
+        let model::ReportedHit { offset, line, answer, context, .. } = live.hit;
         if live.is_reported() {
             let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
             told.push((offset, line, ids, answer, context));
@@ -108,17 +108,17 @@ proptest! {
         let mut scratch = Scratch::default();
         let findings = Judge::new(&RULES, &scope).judge(text.as_bytes(), &mut scratch);
         let mut tally = Tally::default();
-        tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
-        let tally = tally.named(scratch.names);
+        tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
+        let tally = tally.with_names(scratch.names);
         let texts = [SourceInfo::new(b"a.log".to_vec(), 7, vec![(0, 0)])];
         let (allow, outcomes, apps) = (&scope.allow, &[][..], &[][..]);
-        let material = Material { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes, apps, allow };
-        let context = Context::of(&material);
-        let report = build(&material, &context, vec![Input::default()], 0, Wanted { pairs: true, ..Wanted::default() });
+        let material = ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes, apps, allow };
+        let context = LogAnalysis::new(&material);
+        let report = build(&material, &context, vec![InputSummary::default()], 0, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &Report<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);
         for stream in [&mut merged, &mut cut_up] {
-            let (found, since) = stream.summary(Wanted { pairs: true, ..Wanted::default() }, |report, since| (rows(report), since));
+            let (found, since) = stream.summary(RowSelection { pairs: true, ..RowSelection::default() }, |report, since| (rows(report), since));
             prop_assert_eq!(&found, &expected);
             prop_assert_eq!(since, SummaryStart::Start);
         }
@@ -154,7 +154,7 @@ proptest! {
             let line = text.lines().nth(told.1 as usize - 1).unwrap();
             prop_assert!(text[told.0 as usize..].starts_with(line), "line {} is not at {}", told.1, told.0);
         }
-        let sums = |stream: &mut LiveScan<'_>| stream.summary(Wanted::default(), |report, _| report.totals.sum.clone());
+        let sums = |stream: &mut LiveScan<'_>| stream.summary(RowSelection::default(), |report, _| report.totals.sum.clone());
         prop_assert_eq!(sums(&mut merged), sums(&mut cut_up));
     }
 }
@@ -250,7 +250,7 @@ fn hits_are_forgotten_before_memory_is_full_and_lines_never() {
     let first = line(1, "GET /.env HTTP/1.1", 404);
     pieces(&mut stream, &first, 1);
     let rows = |stream: &mut LiveScan<'_>| {
-        stream.summary(Wanted::default(), |report, since| (report.totals.paths, report.totals.sum.lines, since))
+        stream.summary(RowSelection::default(), |report, since| (report.totals.paths, report.totals.sum.lines, since))
     };
     assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start));
     stream.rolling_tally.begin_period();

@@ -26,8 +26,8 @@ impl Count {
 }
 
 /// A hit of somebody, as quiet as can be.
-fn hit(client: u32) -> Hit<'static> {
-    Hit {
+fn hit(client: u32) -> ReportedHit<'static> {
+    ReportedHit {
         client: Client::V4(client),
         severity: Severity::Low,
         status: Some(404),
@@ -44,12 +44,13 @@ fn seconds(n: u64) -> Duration {
 #[test]
 fn repeats_are_counted_until_the_pair_rests() {
     let (mut fold, begin, mut told) = (Fold::new(QUIET), Instant::now(), Vec::new());
-    let mut see = |at, hit: &Hit<'_>, told: &mut Vec<Count>| fold.see(begin + seconds(at), hit, false, &mut |f| told.push(Count::of(f)));
+    let mut see =
+        |at, hit: &ReportedHit<'_>, told: &mut Vec<Count>| fold.see(begin + seconds(at), hit, false, &mut |f| told.push(Count::of(f)));
     assert_eq!(see(0, &hit(7), &mut told), Told::Print);
     assert_eq!(see(4, &hit(7), &mut told), Told::Folded);
     assert_eq!(see(4, &hit(8), &mut told), Told::Print, "another client");
-    assert_eq!(see(4, &Hit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut told), Told::Print, "other rules");
-    let last = Hit { target: b"/last?token=abc", time: None, ..hit(7) };
+    assert_eq!(see(4, &ReportedHit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut told), Told::Print, "other rules");
+    let last = ReportedHit { target: b"/last?token=abc", time: None, ..hit(7) };
     assert_eq!(see(8, &last, &mut told), Told::Folded);
     assert_eq!(told, []);
     assert_eq!(see(13, &hit(7), &mut told), Told::Print, "it rested");
@@ -69,17 +70,17 @@ fn repeats_are_counted_until_the_pair_rests() {
 #[test]
 fn what_is_worse_or_answered_better_is_told_at_once() {
     let (mut fold, now, mut counts) = (Fold::new(QUIET), Instant::now(), Vec::new());
-    let mut see = |hit: &Hit<'_>, answered| fold.see(now, hit, answered, &mut |_| {});
-    let given = Hit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
+    let mut see = |hit: &ReportedHit<'_>, answered| fold.see(now, hit, answered, &mut |_| {});
+    let given = ReportedHit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
     assert_eq!(see(&hit(7), false), Told::Print);
-    assert_eq!(see(&Hit { answer: Some(Soft404), ..given }, false), Told::Folded, "a site that answers everything");
+    assert_eq!(see(&ReportedHit { answer: Some(Soft404), ..given }, false), Told::Folded, "a site that answers everything");
     assert_eq!(see(&given, false), Told::Print, "a 200");
     assert_eq!(see(&given, false), Told::Folded);
     assert_eq!(see(&given, true), Told::Print, "a 200 that means something");
     assert_eq!(see(&given, true), Told::Folded);
-    assert_eq!(see(&Hit { severity: Severity::High, ..hit(7) }, false), Told::Print, "worse");
-    assert_eq!(see(&Hit { severity: Severity::High, ..given }, true), Told::Folded, "both was told");
-    assert_eq!(see(&Hit { severity: Severity::Medium, ..hit(7) }, false), Told::Folded);
+    assert_eq!(see(&ReportedHit { severity: Severity::High, ..hit(7) }, false), Told::Print, "worse");
+    assert_eq!(see(&ReportedHit { severity: Severity::High, ..given }, true), Told::Folded, "both was told");
+    assert_eq!(see(&ReportedHit { severity: Severity::Medium, ..hit(7) }, false), Told::Folded);
     fold.flush(&mut |folded| counts.push((folded.hits, folded.answered, folded.severity)));
     assert_eq!(counts, [(5, 2, Severity::High)]);
 }
@@ -121,10 +122,10 @@ fn no_more_is_kept_than_there_is_room_for() {
 fn long_texts_are_not_kept() {
     let (mut fold, now, mut longest) = (Fold::new(QUIET), Instant::now(), 0);
     let long = "é".repeat(5000);
-    let named = Hit { client: Client::Text(long.as_bytes()), ..hit(7) };
+    let named = ReportedHit { client: Client::Text(long.as_bytes()), ..hit(7) };
     for _ in 0..2 {
         assert_eq!(fold.see(now, &named, false, &mut |_| {}), Told::Print);
-        fold.see(now, &Hit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
+        fold.see(now, &ReportedHit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
     }
     fold.flush(&mut |folded| longest = longest.max(folded.target.len()));
     assert_eq!(longest, MOST_TARGET - 1, "a character is not cut in half");
@@ -236,7 +237,7 @@ proptest! {
             let mut told = Vec::new();
             let mut each = |f: Folded<'_>| told.push((ClientKey::from(&f.client), f.rules.len() - 1, f.hits, f.answered));
             let verdict = step.hit.map(|(client, rules, severity, answered)| {
-                fold.see(now, &Hit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
+                fold.see(now, &ReportedHit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
             });
             if verdict.is_none() {
                 fold.due(now, &mut each);
