@@ -17,7 +17,7 @@ use super::model::{Flood, Key, Report, Row, Sample};
 use super::novelty::{News, key_of};
 use crate::analysis::seen::Kind;
 use crate::client::Veil;
-use crate::redact::mask::as_logged;
+use crate::redact::mask::unredacted;
 
 /// How much is told.
 #[derive(Debug, Clone)]
@@ -155,7 +155,7 @@ impl Privacy {
             Some(veil) => veil.text(text, place == Place::Agent).into_owned(),
             None => text.to_vec(),
         };
-        if self.redact { hidden } else { as_logged(&hidden) }
+        if self.redact { hidden } else { unredacted(&hidden) }
     }
 }
 

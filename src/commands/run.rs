@@ -236,7 +236,7 @@ pub(super) fn tell_problems(inputs: &[Input]) -> bool {
     for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), shown(problem)));
+            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), shown(problem)));
         }
     }
     any

@@ -1,6 +1,6 @@
 //! One CSV table: a header, then a row a pair, client, path or rule (RFC 4180, but lines end in a bare newline).
 //!
-//! The columns are a promise: they may grow at the end, never move. Every cell goes through [`guard`], so that no
+//! The columns are a promise: they may grow at the end, never move. Every cell goes through [`csv_guard`], so that no
 //! spreadsheet takes one for a formula.
 
 pub(crate) mod diff;
@@ -17,8 +17,8 @@ use super::grades;
 use crate::analysis::block_candidates::Block;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Key, Report, Row};
-use crate::redact::mask::shown;
-use crate::redact::sanitize::{guard, text};
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -39,8 +39,8 @@ const PAIR: &[Column] = &[
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
     ("status", |_, row| row.status.map_or_else(Cow::default, |status| count(status.into()))),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
@@ -54,9 +54,9 @@ const CLIENT: &[Column] = &[
     ("other_requests", |_, row| count(row.other_requests)),
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
-    ("user_agent", |_, row| row.sample.user_agent.map_or_else(Cow::default, shown)),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("user_agent", |_, row| row.sample.user_agent.map_or_else(Cow::default, redacted)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
@@ -70,8 +70,8 @@ const PATH: &[Column] = &[
     ("answered", |_, row| count(row.answered)),
     ("first_time", |_, row| time(row.first_time)),
     ("last_time", |_, row| time(row.last_time)),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
@@ -89,7 +89,7 @@ const RULE: &[Column] = &[
 ];
 
 const ANSWER: &[Column] = &[
-    ("site", |_, row| if let Key::Answer(.., site) = row.key { shown(site) } else { Cow::default() }),
+    ("site", |_, row| if let Key::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -103,8 +103,8 @@ const ANSWER: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
     ("why", |_, row| of_answer(row, grades::why)),
     ("command", |_, row| grades::command(row).unwrap_or_default().into()),
-    ("sample_target", |_, row| shown(row.sample.target)),
-    ("source", |_, row| text(row.sample.source)),
+    ("sample_target", |_, row| redacted(row.sample.target)),
+    ("source", |_, row| escape(row.sample.source)),
     ("line", |_, row| count(row.sample.line)),
 ];
 
@@ -156,14 +156,14 @@ fn write_rows<W: Write>(
     csv.write_record(names).map_err(into_io)?;
     for (number, row) in rows.iter().enumerate() {
         for (_, cell) in columns {
-            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
         }
         let block = blocks.and_then(|blocks| blocks.get(number));
         for (_, cell) in further {
-            csv.write_field(guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(block.map(cell).unwrap_or_default().into()).as_bytes()).map_err(into_io)?;
         }
         for (_, cell) in last {
-            csv.write_field(guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(cell(rules, row)).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }
@@ -288,9 +288,9 @@ mod tests {
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
             prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());
-            let expected = guard(shown(&target));
+            let expected = csv_guard(redacted(&target));
             prop_assert_eq!(&record[10], &*expected);
-            let expected = guard(shown(agent.as_bytes()));
+            let expected = csv_guard(redacted(agent.as_bytes()));
             prop_assert_eq!(&record[9], &*expected);
         }
     }

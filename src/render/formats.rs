@@ -12,8 +12,8 @@ use super::table::plain::{Cell, Column, Grid, Leaf};
 use crate::formats::builtin::Format as LogFormat;
 use crate::formats::detect::{Detected, Found};
 use crate::formats::{FormatId, Formats};
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::render::Format;
 
 /// A log, and what it is written in.
@@ -66,10 +66,10 @@ pub fn write_sampled<W: Write>(sampled: &[Sampled], formats: &Formats, view: &Vi
         if number > 0 {
             writeln!(out)?;
         }
-        leaf.text(&format!("{}: {}", text(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
+        leaf.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
         leaf.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            leaf.text(&format!("The first line that no format explains: {}", shown(line)), 2, DIM, out)?;
+            leaf.text(&format!("The first line that no format explains: {}", redacted(line)), 2, DIM, out)?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
@@ -85,9 +85,9 @@ fn write_fields<W: Write>(found: &Found, formats: &Formats, leaf: &Leaf, out: &m
         return leaf.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
     }
     Grid::of(&found.fields)
-        .column(Column::text("field"), |field| Cell::new(shown(field.name.as_bytes())))
+        .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
         .column(Column::text("means"), |field| Cell::new(field.meaning.as_deref().unwrap_or_default()).styled(DIM))
-        .column(Column::text("text").flexible(12), |field| Cell::new(shown(&field.text)))
+        .column(Column::text("text").flexible(12), |field| Cell::new(redacted(&field.text)))
         .write(leaf.width, leaf.pen, out)
 }
 
@@ -95,7 +95,7 @@ fn write_fields<W: Write>(found: &Found, formats: &Formats, leaf: &Leaf, out: &m
 fn verdict(sampled: &Sampled, formats: &Formats) -> String {
     let Detected { found, lines, first_unread, .. } = &sampled.detected;
     match (&sampled.problem, found.first(), first_unread) {
-        (Some(problem), ..) => text(problem.as_bytes()).into_owned(),
+        (Some(problem), ..) => escape(problem.as_bytes()).into_owned(),
         (None, Some(first), _) => format!("{} ({})", name(first, formats), formats.format(best(first)).title),
         (None, None, Some((_, Some(what)))) => format!("no format that is known; it looks like {what}"),
         (None, None, _) if *lines == 0 => "it holds no line".to_owned(),
@@ -200,21 +200,21 @@ struct Field<'a> {
 fn log<'a>(sampled: &'a Sampled, formats: &'a Formats) -> Log<'a> {
     let detected = &sampled.detected;
     Log {
-        path: text(&sampled.path).into_owned(),
+        path: escape(&sampled.path).into_owned(),
         format: detected.found.first().map(|found| &**formats.name(best(found))),
         confidence: confidence(detected),
         lines: detected.lines,
         unread: detected.unread,
-        problem: sampled.problem.as_deref().map(|problem| text(problem.as_bytes()).into_owned()),
+        problem: sampled.problem.as_deref().map(|problem| escape(problem.as_bytes()).into_owned()),
         found: detected.found.iter().map(|found| object(found, formats)).collect(),
     }
 }
 
 fn object<'a>(found: &'a Found, formats: &'a Formats) -> FoundObject<'a> {
     let field = |field: &'a crate::formats::detect::Split| Field {
-        name: shown(field.name.as_bytes()).into_owned(),
+        name: redacted(field.name.as_bytes()).into_owned(),
         meaning: field.meaning.as_deref(),
-        text: shown(&field.text).into_owned(),
+        text: redacted(&field.text).into_owned(),
     };
     FoundObject {
         format: formats.name(best(found)),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use crate::analysis::model::{AnswerDetail, Key, Row, Soft404};
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::soft_404::{MethodClass, Reason};
 
 /// Stands for a host that the log does not vouch for.
@@ -62,8 +62,8 @@ pub(crate) fn reason(reason: Reason) -> &'static str {
 /// One sentence on a site that answers anything.
 pub(crate) fn sentence(site: &Soft404<'_>) -> String {
     let name = match site.hosts {
-        1 => shown(site.site).into_owned(),
-        many => format!("{} and {}", shown(site.site), counted(many - 1, "other host", "other hosts")),
+        1 => redacted(site.site).into_owned(),
+        many => format!("{} and {}", redacted(site.site), counted(many - 1, "other host", "other hosts")),
     };
     let gives = if site.hosts == 1 { "answers" } else { "answer" };
     let what = if site.sizes.is_empty() { String::new() } else { format!(" ({})", sizes(&site.sizes)) };
@@ -87,8 +87,8 @@ pub(crate) fn sizes(ranges: &[(u64, u64)]) -> String {
 pub(crate) fn command(row: &Row<'_>) -> Option<String> {
     let Key::Answer(host, ..) = row.key else { return None };
     let detail = row.answer.as_ref()?;
-    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), shown);
-    let target = shown(row.sample.target);
+    let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), redacted);
+    let target = redacted(row.sample.target);
     let path = if target.starts_with('/') { target } else { row.shown_path()? };
     let url = quoted(&format!("http://{host}{path}"));
     Some(format!("curl -s --path-as-is -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' {url}"))

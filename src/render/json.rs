@@ -22,8 +22,8 @@ use crate::analysis::snapshot::Told;
 use crate::client::Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -53,7 +53,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
-        machine: report.machine.as_ref().map(|machine| text(machine.as_bytes())),
+        machine: report.machine.as_ref().map(|machine| escape(machine.as_bytes())),
         period: report.period.as_deref(),
         ipv6_prefix: report.prefix.map(Prefix::bits),
         anonymized: report.hidden,
@@ -114,9 +114,9 @@ struct InputObject<'a> {
 
 fn input(input: &Input) -> InputObject<'_> {
     InputObject {
-        machine: input.machine.as_ref().map(|machine| text(machine.as_bytes())),
-        path: text(&input.path),
-        format: input.format.as_deref().map(|name| text(name.as_bytes())),
+        machine: input.machine.as_ref().map(|machine| escape(machine.as_bytes())),
+        path: escape(&input.path),
+        format: input.format.as_deref().map(|name| escape(name.as_bytes())),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
@@ -128,7 +128,7 @@ fn input(input: &Input) -> InputObject<'_> {
         hits: input.hits,
         first_time: input.first_time.map(LogTime::rfc3339),
         last_time: input.last_time.map(LogTime::rfc3339),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
@@ -141,7 +141,7 @@ struct AppObject<'a> {
 }
 
 fn app<'a>(seen: &AppSeen<'a>) -> AppObject<'a> {
-    AppObject { app: seen.app, site: seen.site.map(shown), silenced: seen.silenced }
+    AppObject { app: seen.app, site: seen.site.map(redacted), silenced: seen.silenced }
 }
 
 #[derive(Serialize)]
@@ -154,7 +154,7 @@ struct AllowedObject<'a> {
 
 fn allowed<'a>(entry: &Allowed<'a>) -> AllowedObject<'a> {
     let Allowed { file, line, reason, requests } = *entry;
-    AllowedObject { file: text(file.as_bytes()), line, reason: text(reason.as_bytes()), requests }
+    AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
 }
 
 #[derive(Serialize)]
@@ -337,7 +337,7 @@ struct AnswerObject<'a> {
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
     let (Key::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
-        site: shown(site),
+        site: redacted(site),
         status: detail.statuses.clone(),
         bytes: detail.bytes,
         method: detail.method.as_str(),
@@ -372,13 +372,13 @@ struct SampleObject<'a> {
 fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        machine: sample.machine.map(|machine| text(machine.as_bytes())),
-        source: text(sample.source),
+        machine: sample.machine.map(|machine| escape(machine.as_bytes())),
+        source: escape(sample.source),
         line: sample.line,
-        target: shown(sample.target),
+        target: redacted(sample.target),
         status: sample.status,
-        host: sample.host.map(shown),
-        user_agent: sample.user_agent.map(shown),
+        host: sample.host.map(redacted),
+        user_agent: sample.user_agent.map(redacted),
     }
 }
 
@@ -394,7 +394,7 @@ struct Soft404Object<'a> {
 
 fn soft_404<'a>(site: &'a Soft404<'_>) -> Soft404Object<'a> {
     let Soft404 { hosts, paths, requests, .. } = *site;
-    Soft404Object { site: shown(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
+    Soft404Object { site: redacted(site.site), hosts, reason: grades::reason(site.grade.reason), sizes: &site.sizes, paths, requests }
 }
 
 #[derive(Serialize)]
@@ -424,7 +424,7 @@ fn campaign<'a>(campaign: &'a Campaign<'_>) -> CampaignObject<'a> {
         last_time: campaign.last_time.map(LogTime::rfc3339),
         answered,
         severity,
-        sample_paths: campaign.sample_paths.iter().map(|path| shown(path)).collect(),
+        sample_paths: campaign.sample_paths.iter().map(|path| redacted(path)).collect(),
         sample: sample(&campaign.sample),
     }
 }
@@ -453,7 +453,7 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
         severity,
         client: flood.client.map(labels::client),
         method: flood.method.as_str(),
-        path: shown(flood.path),
+        path: redacted(flood.path),
         clients,
         paths,
         requests,
@@ -509,7 +509,7 @@ mod tests {
             report.pairs[0].sample.source = &source;
             report.inputs[0].problem = Some(problem);
             let value: serde_json::Value = serde_json::from_str(&json(&report, None)).unwrap();
-            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["pairs"][0]["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             prop_assert_eq!(value["pairs"].as_array().unwrap().len(), report.pairs.len());
         }
     }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::style::{DIM, PLAIN, Pen};
 
 /// The narrowest page that is laid out; a narrower one gets lines of this length.
@@ -27,7 +27,7 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(content: impl AsRef<str>) -> Self {
-        Self { text: text(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
+        Self { text: escape(content.as_ref().as_bytes()).into_owned(), style: PLAIN }
     }
 
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -218,7 +218,7 @@ pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize,
     let room = page.saturating_sub(indent).max(1);
     let (pen, style) = pen;
     let mut line = String::new();
-    for word in text(content.as_bytes()).split(' ') {
+    for word in escape(content.as_bytes()).split(' ') {
         if !line.is_empty() && width(&line) + 1 + width(word) > room {
             writeln!(out, "{:indent$}{}", "", pen.paint(style, cut(&line, room)))?;
             line.clear();

@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::Hit;
 use crate::finding::Severity;
-use crate::redact::mask::{shown, shown_decoded};
-use crate::redact::sanitize::text;
+use crate::redact::mask::{redacted, redacted_decoded};
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
@@ -56,9 +56,9 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
         method: unless_empty(hit.method),
-        target: shown(hit.target),
-        path: shown(hit.path),
-        decoded: hit.decoded.map(|decoded| shown_decoded(hit.target, decoded)),
+        target: redacted(hit.target),
+        path: redacted(hit.path),
+        decoded: hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,
@@ -68,10 +68,10 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
         rules: labels::rule_ids(rules, hit.rules),
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
-        host: hit.host.map(shown),
-        referer: hit.referer.map(shown),
-        user_agent: hit.user_agent.map(shown),
-        source: text(hit.source),
+        host: hit.host.map(redacted),
+        referer: hit.referer.map(redacted),
+        user_agent: hit.user_agent.map(redacted),
+        source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
         context: hit.context,
@@ -79,7 +79,7 @@ fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
             let line = line(&hit);
             prop_assert_eq!(line.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(value["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["target"].as_str().unwrap(), &*redacted(&target));
         }
     }
 }

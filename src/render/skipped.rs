@@ -4,7 +4,7 @@
 
 use crate::analysis::model::{Input, Skipped};
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 
 /// Names that a notice lists before it counts the rest.
 const NAMED: usize = 3;
@@ -29,7 +29,7 @@ pub fn sentence(inputs: &[Input]) -> Option<String> {
 pub fn notices(inputs: &[Input]) -> impl Iterator<Item = String> {
     [Skipped::BeforeSince, Skipped::AfterUntil].into_iter().filter_map(|why| {
         let many = all(inputs, why).count();
-        let names: Vec<_> = all(inputs, why).take(NAMED).map(|input| text(&input.path)).collect();
+        let names: Vec<_> = all(inputs, why).take(NAMED).map(|input| escape(&input.path)).collect();
         let more = if many > NAMED { format!(" and {} more", grouped((many - NAMED) as u64)) } else { String::new() };
         let inputs = counted(many as u64, "input", "inputs");
         (many > 0).then(|| format!("{inputs} skipped whole, {}: {}{more}", reason(why, many as u64), names.join(", ")))

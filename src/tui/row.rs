@@ -53,7 +53,7 @@ impl HitRow {
     pub(super) fn new(number: u64, hit: &Hit<'_>, rules: &RuleSet) -> Self {
         let target = text::of_log(hit.target);
         let path = if hit.path.is_empty() { target.clone() } else { text::of_log(hit.path) };
-        let decoded = hit.decoded.map(|decoded| text::kept(&mask::shown_decoded(hit.target, decoded), text::MOST));
+        let decoded = hit.decoded.map(|decoded| text::kept(&mask::redacted_decoded(hit.target, decoded), text::MOST));
         Self {
             number,
             time: hit.time,

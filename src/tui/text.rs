@@ -18,19 +18,19 @@ pub(super) const MOST: usize = 240;
 
 /// A text of the log, masked and escaped as a whole and only then cut: half a token would not be known for one.
 pub(super) fn of_log(bytes: &[u8]) -> Box<str> {
-    kept(&mask::shown(bytes), MOST)
+    kept(&mask::redacted(bytes), MOST)
 }
 
 /// A name from the machine, a path or a notice: escaped, not masked.
 pub(super) fn of_machine(bytes: &[u8]) -> Box<str> {
-    kept(&sanitize::text(bytes), MOST)
+    kept(&sanitize::escape(bytes), MOST)
 }
 
 /// A client as reports name it.
 pub(super) fn of_client(client: Client<'_>) -> Box<str> {
     match client {
         Client::Text(b"") => "-".into(),
-        Client::Text(text) => kept(&mask::shown(text), CLIENT),
+        Client::Text(text) => kept(&mask::redacted(text), CLIENT),
         address => address.to_string().into(),
     }
 }

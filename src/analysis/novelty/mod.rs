@@ -12,7 +12,7 @@ use super::model::{Campaign, Key, Report, Row, Sample};
 pub use crate::analysis::seen::Kind;
 use crate::analysis::seen::Seen;
 use crate::finding::Severity;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -88,7 +88,7 @@ impl<'a> News<'a> {
 /// What names it, fit for an output.
 pub(crate) fn key_of(rules: &RuleSet, key: Key<'_>) -> String {
     match key {
-        Key::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), shown), shown_path(path)),
+        Key::Answer(host, path, _) => format!("{}{}", host.map_or(Cow::default(), redacted), shown_path(path)),
         Key::Rule(rule) => rules.rule(rule).id.clone(),
         Key::Path(path) | Key::Pair(_, path, _) => shown_path(path).into_owned(),
         Key::Client(client) => labels::client(client).into_owned(),
@@ -97,7 +97,7 @@ pub(crate) fn key_of(rules: &RuleSet, key: Key<'_>) -> String {
 
 /// A path; `-` where what was asked for has none.
 fn shown_path(path: &[u8]) -> Cow<'_, str> {
-    if path.is_empty() { Cow::Borrowed("-") } else { shown(path) }
+    if path.is_empty() { Cow::Borrowed("-") } else { redacted(path) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::sums::{self, Totals};
 use super::write::{BOUNDS, LISTS};
 use super::{Evidence, EvidenceError};
 use crate::client::Prefix;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
 /// Bytes read at a time.
@@ -68,7 +68,7 @@ struct Document<'r> {
 impl Document<'_> {
     /// What an error of the parser means: before it was known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> EvidenceError {
-        let message = text(error.to_string().as_bytes()).into_owned();
+        let message = escape(error.to_string().as_bytes()).into_owned();
         match error.classify() {
             serde_json::error::Category::Io if error.io_error_kind() != Some(std::io::ErrorKind::InvalidData) => {
                 EvidenceError::Io(error.into())
@@ -121,8 +121,8 @@ impl<'de> Visitor<'de> for &mut Document<'_> {
                     }
                 }
                 "totals" => self.totals = Some(map.next_value()?),
-                "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
-                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "machine" => self.machine = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
+                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;
                     self.prefix = bits.map(|bits| Prefix::new(bits).ok_or_else(|| A::Error::custom("no such ipv6_prefix"))).transpose()?;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::rows::InputRow;
 use crate::analysis::model::{Input, Report};
 use crate::formats::LogFormat;
-use crate::redact::sanitize::{exact, text};
+use crate::redact::sanitize::{escape, escape_lossless};
 use crate::source::SourceText;
 
 /// The rows of inputs.
@@ -55,28 +55,28 @@ fn row<'a>(input: &'a Input, machine: Option<&'a str>) -> InputRow<'a> {
         formats[format] = input.parsed;
     }
     InputRow {
-        machine: input.machine.as_deref().or(machine).map(|machine| text(machine.as_bytes())),
-        path: exact(&input.path),
+        machine: input.machine.as_deref().or(machine).map(|machine| escape(machine.as_bytes())),
+        path: escape_lossless(&input.path),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
         formats,
-        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
+        other_formats: input.others.iter().map(|(name, lines)| (escape(name.as_bytes()), lines)).collect(),
         unparsed: input.unparsed,
         oversized: input.oversized,
         skipped: input.skipped,
         pending: input.pending,
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
 
 fn unlisted<'a>(source: &'a SourceText, machine: Option<&'a str>) -> InputRow<'a> {
     InputRow {
-        machine: machine.map(|machine| text(machine.as_bytes())),
-        path: exact(&source.path),
+        machine: machine.map(|machine| escape(machine.as_bytes())),
+        path: escape_lossless(&source.path),
         bytes: 0,
         lines: 0,
         parsed: 0,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{Exit, message, stdout};
 use super::{Judge, counted, with_rules};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Case, Rule, RuleChoice};
 
 /// Runs the cases of the rules of the choice. A built-in rule has some; of another it is told that it has none.
@@ -47,7 +47,7 @@ pub fn test(choice: &RuleChoice) -> Exit {
 }
 
 fn complaint(rule: &Rule, case: &Case, expected: bool) -> String {
-    let request = text(case.request.as_bytes());
+    let request = escape(case.request.as_bytes());
     let mut what = if expected {
         format!("{}: does not match its hit '{request}'", rule.id)
     } else {
@@ -55,7 +55,7 @@ fn complaint(rule: &Rule, case: &Case, expected: bool) -> String {
     };
     for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
         if let Some(header) = header {
-            let _ = write!(what, ", {name} '{}'", text(header.as_bytes()));
+            let _ = write!(what, ", {name} '{}'", escape(header.as_bytes()));
         }
     }
     what

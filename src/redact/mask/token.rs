@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::octet::octets;
+use super::decoded_byte::decoded_bytes;
 
 /// Characters of a part of a JSON web token that are enough to be one.
 const MIN_PART: usize = 8;
@@ -21,15 +21,15 @@ pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
         if start < at || !text[start..].starts_with(b"eyJ") {
             continue;
         }
-        let head = run(text, start);
-        let body = if text.get(head) == Some(&b'.') { run(text, head + 1) } else { head };
+        let head = end_of_run(text, start);
+        let body = if text.get(head) == Some(&b'.') { end_of_run(text, head + 1) } else { head };
         at = head;
-        if begins(text, start) && head - start >= MIN_PART && body - head > MIN_PART {
+        if is_token_start(text, start) && head - start >= MIN_PART && body - head > MIN_PART {
             at = body;
             // A signature, or the three further parts of an encrypted token.
             for _ in 0..3 {
-                if text.get(at) == Some(&b'.') && run(text, at + 1) > at + 1 {
-                    at = run(text, at + 1);
+                if text.get(at) == Some(&b'.') && end_of_run(text, at + 1) > at + 1 {
+                    at = end_of_run(text, at + 1);
                 }
             }
             found.push(start..at);
@@ -38,13 +38,13 @@ pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
 }
 
 /// Whether what stands before is no part of the token: no letter or digit but those of an escape, `%3D` or `\x22`.
-fn begins(text: &[u8], start: usize) -> bool {
+fn is_token_start(text: &[u8], start: usize) -> bool {
     let is_escape = || (start >= 3 && text[start - 3] == b'%') || text[..start].ends_with(b"\\x22");
     start == 0 || !is_base64url(text[start - 1]) || is_escape()
 }
 
 /// Where the run of base64url characters that begins at `start` ends.
-fn run(text: &[u8], start: usize) -> usize {
+fn end_of_run(text: &[u8], start: usize) -> usize {
     text[start..].iter().position(|&b| !is_base64url(b)).map_or(text.len(), |length| start + length)
 }
 
@@ -75,8 +75,8 @@ fn starts_with(text: &[u8], word: &str) -> bool {
 
 /// What may be credentials at `from`, behind at least one blank.
 fn credentials(text: &[u8], from: usize) -> Range<usize> {
-    let start = octets(text, from).take_while(|octet| matches!(octet.byte, b' ' | b'+')).last().map(|blank| blank.end);
-    let end = start.and_then(|start| octets(text, start).take_while(|octet| is_token68(octet.byte)).last()).map(|last| last.end);
+    let start = decoded_bytes(text, from).take_while(|decoded| matches!(decoded.byte, b' ' | b'+')).last().map(|blank| blank.end);
+    let end = start.and_then(|start| decoded_bytes(text, start).take_while(|decoded| is_token68(decoded.byte)).last()).map(|last| last.end);
     let start = start.unwrap_or(from);
     start..end.unwrap_or(start)
 }

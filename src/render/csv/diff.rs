@@ -8,14 +8,14 @@ use ::csv::{Terminator, WriterBuilder};
 use super::into_io;
 use crate::analysis::diff::Row;
 use crate::analysis::labels::first;
-use crate::redact::sanitize::guard;
+use crate::redact::sanitize::csv_guard;
 
 /// Writes the first `top` rows.
 pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out);
     csv.write_record(["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"]).map_err(into_io)?;
     for row in first(rows, top) {
-        let key = guard(Cow::Borrowed(&row.key));
+        let key = csv_guard(Cow::Borrowed(&row.key));
         let (before, after) = (row.before.to_string(), row.after.to_string());
         let status = row.status.map(|status| status.to_string()).unwrap_or_default();
         let words = [row.kind.as_str(), &key, row.change.as_str(), row.severity.as_str(), &before, &after, &status];

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::analysis::novelty::News;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::{guard, text};
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::{csv_guard, escape};
 use crate::render::csv::{count, into_io, time, writer};
 
 const COLUMNS: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
@@ -24,11 +24,11 @@ pub(crate) fn write_csv(news: &[News<'_>], out: impl Write) -> io::Result<()> {
             one.severity.as_str().into(),
             count(one.hits),
             time(one.first_time),
-            shown(one.sample.target),
-            text(one.sample.source),
+            redacted(one.sample.target),
+            escape(one.sample.source),
             count(one.sample.line),
         ];
-        csv.write_record(cells.map(guard).each_ref().map(|cell| cell.as_bytes())).map_err(into_io)?;
+        csv.write_record(cells.map(csv_guard).each_ref().map(|cell| cell.as_bytes())).map_err(into_io)?;
     }
     csv.flush()
 }

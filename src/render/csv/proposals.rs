@@ -8,7 +8,7 @@ use ::csv::{Terminator, WriterBuilder};
 use super::{count, into_io, time};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
-use crate::redact::sanitize::{guard, text};
+use crate::redact::sanitize::{csv_guard, escape};
 
 /// A column: its name, and what it says of a proposal.
 type Column = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
@@ -27,7 +27,7 @@ const COLUMNS: &[Column] = &[
     ("last_time", |row| time(row.last_time)),
     ("status", |row| row.example.status.map_or_else(Cow::default, |status| count(status.into()))),
     ("sample_target", |row| row.example.shown_target()),
-    ("source", |row| text(row.example.source)),
+    ("source", |row| escape(row.example.source)),
     ("line", |row| count(row.example.line)),
 ];
 
@@ -39,7 +39,7 @@ pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out
     for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
         csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
         for (_, cell) in COLUMNS {
-            csv.write_field(guard(cell(row)).as_bytes()).map_err(into_io)?;
+            csv.write_field(csv_guard(cell(row)).as_bytes()).map_err(into_io)?;
         }
         csv.write_record(None::<&[u8]>).map_err(into_io)?;
     }

@@ -9,8 +9,8 @@ use super::{Marked, Subject, Taken, answer, sentence};
 use crate::analysis::path_answer::{Alike, Graded};
 use crate::engine::explain::{Account, Trail};
 use crate::finding::Severity;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::rules::{Field, View};
 use crate::time::LogTime;
@@ -123,7 +123,7 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
     let Subject { record, line, explanation, .. } = subject;
     let view = |view| subject.marked(view).whole();
     Object {
-        source: subject.place.map(|(path, _)| text(path)),
+        source: subject.place.map(|(path, _)| escape(path)),
         line: subject.place.map(|(_, line)| line),
         taken_as: match subject.taken {
             Taken::Line(_) => "line",
@@ -131,20 +131,20 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
             Taken::Unparsed(_) => "text",
         },
         format: match &subject.taken {
-            Taken::Line(format) => Some(text(format.as_bytes()).into_owned().into()),
+            Taken::Line(format) => Some(escape(format.as_bytes()).into_owned().into()),
             _ => None,
         },
         client: unless_empty(record.client),
         time: record.time.map(LogTime::rfc3339),
         method: unless_empty(line.method),
-        target: shown(line.target),
+        target: redacted(line.target),
         protocol: unless_empty(line.protocol),
         status: record.status,
         bytes: record.bytes,
         outcome: subject.outcome().as_str(),
-        referer: record.referer.map(shown),
-        user_agent: record.user_agent.map(shown),
-        host: record.host.map(shown),
+        referer: record.referer.map(redacted),
+        user_agent: record.user_agent.map(redacted),
+        host: record.host.map(redacted),
         decoding: explanation.trails.iter().flat_map(steps).collect(),
         round_limit: explanation.texts.round_limit,
         views: Views {
@@ -160,7 +160,7 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
 }
 
 fn alike(one: &Alike) -> AlikeObject<'_> {
-    AlikeObject { host: one.host.as_deref().map(shown), path: shown(&one.path), bytes: one.bytes }
+    AlikeObject { host: one.host.as_deref().map(redacted), path: redacted(&one.path), bytes: one.bytes }
 }
 
 fn graded(answer: &Graded) -> AnswerObject<'_> {
@@ -171,7 +171,7 @@ fn graded(answer: &Graded) -> AnswerObject<'_> {
         grade: Some(known.detail.grade.answer.as_str()),
         reason: Some(grades::reason(known.detail.grade.reason)),
         why: grades::why(&known.detail).into(),
-        site: Some(shown(&known.site)),
+        site: Some(redacted(&known.site)),
         paths_answered: Some(known.answered),
         paths_refused: Some(known.refused),
         soft_404_sizes: &known.sizes,
@@ -196,7 +196,7 @@ fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
     let found = |view, range| Found { kind: "", field: key(view), text: subject.marked(view).text(range) };
     Match {
         rule: &rule.id,
-        title: text(rule.title.as_bytes()),
+        title: escape(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
         withheld: account.withheld.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
@@ -225,5 +225,5 @@ fn key(view: View) -> &'static str {
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }

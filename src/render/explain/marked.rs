@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::redact::mask::secrets_of_decoded;
+use crate::redact::mask::secrets_in_decoded;
 use crate::redact::sanitize;
 
 /// A text fit for an output, piece by piece.
@@ -49,7 +49,7 @@ impl Marked {
     pub(crate) fn new(text: &[u8], logged: &[u8]) -> Self {
         let mut pieces = Vec::new();
         let mut at = 0;
-        for secret in secrets_of_decoded(logged, text) {
+        for secret in secrets_in_decoded(logged, text) {
             push_plain(&mut pieces, text, at..secret.start);
             at = secret.end;
             pieces.push(Piece { shown: Shown::Text(MASK.into()), width: MASK.len(), bytes: secret });
@@ -175,7 +175,7 @@ impl Piece {
         }
         let shown = match c.width() {
             Some(0) => format!("\\u{{{:x}}}", u32::from(c)),
-            _ => sanitize::text(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
+            _ => sanitize::escape(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
         };
         Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown: Shown::Text(shown.into()), bytes }
     }

@@ -55,7 +55,7 @@ fn write_view<W: Write>(
     // Where one rule is explained its regex stands below, whole.
     let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
     for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.asks)) {
-        page.text(MARGIN + column + 2, DIM, &cut(&sentence::shown(source), room))?;
+        page.text(MARGIN + column + 2, DIM, &cut(&sentence::single_line_regex(source), room))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::Subject;
 use crate::engine::explain::{Account, RereadAs, Withheld, literal};
 use crate::finding::RuleId;
 use crate::normalize::Reading;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Asks, Check, Field, RuleSet, Shape, Span, View, bit};
 
 /// Literals that a sentence lists.
@@ -47,7 +47,7 @@ pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
         (Asks::Literal(kind), false) => absent(kind, account, subject),
         (Asks::Word(fields), false) => absent(fields, account, subject),
         (Asks::Method(methods), holds) => {
-            format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| text(m).into_owned())))))
+            format!("method is {method}{}", unless(holds, &format!(", not {}", one_of(methods.iter().map(|m| escape(m).into_owned())))))
         }
         (Asks::Status(statuses), holds) => {
             let wanted = one_of(statuses.iter().map(u16::to_string));
@@ -58,14 +58,16 @@ pub(crate) fn of(check: &Check<'_>, account: &Account<'_>, subject: &Subject<'_>
         }
         (Asks::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
         (Asks::Glob(glob), holds) => {
-            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, shown(glob))
+            format!("the {} {} {}", subject.name(View::Resolved), if holds { "fits" } else { "does not fit" }, single_line_regex(glob))
         }
-        (Asks::Regex(regex, fields), false) => format!("the regex matches nothing in the {}: {}", fields_of(fields), shown(regex)),
-        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), shown(regex)),
+        (Asks::Regex(regex, fields), false) => {
+            format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
+        }
+        (Asks::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), single_line_regex(regex)),
         (Asks::Not(_, _), false) => {
             format!("excused by unless: {}", check.found.as_ref().map(|span| stands(span, subject)).unwrap_or_default())
         }
-        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), shown(regex)),
+        (Asks::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), single_line_regex(regex)),
     }
 }
 
@@ -145,7 +147,7 @@ fn absent(kinds: u16, account: &Account<'_>, subject: &Subject<'_>) -> String {
     texts.sort_unstable();
     texts.dedup_by_key(|(text, _)| *text);
     let more = texts.len().saturating_sub(LISTED);
-    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", text(literal))).collect();
+    let mut listed: Vec<_> = texts.iter().take(LISTED).map(|(literal, _)| format!("'{}'", escape(literal))).collect();
     if more > 0 {
         listed.push(format!("or {more} more"));
     }
@@ -210,7 +212,7 @@ fn shape_name(shape: Shape) -> &'static str {
 fn shown_method(subject: &Subject<'_>) -> String {
     match subject.line.method {
         b"" => "missing".into(),
-        method => text(method).into_owned(),
+        method => escape(method).into_owned(),
     }
 }
 
@@ -219,7 +221,7 @@ fn unless(holds: bool, text: &str) -> &str {
 }
 
 /// A regex on one line. Line breaks in one that is written over several mean nothing.
-pub(crate) fn shown(regex: &str) -> String {
+pub(crate) fn single_line_regex(regex: &str) -> String {
     let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
-    text(lines.join(" ").as_bytes()).into_owned()
+    escape(lines.join(" ").as_bytes()).into_owned()
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::page::{Page, cut};
 use super::{Marked, Subject, Taken, answer, places, sentence};
 use crate::engine::explain::{Account, Reread, Trail};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::redact::sanitize;
 use crate::render::View;
 use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
@@ -61,13 +61,13 @@ fn headline(subject: &Subject<'_>) -> String {
 /// What was explained, and what it was taken for.
 fn origin(subject: &Subject<'_>) -> String {
     let taken = match &subject.taken {
-        Taken::Line(format) => format!("A line of the format {}.", sanitize::text(format.as_bytes())),
+        Taken::Line(format) => format!("A line of the format {}.", sanitize::escape(format.as_bytes())),
         Taken::Request => "Not a log line; taken as a request.".into(),
         Taken::Unparsed(None) => "No format explains this line; a scan matches it as it is.".into(),
         Taken::Unparsed(Some(kind)) => format!("No format explains this line, which looks like {kind}; a scan matches it as it is."),
     };
     match subject.place {
-        Some((path, line)) => format!("{}:{line}. {taken}", sanitize::text(path)),
+        Some((path, line)) => format!("{}:{line}. {taken}", sanitize::escape(path)),
         None => taken,
     }
 }
@@ -76,7 +76,7 @@ fn origin(subject: &Subject<'_>) -> String {
 fn fields(subject: &Subject<'_>) -> Vec<(String, String)> {
     let record = &subject.record;
     let is_line = matches!(subject.taken, Taken::Line(_));
-    let text = |text: &[u8]| if text.is_empty() { None } else { Some(shown(text).into_owned()) };
+    let text = |text: &[u8]| if text.is_empty() { None } else { Some(redacted(text).into_owned()) };
     let status = record.status.map(|status| format!("{status} {}", subject.outcome()));
     let size = record.bytes.map(|bytes| bytes.to_string());
     [
@@ -239,7 +239,7 @@ const LONGEST_TOPIC: usize = 17;
 fn write_name<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut Page<'_, W>) -> io::Result<()> {
     let rule = subject.rules.rule(account.rule);
     let severity = subject.severity(account.rule);
-    let name = format!("{}  {} ({})", rule.id, sanitize::text(rule.title.as_bytes()), rule.class);
+    let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
     let severity = page.pen.paint(style::of(severity), format!("{:8}", severity.as_str()));
     for (number, line) in super::page::wrapped(&name, page.width - 12).into_iter().enumerate() {
         let before = if number == 0 { format!("  {severity}  ") } else { " ".repeat(12) };

@@ -12,7 +12,7 @@ use super::{GENERATED_BY, InputObject, input};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::finding::Severity;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
@@ -97,6 +97,6 @@ fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> Row<'a> {
         severity: proposal.severity,
         first_time: proposal.first_time.map(LogTime::rfc3339),
         last_time: proposal.last_time.map(LogTime::rfc3339),
-        sample: Sample { source: text(example.source), line: example.line, target: example.shown_target(), status: example.status },
+        sample: Sample { source: escape(example.source), line: example.line, target: example.shown_target(), status: example.status },
     }
 }

@@ -16,8 +16,8 @@ use crate::client::Client;
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
 use crate::record::Outcome;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text as escaped;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::render::layout::cut;
 use crate::render::style::{ALARM, BOLD, DIM};
 use crate::rules::RuleSet;
@@ -86,7 +86,7 @@ pub fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::
 #[must_use]
 pub fn text(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
-    let from = escaped(&alert.sample.source);
+    let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
     let _ = write!(text, ", {}:{}", cut(&from, MOST_TEXT), alert.sample.line);
     text
@@ -118,7 +118,7 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         Kind::Threshold(rule) => {
             let rule = rules.rule(rule);
             let asked = counted(alert.hits, "request", "requests");
-            format!("{asked} by {}{}{within}: {}, {}", who(alert), wherefore(alert), rule.id, escaped(rule.title.as_bytes()))
+            format!("{asked} by {}{}{within}: {}, {}", who(alert), wherefore(alert), rule.id, escape(rule.title.as_bytes()))
         }
         Kind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
         Kind::Answered => {
@@ -169,13 +169,13 @@ fn within(alert: &Alert) -> String {
 /// The request that raised an alert, and what the server said.
 fn request(sample: &Sample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
-    let method = shown(&sample.method);
+    let method = redacted(&sample.method);
     let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", cut(&method, MOST_NAME))) };
     format!("last {status} {method}{}", short(&sample.target))
 }
 
 fn short(text: &[u8]) -> String {
-    cut(&shown(text), MOST_TEXT).into_owned()
+    cut(&redacted(text), MOST_TEXT).into_owned()
 }
 
 fn name(client: Client<'_>) -> Cow<'_, str> {
@@ -189,7 +189,7 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
         first_time: alert.first_time.map(LogTime::rfc3339),
         last_time: alert.last_time.map(LogTime::rfc3339),
         client: alert.client.as_ref().map(|client| labels::client(client.client())),
-        path: alert.path.as_deref().map(shown),
+        path: alert.path.as_deref().map(redacted),
         hits: alert.hits,
         clients: alert.clients,
         paths: alert.paths,
@@ -208,10 +208,10 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
 fn sample(sample: &Sample) -> SampleObject<'_> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        source: escaped(&sample.source),
+        source: escape(&sample.source),
         line: sample.line,
-        method: (!sample.method.is_empty()).then(|| shown(&sample.method)),
-        target: shown(&sample.target),
+        method: (!sample.method.is_empty()).then(|| redacted(&sample.method)),
+        target: redacted(&sample.target),
         status: sample.status,
         outcome: Outcome::of(sample.status).as_str(),
     }
@@ -363,11 +363,11 @@ mod tests {
             let object = json(&alert);
             prop_assert_eq!(object.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&object).unwrap();
-            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             let line = lines(std::slice::from_ref(&alert), width, false);
             prop_assert_eq!(line.matches('\n').count(), 1);
             for text in [line.trim_end_matches('\n'), &text(&alert, fixture::rules()), value["text"].as_str().unwrap()] {
-                prop_assert_eq!(escaped(text.as_bytes()), text);
+                prop_assert_eq!(escape(text.as_bytes()), text);
             }
         }
     }

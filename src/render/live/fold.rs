@@ -13,7 +13,7 @@ use crate::analysis::model::Hit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
@@ -309,7 +309,7 @@ impl Pair {
         self.severity = self.severity.max(hit.severity);
         self.time = hit.time;
         // Cut only after it was masked: half a secret shows no longer that it is one.
-        let target = shown(hit.target);
+        let target = redacted(hit.target);
         self.target.clear();
         let end = (0..=target.len().min(MOST_TARGET)).rev().find(|&end| target.is_char_boundary(end));
         self.target.push_str(&target[..end.unwrap_or(0)]);

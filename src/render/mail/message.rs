@@ -10,7 +10,7 @@ use crate::analysis::floods::sentence;
 use crate::analysis::model::{Campaign, Input};
 use crate::analysis::seen::Kind;
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::layout::{cut, cut_start, width};
 
 /// Columns of a line.
@@ -43,7 +43,7 @@ pub(crate) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 
 /// What matters most; the answers follow, or some of them.
 fn opening(page: &Page<'_>, answers: usize, shown: usize) -> String {
-    let machine = page.machine.map(|machine| format!("{}: ", cut(&text(machine.as_bytes()), WIDTH / 3))).unwrap_or_default();
+    let machine = page.machine.map(|machine| format!("{}: ", cut(&escape(machine.as_bytes()), WIDTH / 3))).unwrap_or_default();
     let totals = &page.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
     let known = if page.is_first || words::new(page, Kind::Answer).next().is_some() { "" } else { ", none for the first time" };
@@ -132,18 +132,18 @@ fn block(page: &Page<'_>) -> Vec<String> {
 }
 
 fn note(page: &Page<'_>) -> Option<String> {
-    let name = |input: &Input| text(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
+    let name = |input: &Input| escape(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
     let notes = words::notes(page, name);
     let note = notes.first()?;
     let more = match notes.len() {
         1 => String::new(),
         many => format!(" (and {} more)", grouped(many as u64 - 1)),
     };
-    Some(format!("Note: {}{more}", cut(&text(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
+    Some(format!("Note: {}{more}", cut(&escape(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
 }
 
 fn files(page: &Page<'_>) -> String {
     // The beginning is what the reader once typed; the end is what tells this run from others.
-    let folder = text(page.folder.as_os_str().as_encoded_bytes());
+    let folder = escape(page.folder.as_os_str().as_encoded_bytes());
     format!("Files: {}", cut_start(&folder, WIDTH - "Files: ".len()))
 }

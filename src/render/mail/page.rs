@@ -13,7 +13,7 @@ use crate::analysis::model::{Campaign, Report};
 use crate::analysis::novelty::News;
 use crate::analysis::seen::Kind;
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{PLAIN, Pen};
@@ -133,8 +133,9 @@ fn floods<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let campaigns = &page.report.campaigns;
     let is_new = |campaign: &Campaign<'_>| !page.is_first && words::new(page, Kind::Campaign).any(|news| news.key == campaign.key);
-    let paths =
-        |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| crate::redact::mask::shown(path)).collect::<Vec<_>>().join(" ");
+    let paths = |campaign: &Campaign<'_>| {
+        campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
+    };
     let grid = Grid::of(first(campaigns, Some(ROWS)))
         .column(Column::text("new"), |campaign| Cell::new(if is_new(campaign) { "new" } else { "" }))
         .column(Column::number("networks"), |campaign| Cell::new(grouped(campaign.networks)))
@@ -197,7 +198,7 @@ fn lines<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 }
 
 fn notes<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
-    let notes = words::notes(page, |input| text(&input.path).into_owned());
+    let notes = words::notes(page, |input| escape(&input.path).into_owned());
     if notes.is_empty() {
         return Ok(());
     }

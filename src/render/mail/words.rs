@@ -14,7 +14,7 @@ use crate::analysis::seen::Kind;
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 
 /// A site's path with a distinct answer.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(crate) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
         let is_new = !page.is_first && new(page, Kind::Answer).any(|news| is_at(&news.key, &path));
-        let host = host(row).filter(|_| several).map(shown).unwrap_or_default();
+        let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
         Answered { place: format!("{host}{path}"), row, is_new }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
@@ -113,7 +113,7 @@ pub(crate) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'
 
 /// The path of a row or, where a request had none, what it said instead.
 pub(crate) fn path(row: &Row<'_>) -> String {
-    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| shown(row.sample.target)).into_owned()
+    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)).into_owned()
 }
 
 /// What the worst of a row's rules looks for, in words.

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::system::reason;
 
 /// What went wrong with an output.
@@ -42,7 +42,7 @@ pub(crate) enum Step {
 
 impl SinkError {
     pub(crate) fn new(path: Option<&Path>, step: Step, error: io::Error) -> Self {
-        let output = path.map_or_else(|| "standard output".into(), |path| text(path.as_os_str().as_bytes()).into_owned());
+        let output = path.map_or_else(|| "standard output".into(), |path| escape(path.as_os_str().as_bytes()).into_owned());
         if error.kind() == ErrorKind::BrokenPipe {
             return Self::BrokenPipe { output };
         }

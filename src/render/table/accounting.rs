@@ -9,7 +9,7 @@ use super::Page;
 use crate::analysis::accuracy::sentence;
 use crate::analysis::model::{Input, Report};
 use crate::number::{counted, grouped, seconds, size};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::skipped;
 use crate::render::style::{BOLD, DIM, WARNING};
@@ -59,7 +59,7 @@ pub(crate) fn write_short<W: Write>(report: &Report<'_>, page: Page, out: &mut W
 fn lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<Line<'r>> {
     let many = report.inputs.len() > top;
     let shown = report.inputs.iter().filter(|input| !many || input.problem.is_some()).take(top);
-    let mut lines: Vec<_> = shown.map(|input| Line { name: text(&input.path), input, is_sum: false }).collect();
+    let mut lines: Vec<_> = shown.map(|input| Line { name: escape(&input.path), input, is_sum: false }).collect();
     if report.inputs.len() != 1 {
         let name = format!("all {}", counted(report.inputs.len() as u64, "input", "inputs"));
         lines.push(Line { name: name.into(), input: &report.totals.sum, is_sum: true });
@@ -119,7 +119,7 @@ fn write_notes<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Re
 }
 
 fn write_problems<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let problems: Vec<_> = report.inputs.iter().filter_map(|input| Some((text(&input.path), input.problem.as_ref()?))).collect();
+    let problems: Vec<_> = report.inputs.iter().filter_map(|input| Some((escape(&input.path), input.problem.as_ref()?))).collect();
     for (i, (path, problem)) in problems.iter().take(page.top).enumerate() {
         if i == 0 {
             writeln!(out)?;

@@ -6,8 +6,8 @@ use super::Page;
 use crate::analysis::labels::first;
 use crate::analysis::model::{Allowed, AppSeen, Report};
 use crate::number::counted;
-use crate::redact::mask::shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 
 /// Writes a note for each app that was seen and for each entry that allowed something.
 pub(crate) fn write<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
@@ -23,8 +23,8 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> i
 }
 
 fn app(seen: &AppSeen<'_>) -> String {
-    let site = seen.site.map_or_else(|| " here, as --app says".to_owned(), |site| format!(" on {}", shown(site)));
-    let title = text(seen.title.as_bytes());
+    let site = seen.site.map_or_else(|| " here, as --app says".to_owned(), |site| format!(" on {}", redacted(site)));
+    let title = escape(seen.title.as_bytes());
     match seen.silenced {
         0 => format!("{title} runs{site}; none of its own pages was left out."),
         n => {
@@ -36,5 +36,5 @@ fn app(seen: &AppSeen<'_>) -> String {
 
 fn allowed(entry: &Allowed<'_>) -> String {
     let many = counted(entry.requests, "request", "requests");
-    format!("Allowed by {}:{}, {}: {many} left out.", text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()))
+    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
 }

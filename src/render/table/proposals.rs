@@ -7,7 +7,7 @@ use super::{Page, WIDTH, minute};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::number::{counted, grouped};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
 use crate::render::skipped;
 use crate::render::{TABLE_ROWS, View};
@@ -54,7 +54,7 @@ fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
         .column(Column::text("last seen").rank(7), |row| Cell::new(row.proposal.last_time.map(minute).unwrap_or_default()))
         .column(Column::text("as in").rank(5).flexible(16).keep_end(), |row| {
             let example = &row.proposal.example;
-            Cell::new(format!("{}:{}", text(example.source), example.line))
+            Cell::new(format!("{}:{}", escape(example.source), example.line))
         })
 }
 

@@ -11,7 +11,7 @@ use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Campaign, Key, Report, Row};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::render::grades;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{self, BOLD, DIM};
@@ -62,7 +62,7 @@ fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
 
 /// The site, where there are several.
 fn site_cell(row: &Row<'_>, several: bool) -> Cell {
-    Cell::new(site(row).filter(|_| several).map_or_else(Cow::default, shown))
+    Cell::new(site(row).filter(|_| several).map_or_else(Cow::default, redacted))
 }
 
 /// The address of one, the number of several.
@@ -128,7 +128,7 @@ pub(crate) fn write_pairs<W: Write>(report: &Report<'_>, page: Page, out: &mut W
 }
 
 pub(crate) fn write_campaigns<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| shown(path)).collect::<Vec<_>>().join(" ");
+    let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| redacted(path)).collect::<Vec<_>>().join(" ");
     let grid = Grid::of(first(&report.campaigns, Some(page.top)))
         .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
         .column(Column::number("networks"), |c| count(c.networks))
@@ -202,19 +202,19 @@ fn client(row: &Row<'_>) -> Cell {
 fn path(row: &Row<'_>) -> Cell {
     match row.shown_path() {
         Some(path) if !path.is_empty() => Cell::new(path),
-        _ => Cell::new(shown(row.sample.target)),
+        _ => Cell::new(redacted(row.sample.target)),
     }
 }
 
 /// The target as it was asked for, where the path does not say it all.
 fn target(row: &Row<'_>) -> Cell {
-    let target = shown(row.sample.target);
+    let target = redacted(row.sample.target);
     let is_told = row.shown_path().is_some_and(|path| path.is_empty() || path == target);
     if is_told { Cell::new("") } else { Cell::new(target).styled(DIM) }
 }
 
 fn user_agent(row: &Row<'_>) -> Cell {
-    Cell::new(row.sample.user_agent.map_or_else(Cow::default, shown)).styled(DIM)
+    Cell::new(row.sample.user_agent.map_or_else(Cow::default, redacted)).styled(DIM)
 }
 
 fn outcome(row: &Row<'_>) -> Cell {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{BOLD, Page, Pen, WIDTH};
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::number::{counted, grouped, size};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::render::View;
 use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
 use crate::render::style::{DIM, PLAIN};
@@ -38,7 +38,7 @@ fn headline(status: &Status) -> String {
 
 fn grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
     Grid::of(logs)
-        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(text(&log.path)))
+        .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
         .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == Stage::Live { PLAIN } else { DIM }))
         .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
         .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))

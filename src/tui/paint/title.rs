@@ -45,7 +45,7 @@ fn logs<'p>(shown: &Shown<'p>) -> Cow<'p, str> {
 
 /// Draws the last line.
 pub(super) fn draw_keys(shown: &Shown<'_>, view: &View, paused: bool, area: Rect, canvas: &mut Canvas<'_>) {
-    let filter = sanitize::text(view.filter.as_bytes());
+    let filter = sanitize::escape(view.filter.as_bytes());
     if view.typing {
         let x = canvas.text(area, 0, 0, "filter: ", BOLD);
         let x = x + canvas.text(area, x, 0, &filter, Style::new());

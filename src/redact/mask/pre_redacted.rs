@@ -11,22 +11,22 @@ use super::mask;
 use crate::redact::sanitize;
 
 /// Bytes of a seal.
-const SEAL: usize = 17;
+const MARKER_LEN: usize = 17;
 
 /// A text as it may be told, and what tells it from others that look the same by now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key<'a> {
+pub struct RedactedKey<'a> {
     /// The text without secrets; any bytes.
     pub text: Cow<'a, [u8]>,
     /// A hash of the text as it was logged, where that held secrets.
     pub hash: Option<u64>,
 }
 
-impl<'a> Key<'a> {
+impl<'a> RedactedKey<'a> {
     /// The key of a text as logged, or of a sealed one.
     #[must_use]
-    pub fn of(text: &'a [u8]) -> Self {
-        if let Some((text, hash)) = open(text) {
+    pub fn new(text: &'a [u8]) -> Self {
+        if let Some((text, hash)) = split_marker(text) {
             return Self { text: Cow::Borrowed(text), hash: Some(hash) };
         }
         match mask(text) {
@@ -37,37 +37,37 @@ impl<'a> Key<'a> {
 
     /// The text as every output shows it.
     #[must_use]
-    pub fn shown(&self) -> Cow<'a, str> {
+    pub fn redacted(&self) -> Cow<'a, str> {
         match &self.text {
-            Cow::Borrowed(text) => sanitize::text(text),
-            Cow::Owned(text) => Cow::Owned(sanitize::text(text).into_owned()),
+            Cow::Borrowed(text) => sanitize::escape(text),
+            Cow::Owned(text) => Cow::Owned(sanitize::escape(text).into_owned()),
         }
     }
 
     /// The bytes that stand for it in a tally: the text itself, or a sealed one.
     #[must_use]
-    pub fn bytes(self) -> Cow<'a, [u8]> {
+    pub fn into_bytes(self) -> Cow<'a, [u8]> {
         match self.hash {
             None => self.text,
-            Some(hash) => Cow::Owned(sealed(&self.text, hash)),
+            Some(hash) => Cow::Owned(with_marker(&self.text, hash)),
         }
     }
 }
 
 /// A text that is shown as it is, apart from the sealed ones only where it would change.
 #[must_use]
-pub fn as_shown(shown: &str) -> Vec<u8> {
-    if super::shown(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { sealed(shown.as_bytes(), 0) }
+pub fn pre_redacted(shown: &str) -> Vec<u8> {
+    if super::redacted(shown.as_bytes()) == shown { shown.as_bytes().to_vec() } else { with_marker(shown.as_bytes(), 0) }
 }
 
 /// A text that is shown with all its secrets, if it is one of a log; what an earlier report told stays what it is.
 #[must_use]
-pub fn as_logged(text: &[u8]) -> Vec<u8> {
-    if open(text).is_some() { text.to_vec() } else { sealed(text, 0) }
+pub fn unredacted(text: &[u8]) -> Vec<u8> {
+    if split_marker(text).is_some() { text.to_vec() } else { with_marker(text, 0) }
 }
 
-fn sealed(text: &[u8], hash: u64) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(text.len() + SEAL);
+fn with_marker(text: &[u8], hash: u64) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(text.len() + MARKER_LEN);
     sealed.extend_from_slice(text);
     sealed.extend_from_slice(format!("\n{hash:016x}").as_bytes());
     sealed
@@ -75,8 +75,8 @@ fn sealed(text: &[u8], hash: u64) -> Vec<u8> {
 
 /// The text under a seal, and the hash that it holds.
 #[inline]
-pub(crate) fn open(bytes: &[u8]) -> Option<(&[u8], u64)> {
-    let (text, seal) = bytes.split_at(bytes.len().checked_sub(SEAL)?);
+pub(crate) fn split_marker(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let (text, seal) = bytes.split_at(bytes.len().checked_sub(MARKER_LEN)?);
     let digits = seal.strip_prefix(b"\n")?;
     let hash = std::str::from_utf8(digits).ok().filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
     Some((text, u64::from_str_radix(hash, 16).ok()?))
@@ -84,36 +84,37 @@ pub(crate) fn open(bytes: &[u8]) -> Option<(&[u8], u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::shown;
-    use crate::redact::mask::sealed::*;
+    use super::super::redacted;
+    use crate::redact::mask::pre_redacted::*;
     use proptest::prelude::*;
 
     #[test]
     fn what_looks_the_same_stays_apart() {
-        let (one, other) = (Key::of(b"/reset-password/0123456789abcdef0123"), Key::of(b"/reset-password/0123456789abcdef0124"));
+        let (one, other) =
+            (RedactedKey::new(b"/reset-password/0123456789abcdef0123"), RedactedKey::new(b"/reset-password/0123456789abcdef0124"));
         assert_eq!((&*one.text, &*other.text), (&b"/reset-password/***"[..], &b"/reset-password/***"[..]));
         assert_ne!(one, other);
-        assert_ne!(one.clone().bytes(), other.bytes());
-        assert_eq!(shown(&one.bytes()), "/reset-password/***");
-        assert_eq!(Key::of(b"/plain"), Key { text: Cow::Borrowed(b"/plain"), hash: None });
+        assert_ne!(one.clone().into_bytes(), other.into_bytes());
+        assert_eq!(redacted(&one.into_bytes()), "/reset-password/***");
+        assert_eq!(RedactedKey::new(b"/plain"), RedactedKey { text: Cow::Borrowed(b"/plain"), hash: None });
     }
 
     #[test]
     fn a_text_is_not_masked_twice() {
         // Seen by itself it would lose more.
         let told = "/?password=***&x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
-        assert_ne!(shown(told.as_bytes()), told);
-        assert_eq!(shown(&as_shown(told)), told);
-        assert_eq!(as_shown("/plain"), b"/plain");
+        assert_ne!(redacted(told.as_bytes()), told);
+        assert_eq!(redacted(&pre_redacted(told)), told);
+        assert_eq!(pre_redacted("/plain"), b"/plain");
     }
 
     #[test]
     fn a_text_may_be_shown_with_its_secrets() {
-        assert_eq!(shown(&as_logged(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
-        assert_eq!(super::super::shown_decoded(b"/?password=a%26b", &as_logged(b"/?password=a&b")), "/?password=a&b");
-        let told = as_shown("/?password=***");
-        assert_eq!(as_logged(&as_logged(b"/x")), as_logged(b"/x"));
-        assert_eq!(shown(&as_logged(&told)), "/?password=***");
+        assert_eq!(redacted(&unredacted(b"/?password=hunter2\x1b")), "/?password=hunter2\\x1b");
+        assert_eq!(super::super::redacted_decoded(b"/?password=a%26b", &unredacted(b"/?password=a&b")), "/?password=a&b");
+        let told = pre_redacted("/?password=***");
+        assert_eq!(unredacted(&unredacted(b"/x")), unredacted(b"/x"));
+        assert_eq!(redacted(&unredacted(&told)), "/?password=***");
     }
 
     proptest! {
@@ -123,12 +124,12 @@ mod tests {
                 if text.contains(&b'\n') {
                     continue;
                 }
-                let key = Key::of(text);
-                let kept = key.clone().bytes().into_owned();
-                prop_assert_eq!(shown(&kept), shown(text));
-                prop_assert_eq!(Key::of(&kept), key);
-                let told = as_shown(&shown(text));
-                prop_assert_eq!(shown(&told), shown(text));
+                let key = RedactedKey::new(text);
+                let kept = key.clone().into_bytes().into_owned();
+                prop_assert_eq!(redacted(&kept), redacted(text));
+                prop_assert_eq!(RedactedKey::new(&kept), key);
+                let told = pre_redacted(&redacted(text));
+                prop_assert_eq!(redacted(&told), redacted(text));
             }
         }
     }

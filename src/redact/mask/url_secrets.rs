@@ -4,10 +4,10 @@
 
 use std::ops::Range;
 
-use super::octet::{has_encoded, octets};
+use super::decoded_byte::{decoded_bytes, has_encoded};
 
 /// Path segments that a one-time token follows, `_` read as `-`.
-const BEFORE_TOKENS: [&str; 16] = [
+const TOKEN_PREFIX_SEGMENTS: [&str; 16] = [
     "reset",
     "reset-password",
     "password-reset",
@@ -27,7 +27,7 @@ const BEFORE_TOKENS: [&str; 16] = [
 ];
 
 /// Django writes `reset/<user>/<token>`: the token may be the second segment.
-const REACH: usize = 2;
+const MAX_SEGMENTS_AFTER: usize = 2;
 
 /// The shortest one-time token.
 const MIN_TOKEN: usize = 16;
@@ -42,11 +42,11 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
     let mut last = [0; 3];
     let mut at = 0;
-    while let Some(octet) = octets(text, at).next() {
-        at = octet.end;
-        last = [last[1], last[2], octet.byte];
+    while let Some(decoded) = decoded_bytes(text, at).next() {
+        at = decoded.end;
+        last = [last[1], last[2], decoded.byte];
         if last == *b"://" {
-            let (user_info, end) = authority(text, at, octet.depth);
+            let (user_info, end) = authority(text, at, decoded.depth);
             found.extend(user_info);
             at = end;
         }
@@ -56,12 +56,12 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
 /// What is secret in the authority that begins here, and where the authority ends.
 fn authority(text: &[u8], start: usize, depth: usize) -> (Option<Range<usize>>, usize) {
     let (mut colon, mut host, mut end) = (None, None, text.len());
-    for octet in octets(text, start).filter(|octet| octet.depth <= depth) {
-        match octet.byte {
-            b':' if colon.is_none() => colon = Some(octet.end),
-            b'@' => host = Some(octet.start),
+    for decoded in decoded_bytes(text, start).filter(|decoded| decoded.depth <= depth) {
+        match decoded.byte {
+            b':' if colon.is_none() => colon = Some(decoded.end),
+            b'@' => host = Some(decoded.start),
             b'/' | b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' | b'<' | b'>' => {
-                end = octet.start;
+                end = decoded.start;
                 break;
             }
             _ => {}
@@ -90,17 +90,17 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
         if reach > 0 && is_one_time_token(inside) {
             found.push(start..end);
         }
-        reach = match (in_path, is_before_token(inside)) {
+        reach = match (in_path, precedes_token(inside)) {
             (false, _) => 0,
-            (true, true) => REACH,
+            (true, true) => MAX_SEGMENTS_AFTER,
             (true, false) => reach.saturating_sub(1),
         };
         start = next;
     };
-    for octet in octets(text, 0) {
-        match octet.byte {
-            b'/' => segment(octet.start, true, octet.end),
-            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(octet.start, false, octet.end),
+    for decoded in decoded_bytes(text, 0) {
+        match decoded.byte {
+            b'/' => segment(decoded.start, true, decoded.end),
+            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(decoded.start, false, decoded.end),
             _ => {}
         }
     }
@@ -117,11 +117,11 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b':' | b'=')
 }
 
-fn is_before_token(segment: &[u8]) -> bool {
+fn precedes_token(segment: &[u8]) -> bool {
     let same = |word: &&str| {
         word.len() == segment.len() && word.bytes().zip(segment).all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
     };
-    BEFORE_TOKENS.iter().any(same)
+    TOKEN_PREFIX_SEGMENTS.iter().any(same)
 }
 
 /// Long, of token characters, and no word or file name: `/verify/eval-stdin.php` shows what someone was after.
