@@ -8,7 +8,7 @@ use super::screen::Screen;
 use super::{DiffSettings, Exit, RetoldSettings, message, screen};
 use crate::analysis::build::{Context, Material, Wanted, build};
 use crate::analysis::diff::{Side, diff, notes};
-use crate::render::View;
+use crate::render::RenderOptions;
 use crate::render::diff::render;
 use crate::rules::{RuleSet, load};
 
@@ -34,7 +34,7 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
         }
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
+    let view = RenderOptions { format: asked.format, by: None, top: asked.top, full: true, width, color };
     render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)

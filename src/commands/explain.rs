@@ -27,7 +27,7 @@ use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogForma
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
 use crate::render::explain::{Subject, Taken, Views, write};
-use crate::render::{Color, Format, View};
+use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
@@ -55,7 +55,7 @@ pub struct Question {
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to colour.
     pub color: Color,
     /// No notices on standard error.
@@ -115,7 +115,7 @@ pub fn run(question: &Question) -> Exit {
         max_line: question.max_line,
     };
     let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: question.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
@@ -215,7 +215,7 @@ struct Desk<'a, W> {
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
-    view: View,
+    view: RenderOptions,
     reader: Reader<'a>,
     log: Log<'a>,
     out: W,
@@ -308,7 +308,7 @@ impl<W: Write> Desk<'_, W> {
         if let Some(answer) = &answer {
             withhold(&mut explanation, answer, self.rules, self.question.min_severity);
         }
-        if self.told > 0 && self.view.format == Format::Table {
+        if self.told > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
         }
         self.told += 1;

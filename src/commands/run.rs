@@ -27,7 +27,7 @@ use crate::input::find::{Found, Source, find};
 use crate::input::newer::leave_out_older;
 use crate::input::order::by_age;
 use crate::input::twins::leave_out_twins;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleError, RuleSet};
@@ -185,7 +185,7 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
         mmap: settings.mmap,
         stop: stop.flag(),
         progress: &progress,
-        keep_lines: settings.format == Format::Ndjson,
+        keep_lines: settings.format == OutputFormat::Ndjson,
         prefix: settings.client.prefix,
     };
     let shown = settings.progress && !settings.quiet;

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
-use super::By;
+use super::GroupBy;
 use super::grades;
 use crate::analysis::block_candidates::Block;
 use crate::analysis::labels::{self, first};
@@ -23,12 +23,12 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// A column: its name, and what it says of a row.
-type Column = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
+type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
 /// A further column of a client: its name, and what it says of its block.
 type BlockColumn = (&'static str, fn(&Block) -> String);
 
-const PAIR: &[Column] = &[
+const PAIR: &[CsvColumn] = &[
     ("client", client),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
@@ -44,7 +44,7 @@ const PAIR: &[Column] = &[
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const CLIENT: &[Column] = &[
+const CLIENT: &[CsvColumn] = &[
     ("client", client),
     ("hits", |_, row| count(row.hits)),
     ("paths", |_, row| count(row.paths)),
@@ -60,7 +60,7 @@ const CLIENT: &[Column] = &[
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const PATH: &[Column] = &[
+const PATH: &[CsvColumn] = &[
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -75,7 +75,7 @@ const PATH: &[Column] = &[
     ("line", |_, row| count(row.sample.line)),
 ];
 
-const RULE: &[Column] = &[
+const RULE: &[CsvColumn] = &[
     ("rule", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).id.as_str().into())),
     ("class", |set, row| row.key.rule().map_or_else(Cow::default, |rule| set.rule(rule).class.as_str().into())),
     ("severity", severity),
@@ -88,7 +88,7 @@ const RULE: &[Column] = &[
     ("last_time", |_, row| time(row.last_time)),
 ];
 
-const ANSWER: &[Column] = &[
+const ANSWER: &[CsvColumn] = &[
     ("site", |_, row| if let Key::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
@@ -117,19 +117,19 @@ const BLOCK: &[BlockColumn] = &[
 ];
 
 /// The last column of a client: the rules by which it sent a flood.
-const FLOODS: &[Column] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
+const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
 
 /// Writes the table whose rows are what `by` says, the first `top` of them.
-pub(crate) fn write<W: Write>(report: &Report<'_>, by: By, top: Option<usize>, out: W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
-        By::Pair => (PAIR, &report.pairs),
-        By::Client => (CLIENT, &report.clients),
-        By::Path => (PATH, &report.paths),
-        By::Rule => (RULE, &report.rules),
-        By::Answer => (ANSWER, &report.answered),
+        GroupBy::Pair => (PAIR, &report.pairs),
+        GroupBy::Client => (CLIENT, &report.clients),
+        GroupBy::Path => (PATH, &report.paths),
+        GroupBy::Rule => (RULE, &report.rules),
+        GroupBy::Answer => (ANSWER, &report.answered),
     };
-    let blocks = report.blocks.as_deref().filter(|_| by == By::Client);
-    let last = if by == By::Client { FLOODS } else { &[] };
+    let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
+    let last = if by == GroupBy::Client { FLOODS } else { &[] };
     write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
@@ -145,7 +145,7 @@ pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
 /// Writes rows: their first columns, those of blocks where there are any, and the last ones.
 fn write_rows<W: Write>(
     rules: &RuleSet,
-    (columns, last): (&[Column], &[Column]),
+    (columns, last): (&[CsvColumn], &[CsvColumn]),
     rows: &[Row<'_>],
     blocks: Option<&[Block]>,
     out: W,
@@ -223,7 +223,7 @@ mod tests {
     use crate::render::csv::*;
     use proptest::prelude::*;
 
-    fn csv(report: &Report<'_>, by: By, top: Option<usize>) -> String {
+    fn csv(report: &Report<'_>, by: GroupBy, top: Option<usize>) -> String {
         let mut out = Vec::new();
         write(report, by, top, &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -235,25 +235,25 @@ mod tests {
         let report = fixture::report(rules);
         let header = |by| csv(&report, by, Some(0));
         assert_eq!(
-            header(By::Pair),
+            header(GroupBy::Pair),
             "client,path,rules,classes,severity,outcome,hits,first_time,last_time,status,sample_target,source,line\n"
         );
         assert_eq!(
-            header(By::Client),
+            header(GroupBy::Client),
             "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
         );
-        assert_eq!(header(By::Path), "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n");
-        assert_eq!(header(By::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
+        assert_eq!(header(GroupBy::Path), "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n");
+        assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
     }
 
     #[test]
     fn rows_say_what_the_report_holds() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
-        insta::assert_snapshot!("by_pair", csv(&report, By::Pair, Some(3)));
-        insta::assert_snapshot!("by_client", csv(&report, By::Client, Some(2)));
-        insta::assert_snapshot!("by_path", csv(&report, By::Path, Some(2)));
-        insta::assert_snapshot!("by_rule", csv(&report, By::Rule, Some(2)));
+        insta::assert_snapshot!("by_pair", csv(&report, GroupBy::Pair, Some(3)));
+        insta::assert_snapshot!("by_client", csv(&report, GroupBy::Client, Some(2)));
+        insta::assert_snapshot!("by_path", csv(&report, GroupBy::Path, Some(2)));
+        insta::assert_snapshot!("by_rule", csv(&report, GroupBy::Rule, Some(2)));
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
         let mut report = fixture::report(rules);
         report.clients[0].key = Key::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
-        let text = csv(&report, By::Client, Some(1));
+        let text = csv(&report, GroupBy::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");
         assert!(text.contains(",,2026-11-02"), "{text}");
     }
@@ -284,7 +284,7 @@ mod tests {
             let mut report = fixture::report(rules);
             report.clients[0].sample.target = &target;
             report.clients[0].sample.user_agent = Some(agent.as_bytes());
-            let text = csv(&report, By::Client, Some(1));
+            let text = csv(&report, GroupBy::Client, Some(1));
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let record = reader.records().next().unwrap().unwrap();
             prop_assert_eq!(record.len(), CLIENT.len() + FLOODS.len());

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Format, View, csv, json, table};
+use super::{OutputFormat, RenderOptions, csv, json, table};
 use crate::analysis::diff::Row;
 
 /// Writes what differs to `out` in the format of the view. Notes are for people: only a table has them.
@@ -10,10 +10,10 @@ use crate::analysis::diff::Row;
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn render<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
-    match view.format {
-        Format::Csv => csv::diff::write(rows, view.top, out),
-        Format::Json => json::diff::write(rows, view.top, out),
-        Format::Table | Format::Ndjson => table::diff::write(rows, notes, view, out),
+pub fn render<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::diff::write(rows, options.top, out),
+        OutputFormat::Json => json::diff::write(rows, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::diff::write(rows, notes, options, out),
     }
 }

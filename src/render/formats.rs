@@ -6,19 +6,19 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::View;
+use super::RenderOptions;
 use super::style::{BOLD, DIM, PLAIN};
-use super::table::plain::{Cell, Column, Grid, Leaf};
+use super::table::plain::{Cell, Column, Grid, TextPage};
 use crate::formats::builtin::Format as LogFormat;
 use crate::formats::detect::{Detected, Found};
 use crate::formats::{FormatId, Formats};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::Format;
+use crate::render::OutputFormat;
 
 /// A log, and what it is written in.
 #[derive(Debug)]
-pub struct Sampled {
+pub struct SampledLog {
     /// As named; `-` is standard input.
     pub path: Vec<u8>,
     /// What its first lines are.
@@ -32,23 +32,23 @@ pub struct Sampled {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_known<W: Write>(formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
-    if view.format == Format::Json {
+pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    if options.format == OutputFormat::Json {
         let known: Vec<_> = formats.all().map(known).collect();
-        return write_json(&KnownList { schema_version: 1, formats: known }, out);
+        return write_json(&KnownFormatList { schema_version: 1, formats: known }, out);
     }
     let rows: Vec<&LogFormat> = formats.all().collect();
-    let leaf = Leaf::new(view);
-    Grid::of(&rows)
+    let page = TextPage::new(options);
+    Grid::new(&rows)
         .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
         .column(Column::text("what it is").flexible(20), |format| Cell::new(&format.title))
         .column(Column::text("where it is written down").flexible(16).rank(2), |format| {
             Cell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
         })
-        .write(leaf.width, leaf.pen, out)?;
+        .write(page.width, page.painter, out)?;
     writeln!(out)?;
     let own = "Any other is given as a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as log_format or LogFormat has it in the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
-    leaf.text(own, 0, PLAIN, out)
+    page.text(own, 0, PLAIN, out)
 }
 
 /// Writes what logs are written in.
@@ -56,43 +56,43 @@ pub fn write_known<W: Write>(formats: &Formats, view: &View, out: &mut W) -> io:
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_sampled<W: Write>(sampled: &[Sampled], formats: &Formats, view: &View, out: &mut W) -> io::Result<()> {
-    if view.format == Format::Json {
+pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    if options.format == OutputFormat::Json {
         let logs = sampled.iter().map(|sampled| log(sampled, formats)).collect();
         return write_json(&LogList { schema_version: 1, logs }, out);
     }
-    let leaf = Leaf::new(view);
+    let page = TextPage::new(options);
     for (number, sampled) in sampled.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        leaf.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
-        leaf.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
+        page.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
+        page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            leaf.text(&format!("The first line that no format explains: {}", redacted(line)), 2, DIM, out)?;
+            page.text(&format!("The first line that no format explains: {}", redacted(line)), 2, DIM, out)?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
-            write_fields(found, formats, &leaf, out)?;
+            write_fields(found, formats, &page, out)?;
         }
     }
     Ok(())
 }
 
-fn write_fields<W: Write>(found: &Found, formats: &Formats, leaf: &Leaf, out: &mut W) -> io::Result<()> {
-    leaf.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
+fn write_fields<W: Write>(found: &Found, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
+    page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
     if found.fields.is_empty() {
-        return leaf.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
+        return page.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
     }
-    Grid::of(&found.fields)
+    Grid::new(&found.fields)
         .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
         .column(Column::text("means"), |field| Cell::new(field.meaning.as_deref().unwrap_or_default()).styled(DIM))
         .column(Column::text("text").flexible(12), |field| Cell::new(redacted(&field.text)))
-        .write(leaf.width, leaf.pen, out)
+        .write(page.width, page.painter, out)
 }
 
 /// What a log is, in a few words.
-fn verdict(sampled: &Sampled, formats: &Formats) -> String {
+fn verdict(sampled: &SampledLog, formats: &Formats) -> String {
     let Detected { found, lines, first_unread, .. } = &sampled.detected;
     match (&sampled.problem, found.first(), first_unread) {
         (Some(problem), ..) => escape(problem.as_bytes()).into_owned(),
@@ -139,13 +139,13 @@ fn confidence(detected: &Detected) -> f64 {
 }
 
 #[derive(Serialize)]
-struct KnownList<'a> {
+struct KnownFormatList<'a> {
     schema_version: u32,
-    formats: Vec<Known<'a>>,
+    formats: Vec<KnownFormat<'a>>,
 }
 
 #[derive(Serialize)]
-struct Known<'a> {
+struct KnownFormat<'a> {
     name: &'a str,
     title: &'a str,
     source: Option<&'a str>,
@@ -153,8 +153,8 @@ struct Known<'a> {
     example: Option<&'a str>,
 }
 
-fn known(format: &LogFormat) -> Known<'_> {
-    Known {
+fn known(format: &LogFormat) -> KnownFormat<'_> {
+    KnownFormat {
         name: &format.name,
         title: &format.title,
         source: format.source.as_deref(),
@@ -166,40 +166,40 @@ fn known(format: &LogFormat) -> Known<'_> {
 #[derive(Serialize)]
 struct LogList<'a> {
     schema_version: u32,
-    logs: Vec<Log<'a>>,
+    logs: Vec<LogObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Log<'a> {
+struct LogObject<'a> {
     path: String,
     format: Option<&'a str>,
     confidence: f64,
     lines: u64,
     unread: u64,
     problem: Option<String>,
-    found: Vec<FoundObject<'a>>,
+    found: Vec<DetectedObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct FoundObject<'a> {
+struct DetectedObject<'a> {
     format: &'a str,
     read_as: &'a str,
     prefix: Option<&'static str>,
     lines: u64,
     line: u64,
-    fields: Vec<Field<'a>>,
+    fields: Vec<FieldObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Field<'a> {
+struct FieldObject<'a> {
     name: String,
     meaning: Option<&'a str>,
     text: String,
 }
 
-fn log<'a>(sampled: &'a Sampled, formats: &'a Formats) -> Log<'a> {
+fn log<'a>(sampled: &'a SampledLog, formats: &'a Formats) -> LogObject<'a> {
     let detected = &sampled.detected;
-    Log {
+    LogObject {
         path: escape(&sampled.path).into_owned(),
         format: detected.found.first().map(|found| &**formats.name(best(found))),
         confidence: confidence(detected),
@@ -210,13 +210,13 @@ fn log<'a>(sampled: &'a Sampled, formats: &'a Formats) -> Log<'a> {
     }
 }
 
-fn object<'a>(found: &'a Found, formats: &'a Formats) -> FoundObject<'a> {
-    let field = |field: &'a crate::formats::detect::Split| Field {
+fn object<'a>(found: &'a Found, formats: &'a Formats) -> DetectedObject<'a> {
+    let field = |field: &'a crate::formats::detect::Split| FieldObject {
         name: redacted(field.name.as_bytes()).into_owned(),
         meaning: field.meaning.as_deref(),
         text: redacted(&field.text).into_owned(),
     };
-    FoundObject {
+    DetectedObject {
         format: formats.name(best(found)),
         read_as: formats.name(found.format),
         prefix: found.prefix.map(crate::formats::prefix::Prefix::as_str),

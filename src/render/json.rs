@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Serializer as JsonSerializer;
 
-use self::rows::RowLines;
+use self::rows::RowLineFormatter;
 use super::grades;
 use crate::analysis::block_candidates::Block;
 use crate::analysis::labels::{self, first};
@@ -35,8 +35,8 @@ const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
 pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: W) -> io::Result<()> {
-    let list = |rows| Rows { rules: report.rule_set, list: first(rows, top), blocks: None };
-    let document = Document {
+    let list = |rows| RowList { rules: report.rule_set, list: first(rows, top), blocks: None };
+    let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
         inputs: report.inputs.iter().map(input).collect(),
@@ -45,7 +45,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: report.soft_404.iter().map(soft_404).collect(),
-        clients: Rows { blocks: report.blocks.as_deref(), ..list(&report.clients) },
+        clients: RowList { blocks: report.blocks.as_deref(), ..list(&report.clients) },
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -59,24 +59,24 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         anonymized: report.hidden,
         evidence: Told::of(report, top.is_none()),
     };
-    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLines::default()))?;
+    document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct ReportDocument<'a> {
     schema_version: u32,
     generated_by: &'static str,
     inputs: Vec<InputObject<'a>>,
     totals: TotalsObject,
     approximate: Option<ApproximateObject>,
-    answered: Rows<'a>,
-    uncertain: Rows<'a>,
+    answered: RowList<'a>,
+    uncertain: RowList<'a>,
     soft_404: Vec<Soft404Object<'a>>,
-    clients: Rows<'a>,
-    paths: Rows<'a>,
-    rules: Rows<'a>,
-    pairs: Rows<'a>,
+    clients: RowList<'a>,
+    paths: RowList<'a>,
+    rules: RowList<'a>,
+    pairs: RowList<'a>,
     campaigns: Vec<CampaignObject<'a>>,
     floods: Vec<FloodObject<'a>>,
     apps: Vec<AppObject<'a>>,
@@ -177,7 +177,7 @@ struct TotalsObject {
     uncertain: u64,
     soft_404: u64,
     without_time: u64,
-    outcomes: Outcomes,
+    outcomes: OutcomeCounts,
     severity: Option<Severity>,
 }
 
@@ -202,7 +202,7 @@ fn totals(totals: &Totals) -> TotalsObject {
         uncertain: totals.uncertain,
         soft_404: totals.soft_404,
         without_time: totals.without_time,
-        outcomes: Outcomes(totals.outcomes),
+        outcomes: OutcomeCounts(totals.outcomes),
         severity: totals.severity,
     }
 }
@@ -222,15 +222,15 @@ fn approximate(bound: Approximate) -> ApproximateObject {
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
-/// Rows that become objects one by one, while they are written.
-struct Rows<'a> {
+/// RowList that become objects one by one, while they are written.
+struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
     /// What is known of each row's block.
     blocks: Option<&'a [Block]>,
 }
 
-impl Serialize for Rows<'_> {
+impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let known = |number| self.blocks.and_then(|blocks| blocks.get(number)).map(block);
         let row = |(number, row)| RowObject { block: known(number), ..row_object(self.rules, row) };
@@ -261,7 +261,7 @@ struct RowObject<'a> {
     other_requests: Option<u64>,
     first_time: Option<String>,
     last_time: Option<String>,
-    outcomes: Outcomes,
+    outcomes: OutcomeCounts,
     answered: u64,
     uncertain: u64,
     soft_404: u64,
@@ -305,7 +305,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         other_requests: of_client(row.other_requests),
         first_time: row.first_time.map(LogTime::rfc3339),
         last_time: row.last_time.map(LogTime::rfc3339),
-        outcomes: Outcomes(row.outcomes),
+        outcomes: OutcomeCounts(row.outcomes),
         answered: row.answered,
         uncertain: row.uncertain,
         soft_404: row.soft_404,
@@ -348,9 +348,9 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
 }
 
 /// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
-struct Outcomes([u64; 8]);
+struct OutcomeCounts([u64; 8]);
 
-impl Serialize for Outcomes {
+impl Serialize for OutcomeCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Outcome::ALL.iter().map(|outcome| outcome.as_str()).zip(self.0))
     }

@@ -29,7 +29,7 @@ pub const TABLE_ROWS: usize = 10;
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Format {
+pub enum OutputFormat {
     /// Aligned text for a person.
     #[default]
     Table,
@@ -43,7 +43,7 @@ pub enum Format {
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum By {
+pub enum GroupBy {
     /// A client, a path and an outcome.
     #[default]
     Pair,
@@ -71,11 +71,11 @@ pub enum Color {
 
 /// How to print a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct View {
+pub struct RenderOptions {
     /// What to print.
-    pub format: Format,
+    pub format: OutputFormat,
     /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// Rows in each section; `None` is ten for a table, all for CSV and JSON.
     pub top: Option<usize>,
     /// All sections of a table, and where the lines of each input went.
@@ -93,11 +93,11 @@ pub struct View {
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn render<W: Write>(report: &Report<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    match view.format {
-        Format::Table => table::write(report, view, out),
-        Format::Csv => csv::write(report, view.by.unwrap_or_default(), view.top, out),
-        Format::Json => json::write(report, view.top, out),
-        Format::Ndjson => Ok(()),
+pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Table => table::write(report, options, out),
+        OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
+        OutputFormat::Json => json::write(report, options.top, out),
+        OutputFormat::Ndjson => Ok(()),
     }
 }

@@ -18,7 +18,7 @@ use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct HitObject<'a> {
     id: String,
     time: Option<String>,
     client: Cow<'a, str>,
@@ -50,8 +50,8 @@ pub fn write<W: Write>(hit: &Hit<'_>, rules: &RuleSet, out: &mut W) -> io::Resul
     out.write_all(b"\n")
 }
 
-fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+    HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Format, View, csv, json, table};
+use super::{OutputFormat, RenderOptions, csv, json, table};
 use crate::analysis::proposals::Proposals;
 
 /// Writes the proposals to `out` in the format of the view.
@@ -10,10 +10,10 @@ use crate::analysis::proposals::Proposals;
 /// # Errors
 ///
 /// Those of `out`, as they came.
-pub fn render<W: Write>(proposals: &Proposals<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    match view.format {
-        Format::Csv => csv::proposals::write(proposals, view.top, out),
-        Format::Json => json::proposals::write(proposals, view.top, out),
-        Format::Table | Format::Ndjson => table::proposals::write(proposals, view, out),
+pub fn render<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::proposals::write(proposals, options.top, out),
+        OutputFormat::Json => json::proposals::write(proposals, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::proposals::write(proposals, options, out),
     }
 }

@@ -5,7 +5,7 @@
 //! short write for success.
 
 mod error;
-mod patient;
+mod blocking_writer;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Stdout, Write};
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 pub use self::error::SinkError;
-use self::error::Step;
-use self::patient::Patient;
+use self::error::SinkStep;
+use self::blocking_writer::BlockingWriter;
 use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
 
 /// Bytes held back before a write: reports are made of small pieces.
@@ -29,14 +29,14 @@ const BUFFER: usize = 64 * 1024;
 pub struct Sink {
     /// As the user named it; `None` is standard output.
     path: Option<PathBuf>,
-    target: Target,
+    target: SinkTarget,
 }
 
 #[derive(Debug)]
-enum Target {
-    Stdout(BufWriter<Patient<Stdout>>),
+enum SinkTarget {
+    Stdout(BufWriter<BlockingWriter<Stdout>>),
     /// A device or a named pipe: nothing to replace.
-    Device(BufWriter<Patient<File>>),
+    Device(BufWriter<BlockingWriter<File>>),
     /// The file to be, in the folder of its final place.
     Staged {
         file: BufWriter<NamedTempFile>,
@@ -51,12 +51,12 @@ impl Sink {
     #[must_use]
     pub fn stdout() -> Self {
         survive_size_limit();
-        let mut out = BufWriter::with_capacity(BUFFER, Patient::new(io::stdout()));
+        let mut out = BufWriter::with_capacity(BUFFER, BlockingWriter::new(io::stdout()));
         if continues_line(io::stdout()) {
             // It stays in the buffer, which cannot fail.
             let _ = out.write_all(b"\n");
         }
-        Self { path: None, target: Target::Stdout(out) }
+        Self { path: None, target: SinkTarget::Stdout(out) }
     }
 
     /// [`stdout`](Self::stdout), where there is one.
@@ -66,7 +66,7 @@ impl Sink {
     /// When it was closed before the process began.
     pub fn open_stdout() -> Result<Self, SinkError> {
         if stdout_was_closed() {
-            return Err(SinkError::new(None, Step::Write, io::Error::other("it is closed")));
+            return Err(SinkError::new(None, SinkStep::Write, io::Error::other("it is closed")));
         }
         Ok(Self::stdout())
     }
@@ -80,7 +80,7 @@ impl Sink {
     /// a link of the system such as `/dev/stdout`.
     pub fn file(path: &Path) -> Result<Self, SinkError> {
         survive_size_limit();
-        let target = open(path).map_err(|error| SinkError::new(Some(path), Step::Open, error))?;
+        let target = open(path).map_err(|error| SinkError::new(Some(path), SinkStep::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
     }
 
@@ -88,17 +88,17 @@ impl Sink {
     #[must_use]
     pub fn is_same_file(&self, dev: u64, ino: u64) -> bool {
         match (&self.target, &self.path) {
-            (Target::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
-            (Target::Device(file), _) => file.get_ref().is_same_file(dev, ino),
-            (Target::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
-            (Target::Staged { .. }, None) => false,
+            (SinkTarget::Staged { .. }, Some(path)) => fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (dev, ino)),
+            (SinkTarget::Device(file), _) => file.get_ref().is_same_file(dev, ino),
+            (SinkTarget::Stdout(stdout), _) => stdout.get_ref().is_same_file(dev, ino),
+            (SinkTarget::Staged { .. }, None) => false,
         }
     }
 
     /// Names the output and what to do about a failed write to it. [`SinkError::BrokenPipe`] where the reader went away.
     #[must_use]
     pub fn explain(&self, error: io::Error) -> SinkError {
-        SinkError::new(self.path.as_deref(), Step::Write, error)
+        SinkError::new(self.path.as_deref(), SinkStep::Write, error)
     }
 
     /// Makes what was written count: flushes, and puts a file in its place, on disk.
@@ -110,13 +110,13 @@ impl Sink {
         let path = self.path.as_deref();
         let fail = |step| move |error| SinkError::new(path, step, error);
         match self.target {
-            Target::Stdout(mut stdout) => stdout.flush().map_err(fail(Step::Write)),
-            Target::Device(mut device) => device.flush().map_err(fail(Step::Write)),
-            Target::Staged { file, folder } => {
-                let file = file.into_inner().map_err(|unflushed| fail(Step::Write)(unflushed.into_error()))?;
-                file.as_file().sync_all().map_err(fail(Step::Write))?;
-                file.persist(path.unwrap_or(Path::new(""))).map_err(|kept| fail(Step::Replace)(kept.error))?;
-                folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(Step::Replace))
+            SinkTarget::Stdout(mut stdout) => stdout.flush().map_err(fail(SinkStep::Write)),
+            SinkTarget::Device(mut device) => device.flush().map_err(fail(SinkStep::Write)),
+            SinkTarget::Staged { file, folder } => {
+                let file = file.into_inner().map_err(|unflushed| fail(SinkStep::Write)(unflushed.into_error()))?;
+                file.as_file().sync_all().map_err(fail(SinkStep::Write))?;
+                file.persist(path.unwrap_or(Path::new(""))).map_err(|kept| fail(SinkStep::Replace)(kept.error))?;
+                folder.map_or(Ok(()), |folder| sync_folder(&folder)).map_err(fail(SinkStep::Replace))
             }
         }
     }
@@ -125,22 +125,22 @@ impl Sink {
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            Target::Stdout(out) => out.write(bytes),
-            Target::Device(out) => out.write(bytes),
-            Target::Staged { file, .. } => file.write(bytes),
+            SinkTarget::Stdout(out) => out.write(bytes),
+            SinkTarget::Device(out) => out.write(bytes),
+            SinkTarget::Staged { file, .. } => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            Target::Stdout(out) => out.flush(),
-            Target::Device(out) => out.flush(),
-            Target::Staged { file, .. } => file.flush(),
+            SinkTarget::Stdout(out) => out.flush(),
+            SinkTarget::Device(out) => out.flush(),
+            SinkTarget::Staged { file, .. } => file.flush(),
         }
     }
 }
 
-fn open(path: &Path) -> io::Result<Target> {
+fn open(path: &Path) -> io::Result<SinkTarget> {
     let refuse = |why: &str| Err(io::Error::other(why.to_owned()));
     if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return refuse("it names a folder");
@@ -148,10 +148,10 @@ fn open(path: &Path) -> io::Result<Target> {
     match fs::symlink_metadata(path).map(|there| there.file_type()) {
         Ok(kind) if kind.is_char_device() || kind.is_fifo() => {
             let device = OpenOptions::new().write(true).open(path)?;
-            Ok(Target::Device(BufWriter::with_capacity(BUFFER, Patient::new(device))))
+            Ok(SinkTarget::Device(BufWriter::with_capacity(BUFFER, BlockingWriter::new(device))))
         }
         Ok(kind) if kind.is_dir() => refuse("it is a folder"),
-        Ok(kind) if kind.is_symlink() && is_of_the_system(path) => refuse("it is a link of the system"),
+        Ok(kind) if kind.is_symlink() && is_system_link(path) => refuse("it is a link of the system"),
         Ok(kind) if kind.is_file() || kind.is_symlink() => stage(path),
         Ok(_) => refuse("it is neither a file nor a pipe"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => stage(path),
@@ -160,19 +160,19 @@ fn open(path: &Path) -> io::Result<Target> {
 }
 
 /// `/dev/stdout` and `/proc/self/fd/1` are links that a report must not replace. `/dev/shm` is a folder like any other.
-fn is_of_the_system(link: &Path) -> bool {
+fn is_system_link(link: &Path) -> bool {
     fs::canonicalize(folder_of(link)).is_ok_and(|folder| {
         folder.starts_with("/proc") || folder.starts_with("/sys") || (folder.starts_with("/dev") && !folder.starts_with("/dev/shm"))
     })
 }
 
-fn stage(path: &Path) -> io::Result<Target> {
+fn stage(path: &Path) -> io::Result<SinkTarget> {
     let folder = folder_of(path);
     let private = Permissions::from_mode(0o600);
     let file = tempfile::Builder::new().prefix(".probewatch-").suffix(".tmp").permissions(private.clone()).tempfile_in(folder)?;
     // The umask may have taken bits away; it cannot have added any.
     file.as_file().set_permissions(private)?;
-    Ok(Target::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
+    Ok(SinkTarget::Staged { file: BufWriter::with_capacity(BUFFER, file), folder: File::open(folder).ok() })
 }
 
 fn folder_of(path: &Path) -> &Path {

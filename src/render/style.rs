@@ -15,7 +15,7 @@ pub(crate) const ALARM: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 
 /// The colour of a severity.
-pub(crate) fn of(severity: Severity) -> Style {
+pub(crate) fn for_severity(severity: Severity) -> Style {
     match severity {
         Severity::Critical => ALARM,
         Severity::High => AnsiColor::Red.on_default(),
@@ -27,11 +27,11 @@ pub(crate) fn of(severity: Severity) -> Style {
 
 /// Writes in colour, or not.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pen {
+pub(crate) struct Painter {
     pub(crate) color: bool,
 }
 
-impl Pen {
+impl Painter {
     /// The text in this style; without colour the text alone.
     pub(crate) fn paint(self, style: Style, text: impl Display) -> String {
         if self.color && style != PLAIN { format!("{style}{text}{style:#}") } else { text.to_string() }

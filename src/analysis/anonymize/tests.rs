@@ -6,7 +6,7 @@ use crate::analysis::novelty::news;
 use crate::analysis::seen::Seen;
 use crate::client::Client;
 use crate::render::mail::{Page, write_page};
-use crate::render::{By, Format, View, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
 use std::path::Path;
 
 fn veils() -> [Veil; 2] {
@@ -19,9 +19,9 @@ fn told(privacy: &Privacy) -> String {
     let found = news(&report, &mut Seen::new(1), 1, 0);
     let mut out = Vec::new();
     privacy.with(&report, &found, |report, found| {
-        for format in [Format::Table, Format::Csv, Format::Json] {
-            for by in [None, Some(By::Pair), Some(By::Client), Some(By::Path), Some(By::Rule)] {
-                render(report, &View { format, by, ..View::default() }, &mut out).unwrap();
+        for format in [OutputFormat::Table, OutputFormat::Csv, OutputFormat::Json] {
+            for by in [None, Some(GroupBy::Pair), Some(GroupBy::Client), Some(GroupBy::Path), Some(GroupBy::Rule)] {
+                render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
             }
         }
         crate::render::csv::novelty::write_csv(found, &mut out).unwrap();

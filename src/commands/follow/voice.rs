@@ -18,7 +18,7 @@ use crate::render::live::fold::{Fold, Folded, Told};
 use crate::render::live::line::Lines;
 use crate::render::ndjson;
 use crate::render::sink::Sink;
-use crate::render::{Color, Format, View, render};
+use crate::render::{Color, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
 use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
 
@@ -211,7 +211,7 @@ impl Voice {
     /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), Failure> {
         let Page { width, color } = screen::of(self.color, matches!(self.tone, Tone::Ndjson(_)));
-        let view = View { format: Format::Table, by: None, top, full: false, width, color };
+        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;

@@ -18,7 +18,7 @@ use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
 use crate::render::mail::{self, Page};
-use crate::render::{By, Format, View, render, write_answered};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{Archive, StagedFile, Staging, run_folder};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::increment::{Increment, Part};
@@ -31,7 +31,7 @@ use crate::time::Period;
 const WHOLE: &str = "report.json";
 
 /// The tables, and what a row of each is.
-const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
+const TABLES: [(&str, GroupBy); 4] = [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
 /// Everything, in every file.
 const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
@@ -226,7 +226,7 @@ impl<'r> Editions<'r> {
         news: &[News<'_>],
     ) -> Result<Option<Vec<u8>>, Failure> {
         for (name, by) in TABLES {
-            let view = View { format: Format::Csv, by: Some(by), ..View::default() };
+            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
             put(staging, name, |out| render(report, &view, out))?;
         }
         put(staging, "answered.csv", |out| write_answered(report, out))?;
@@ -234,7 +234,7 @@ impl<'r> Editions<'r> {
         let notes = self.notes(edition, report);
         let page = self.page(edition, report, news, &notes);
         put(staging, "summary.txt", |out| mail::write_page(&page, out))?;
-        let view = View { format: Format::Json, ..View::default() };
+        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
         self.mail_of(&page)
     }

@@ -11,9 +11,9 @@ use crate::analysis::proposals::{Proposal, Proposals};
 use crate::redact::sanitize::{csv_guard, escape};
 
 /// A column: its name, and what it says of a proposal.
-type Column = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
+type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
 
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[ProposalColumn] = &[
     ("path", |row| row.path.into()),
     ("probers", |row| count(row.probers)),
     ("others", |row| count(row.others)),

@@ -16,7 +16,7 @@ use crate::rules::{Field, View};
 use crate::time::LogTime;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct ExplainObject<'a> {
     source: Option<Cow<'a, str>>,
     line: Option<u64>,
     taken_as: &'static str,
@@ -119,10 +119,10 @@ pub(crate) fn write<W: Write>(subject: &Subject<'_>, out: &mut W) -> io::Result<
     out.write_all(b"\n")
 }
 
-fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
+fn object<'a>(subject: &Subject<'a>) -> ExplainObject<'a> {
     let Subject { record, line, explanation, .. } = subject;
     let view = |view| subject.marked(view).whole();
-    Object {
+    ExplainObject {
         source: subject.place.map(|(path, _)| escape(path)),
         line: subject.place.map(|(_, line)| line),
         taken_as: match subject.taken {

@@ -15,12 +15,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use self::marked::Marked;
-use super::View;
+use super::RenderOptions;
 use crate::analysis::path_answer::Graded;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
 use crate::record::{Outcome, Record, RequestLine};
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::rules::{Field, RuleSet, View as Seen};
 
 /// What a text was taken for.
@@ -66,10 +66,10 @@ pub struct Views([OnceCell<Marked>; 8]);
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    match view.format {
-        Format::Json | Format::Ndjson => json::write(subject, out),
-        Format::Table | Format::Csv => text::write(subject, view, out),
+pub fn write<W: Write>(subject: &Subject<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Json | OutputFormat::Ndjson => json::write(subject, out),
+        OutputFormat::Table | OutputFormat::Csv => text::write(subject, options, out),
     }
 }
 

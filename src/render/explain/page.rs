@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::render::style::{BOLD, DIM, PLAIN, Pen};
+use crate::render::style::{BOLD, DIM, PLAIN, Painter};
 
 /// The narrowest page that is laid out.
-const NARROWEST: usize = 40;
+const MIN_WIDTH: usize = 40;
 /// The width of a terminal that does not tell.
 const USUAL: usize = 80;
 
@@ -17,23 +17,23 @@ const USUAL: usize = 80;
 pub(crate) struct Page<'w, W> {
     pub(crate) out: &'w mut W,
     pub(crate) width: usize,
-    pub(crate) pen: Pen,
+    pub(crate) painter: Painter,
 }
 
 impl<'w, W: Write> Page<'w, W> {
     pub(crate) fn new(width: u16, color: bool, out: &'w mut W) -> Self {
-        let width = if width == 0 { USUAL } else { NARROWEST.max(width.into()) };
-        Self { out, width, pen: Pen { color } }
+        let width = if width == 0 { USUAL } else { MIN_WIDTH.max(width.into()) };
+        Self { out, width, painter: Painter { color } }
     }
 
     pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
-        writeln!(self.out, "\n{}", self.pen.paint(BOLD, title))
+        writeln!(self.out, "\n{}", self.painter.paint(BOLD, title))
     }
 
     /// A text behind a margin, on as many lines as it takes.
     pub(crate) fn text(&mut self, margin: usize, style: Style, text: &str) -> io::Result<()> {
         for line in wrapped(text, self.width.saturating_sub(margin)) {
-            writeln!(self.out, "{:margin$}{}", "", self.pen.paint(style, line))?;
+            writeln!(self.out, "{:margin$}{}", "", self.painter.paint(style, line))?;
         }
         Ok(())
     }
@@ -43,7 +43,7 @@ impl<'w, W: Write> Page<'w, W> {
         let indent = margin + column + 2;
         for (number, line) in wrapped(text, self.width.saturating_sub(indent)).into_iter().enumerate() {
             if number == 0 && !label.is_empty() {
-                let label = self.pen.paint(DIM, format!("{label:column$}"));
+                let label = self.painter.paint(DIM, format!("{label:column$}"));
                 writeln!(self.out, "{:margin$}{label}  {line}", "")?;
             } else {
                 writeln!(self.out, "{:indent$}{line}", "")?;

@@ -39,17 +39,17 @@ fn write_view<W: Write>(
     let room = page.width.saturating_sub(MARGIN + column + 2);
     let ranges: Vec<Range<usize>> = here.iter().map(|(.., range)| (*range).clone()).collect();
     let line = subject.marked(view).line(&ranges, room);
-    let text = line.parts.iter().map(|(text, is_found)| page.pen.paint(if *is_found { ALARM } else { PLAIN }, text));
+    let text = line.parts.iter().map(|(text, is_found)| page.painter.paint(if *is_found { ALARM } else { PLAIN }, text));
     let text: String = text.collect();
-    writeln!(page.out, "{:MARGIN$}{}  {text}", "", page.pen.paint(DIM, format!("{name:column$}")))?;
+    writeln!(page.out, "{:MARGIN$}{}  {text}", "", page.painter.paint(DIM, format!("{name:column$}")))?;
     let mut kinds: Vec<_> = here.iter().map(|(mark, ..)| mark.as_str()).collect();
     kinds.dedup();
     for kind in kinds {
         let of_kind = here.iter().zip(&line.columns).filter(|((mark, ..), _)| mark.as_str() == kind);
         let carets = underline(of_kind.map(|(_, columns)| columns));
         if !carets.is_empty() {
-            let label = page.pen.paint(DIM, format!("{kind:column$}"));
-            writeln!(page.out, "{:MARGIN$}{label}  {}", "", page.pen.paint(ALARM, &carets))?;
+            let label = page.painter.paint(DIM, format!("{kind:column$}"));
+            writeln!(page.out, "{:MARGIN$}{label}  {}", "", page.painter.paint(ALARM, &carets))?;
         }
     }
     // Where one rule is explained its regex stands below, whole.

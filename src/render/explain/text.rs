@@ -10,7 +10,7 @@ use super::{Marked, Subject, Taken, answer, places, sentence};
 use crate::engine::explain::{Account, Reread, Trail};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
-use crate::render::View;
+use crate::render::RenderOptions;
 use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
 use crate::rules::{Asks, Field, View as Seen};
 use crate::time::LogTime;
@@ -21,8 +21,8 @@ const NEAR_MISSES: usize = 5;
 const SEEN: usize = 4;
 
 /// Writes the explanation.
-pub(crate) fn write<W: Write>(subject: &Subject<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    let mut page = Page::new(view.width, view.color, out);
+pub(crate) fn write<W: Write>(subject: &Subject<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let mut page = Page::new(options.width, options.color, out);
     let worst = subject.explanation.matches.iter().filter(|a| a.withheld.is_none()).map(|a| subject.severity(a.rule)).max();
     page.text(0, if worst.is_some() { ALARM } else { BOLD }, &headline(subject))?;
     page.text(0, DIM, &origin(subject))?;
@@ -240,7 +240,7 @@ fn write_name<W: Write>(subject: &Subject<'_>, account: &Account<'_>, page: &mut
     let rule = subject.rules.rule(account.rule);
     let severity = subject.severity(account.rule);
     let name = format!("{}  {} ({})", rule.id, sanitize::escape(rule.title.as_bytes()), rule.class);
-    let severity = page.pen.paint(style::of(severity), format!("{:8}", severity.as_str()));
+    let severity = page.painter.paint(style::for_severity(severity), format!("{:8}", severity.as_str()));
     for (number, line) in super::page::wrapped(&name, page.width - 12).into_iter().enumerate() {
         let before = if number == 0 { format!("  {severity}  ") } else { " ".repeat(12) };
         writeln!(page.out, "{before}{line}")?;

@@ -9,7 +9,7 @@ use crate::analysis::labels::first;
 use crate::finding::Severity;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct DiffObject<'a> {
     kind: &'static str,
     key: &'a str,
     change: &'static str,
@@ -29,8 +29,8 @@ pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, mut out: W) -> i
     out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
 }
 
-fn object(row: &Row) -> Object<'_> {
-    Object {
+fn object(row: &Row) -> DiffObject<'_> {
+    DiffObject {
         kind: row.kind.as_str(),
         key: &row.key,
         change: row.change.as_str(),

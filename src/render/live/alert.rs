@@ -18,7 +18,7 @@ use crate::number::{counted, grouped};
 use crate::record::Outcome;
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
-use crate::render::layout::cut;
+use crate::render::layout::truncate;
 use crate::render::style::{ALARM, BOLD, DIM};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
@@ -34,7 +34,7 @@ const LEAST_REQUEST: usize = 12;
 
 /// One alert, as programs get it. All keys are always there.
 #[derive(Serialize)]
-struct Object<'a> {
+struct AlertObject<'a> {
     /// `threshold`, `probing`, `answered` or `campaign`.
     kind: &'static str,
     severity: Severity,
@@ -52,7 +52,7 @@ struct Object<'a> {
     rules: Vec<&'a str>,
     classes: Vec<&'a str>,
     cve: Vec<&'a str>,
-    sample: SampleObject<'a>,
+    sample: AlertSampleObject<'a>,
     /// Whose threshold it was; null where it was no rule's.
     rule: Option<&'a str>,
     /// The sentence that people read.
@@ -61,7 +61,7 @@ struct Object<'a> {
 
 /// The request that raised it.
 #[derive(Serialize)]
-struct SampleObject<'a> {
+struct AlertSampleObject<'a> {
     /// The `id` of its hit.
     id: String,
     source: Cow<'a, str>,
@@ -88,7 +88,7 @@ pub fn text(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
     let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
-    let _ = write!(text, ", {}:{}", cut(&from, MOST_TEXT), alert.sample.line);
+    let _ = write!(text, ", {}:{}", truncate(&from, MOST_TEXT), alert.sample.line);
     text
 }
 
@@ -170,20 +170,20 @@ fn within(alert: &Alert) -> String {
 fn request(sample: &Sample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = redacted(&sample.method);
-    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", cut(&method, MOST_NAME))) };
+    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MOST_NAME))) };
     format!("last {status} {method}{}", short(&sample.target))
 }
 
 fn short(text: &[u8]) -> String {
-    cut(&redacted(text), MOST_TEXT).into_owned()
+    truncate(&redacted(text), MOST_TEXT).into_owned()
 }
 
 fn name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(cut(&labels::client(client), MOST_NAME).into_owned())
+    Cow::Owned(truncate(&labels::client(client), MOST_NAME).into_owned())
 }
 
-fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
+    AlertObject {
         kind: alert.kind.as_str(),
         severity: alert.severity,
         first_time: alert.first_time.map(LogTime::rfc3339),
@@ -205,8 +205,8 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
     }
 }
 
-fn sample(sample: &Sample) -> SampleObject<'_> {
-    SampleObject {
+fn sample(sample: &Sample) -> AlertSampleObject<'_> {
+    AlertSampleObject {
         id: labels::id(sample.generation, sample.offset),
         source: escape(&sample.source),
         line: sample.line,

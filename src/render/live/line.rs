@@ -13,8 +13,8 @@ use crate::analysis::model::Hit;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
-use crate::render::layout::{NARROWEST, width};
-use crate::render::style::{self, ALARM, BOLD, DIM, PLAIN, Pen};
+use crate::render::layout::{MIN_WIDTH, width};
+use crate::render::style::{self, ALARM, BOLD, DIM, PLAIN, Painter};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -87,14 +87,14 @@ impl Lines {
     /// Lines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
     #[must_use]
     pub fn new(width: u16, color: bool) -> Self {
-        let page = if width == 0 { WIDTH } else { NARROWEST.max(width.into()) };
+        let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
         let (stops, gap) = Stops::on(page);
-        Self { ruler: Ruler::new(page, gap, Pen { color }), stops, day: None }
+        Self { ruler: Ruler::new(page, gap, Painter { color }), stops, day: None }
     }
 
     /// Goes on at another width.
     pub fn resize(&mut self, width: u16) {
-        *self = Self { day: self.day, ..Self::new(width, self.ruler.pen.color) };
+        *self = Self { day: self.day, ..Self::new(width, self.ruler.painter.color) };
     }
 
     /// Writes one hit. `answered` says whether its answer means something, as the context has it.
@@ -149,7 +149,7 @@ impl Lines {
         self.ruler.begin();
         let clock = self.clock(time);
         self.ruler.put(0, DIM, &clock, usize::MAX);
-        self.ruler.put(self.stops.severity, style::of(severity), severity.as_str(), SEVERITY);
+        self.ruler.put(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
     }
 
     /// The time of the log; with the date where it is of another day than the line before.
@@ -169,7 +169,7 @@ impl Lines {
     }
 }
 
-/// A target that is cut, and behind it the rule: at its stop, or further right where the target needs the room.
+/// A target that is truncate, and behind it the rule: at its stop, or further right where the target needs the room.
 fn put_target_and_rule(ruler: &mut Ruler, (stop, rule_stop): (usize, usize), (style, target): (anstyle::Style, &str), rule: &str) {
     let room = ruler.room(stop);
     let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + ruler.gap);

@@ -6,8 +6,8 @@
 
 use anstyle::Style;
 
-use crate::render::layout::{cut, width};
-use crate::render::style::Pen;
+use crate::render::layout::{truncate, width};
+use crate::render::style::Painter;
 
 /// The line that is being written, and the page it must fit.
 #[derive(Debug)]
@@ -18,12 +18,12 @@ pub(crate) struct Ruler {
     pub(crate) page: usize,
     /// Blanks between two cells, at least.
     pub(crate) gap: usize,
-    pub(crate) pen: Pen,
+    pub(crate) painter: Painter,
 }
 
 impl Ruler {
-    pub(crate) fn new(page: usize, gap: usize, pen: Pen) -> Self {
-        Self { text: String::new(), taken: 0, page, gap, pen }
+    pub(crate) fn new(page: usize, gap: usize, painter: Painter) -> Self {
+        Self { text: String::new(), taken: 0, page, gap, painter }
     }
 
     /// Columns that are left for a cell with this stop.
@@ -33,18 +33,18 @@ impl Ruler {
 
     /// Adds a cell, cut to `most` columns and to the page. Its text is fit for an output.
     pub(crate) fn put(&mut self, stop: usize, style: Style, text: &str, most: usize) {
-        let cell = cut(text, most.min(self.room(stop)));
+        let cell = truncate(text, most.min(self.room(stop)));
         self.put_whole(stop, style, &cell);
     }
 
-    /// Adds a cell that is not cut, be it wider than the page.
+    /// Adds a cell that is not truncate, be it wider than the page.
     pub(crate) fn put_whole(&mut self, stop: usize, style: Style, cell: &str) {
         if cell.is_empty() {
             return;
         }
         let start = self.start(stop);
         self.text.extend(std::iter::repeat_n(' ', start - self.taken));
-        self.pen.push(style, cell, &mut self.text);
+        self.painter.push(style, cell, &mut self.text);
         self.taken = start + width(cell);
     }
 
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn cells_come_back_to_their_stops() {
-        let mut ruler = Ruler::new(20, 1, Pen { color: false });
+        let mut ruler = Ruler::new(20, 1, Painter { color: false });
         let mut line = |cells: [&str; 3]| {
             ruler.begin();
             for (stop, cell) in [0, 4, 10].into_iter().zip(cells) {

@@ -1,6 +1,6 @@
 //! The mail: at most ten lines that a phone shows whole.
 //!
-//! Leaves out whatever has nothing to say. What does not fit a line is cut; what does not fit the mail is counted.
+//! Leaves out whatever has nothing to say. What does not fit a line is truncate; what does not fit the mail is counted.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::analysis::model::{Campaign, Input};
 use crate::analysis::seen::Kind;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{cut, cut_start, width};
+use crate::render::layout::{truncate, truncate_start, width};
 
 /// Columns of a line.
 const WIDTH: usize = 70;
@@ -38,12 +38,12 @@ pub(crate) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let mut lines = vec![opening(page, answers.len(), shown)];
     lines.extend(answers.iter().take(shown).map(|told| answered(page, told)));
     lines.extend(rest);
-    lines.iter().try_for_each(|line| writeln!(out, "{}", cut(line, WIDTH)))
+    lines.iter().try_for_each(|line| writeln!(out, "{}", truncate(line, WIDTH)))
 }
 
 /// What matters most; the answers follow, or some of them.
 fn opening(page: &Page<'_>, answers: usize, shown: usize) -> String {
-    let machine = page.machine.map(|machine| format!("{}: ", cut(&escape(machine.as_bytes()), WIDTH / 3))).unwrap_or_default();
+    let machine = page.machine.map(|machine| format!("{}: ", truncate(&escape(machine.as_bytes()), WIDTH / 3))).unwrap_or_default();
     let totals = &page.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
     let known = if page.is_first || words::new(page, Kind::Answer).next().is_some() { "" } else { ", none for the first time" };
@@ -59,7 +59,7 @@ fn opening(page: &Page<'_>, answers: usize, shown: usize) -> String {
 fn answered(page: &Page<'_>, told: &Answered<'_>) -> String {
     let before = format!("{INDENT}{}{} ", if told.is_new { "NEW " } else { "" }, told.row.severity);
     let after = format!(", {}", told.response());
-    let line = format!("{before}{}{after}", cut(&told.place, WIDTH.saturating_sub(width(&before) + width(&after))));
+    let line = format!("{before}{}{after}", truncate(&told.place, WIDTH.saturating_sub(width(&before) + width(&after))));
     let title = format!(" ({})", words::title(page.report, &told.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
 }
@@ -102,7 +102,7 @@ fn floods(page: &Page<'_>) -> Option<String> {
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
     let line = sentence(page.report.rule_set, flood);
-    Some(format!("{}{more}", cut(&line, WIDTH - more.len())))
+    Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 
 fn asked_most(page: &Page<'_>) -> Option<String> {
@@ -113,7 +113,7 @@ fn asked_most(page: &Page<'_>) -> Option<String> {
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),
     };
     let answered = if asker.answered > 0 { format!(", {} answered", grouped(asker.answered)) } else { String::new() };
-    Some(format!("Most: {}, {share}{answered}", cut(&asker.who(), WIDTH / 2)))
+    Some(format!("Most: {}, {share}{answered}", truncate(&asker.who(), WIDTH / 2)))
 }
 
 /// How many one could block, what it would cost, and who, where that is not longer than a line.
@@ -139,11 +139,11 @@ fn note(page: &Page<'_>) -> Option<String> {
         1 => String::new(),
         many => format!(" (and {} more)", grouped(many as u64 - 1)),
     };
-    Some(format!("Note: {}{more}", cut(&escape(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
+    Some(format!("Note: {}{more}", truncate(&escape(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
 }
 
 fn files(page: &Page<'_>) -> String {
     // The beginning is what the reader once typed; the end is what tells this run from others.
     let folder = escape(page.folder.as_os_str().as_encoded_bytes());
-    format!("Files: {}", cut_start(&folder, WIDTH - "Files: ".len()))
+    format!("Files: {}", truncate_start(&folder, WIDTH - "Files: ".len()))
 }

@@ -16,7 +16,7 @@ use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
-use crate::render::style::{PLAIN, Pen};
+use crate::render::style::{PLAIN, Painter};
 use crate::render::table::{headline, minute};
 
 /// Columns of a line.
@@ -27,7 +27,7 @@ const ROWS: usize = 8;
 const SITES: usize = 4;
 
 /// The page goes to a file: no colour.
-const PEN: Pen = Pen { color: false };
+const PLAIN_PAINTER: Painter = Painter { color: false };
 
 /// Writes the page.
 pub(crate) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
@@ -45,7 +45,7 @@ pub(crate) fn write<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 fn opening<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let machine = page.machine.map(|machine| format!(" on {machine}")).unwrap_or_default();
     wrapped(&format!("{}{machine}", page.label), 0, out)?;
-    wrapped(&headline::of(page.report).0, 0, out)?;
+    wrapped(&headline::sentence(page.report).0, 0, out)?;
     match (page.report.totals.sum.first_time, page.report.totals.sum.last_time) {
         (Some(first), Some(last)) => wrapped(&format!("{} to {}", minute(first), minute(last)), 0, out),
         _ => Ok(()),
@@ -58,7 +58,7 @@ fn answered<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
         Some(one) => labels::client(one).into_owned(),
         None => counted(told.row.clients, "client", "clients"),
     };
-    let grid = Grid::of(first(&answers, Some(ROWS)))
+    let grid = Grid::new(first(&answers, Some(ROWS)))
         .column(Column::text("new"), |told| Cell::new(if told.is_new { "new" } else { "" }))
         .column(Column::text("severity"), |told| Cell::new(told.row.severity.as_str()))
         .column(Column::text("path").flexible(24), |told| Cell::new(&told.place))
@@ -110,12 +110,12 @@ fn news<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     ];
     wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
     let rules: Vec<&News<'_>> = words::new(page, Kind::Rule).collect();
-    Grid::of(first(&rules, Some(ROWS)))
+    Grid::new(first(&rules, Some(ROWS)))
         .column(Column::text("severity"), |news| Cell::new(news.severity.as_str()))
         .column(Column::text("rule"), |news| Cell::new(&news.key))
         .column(Column::number("hits"), |news| Cell::new(grouped(news.hits)))
         .column(Column::text("what it finds").rank(1).flexible(16), |news| Cell::new(words::title_of(page.report, &news.key)))
-        .write(WIDTH, PEN, out)?;
+        .write(WIDTH, PLAIN_PAINTER, out)?;
     more(rules.len(), "new.csv", out)
 }
 
@@ -136,7 +136,7 @@ fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let paths = |campaign: &Campaign<'_>| {
         campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
     };
-    let grid = Grid::of(first(campaigns, Some(ROWS)))
+    let grid = Grid::new(first(campaigns, Some(ROWS)))
         .column(Column::text("new"), |campaign| Cell::new(if is_new(campaign) { "new" } else { "" }))
         .column(Column::number("networks"), |campaign| Cell::new(grouped(campaign.networks)))
         .column(Column::number("clients").rank(2), |campaign| Cell::new(grouped(campaign.clients)))
@@ -148,7 +148,7 @@ fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     let askers = words::asked_most(page.report, ROWS);
     let classes = |asker: &Asker<'_>| labels::classes(page.report.rule_set, &asker.row.rules).join(", ");
-    let grid = Grid::of(&askers)
+    let grid = Grid::new(&askers)
         .column(Column::number("hits"), |asker| Cell::new(grouped(asker.hits)))
         .column(Column::text("client"), |asker| Cell::new(asker.who()))
         .column(Column::number("paths").rank(1), |asker| Cell::new(grouped(asker.paths)))
@@ -169,13 +169,13 @@ fn block<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
     if found.left_out > 0 {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
     }
-    Grid::of(first(&found.lines, Some(ROWS)))
+    Grid::new(first(&found.lines, Some(ROWS)))
         .column(Column::text("address"), |line| Cell::new(&line.who))
         .column(Column::number("addresses"), |line| Cell::new(if line.addresses > 1 { grouped(line.addresses) } else { String::new() }))
         .column(Column::number("probes"), |line| Cell::new(grouped(line.hits)))
         .column(Column::number("paths"), |line| Cell::new(grouped(line.paths)))
         .column(Column::number("ordinary"), |line| Cell::new(grouped(line.cost)))
-        .write(WIDTH, PEN, out)?;
+        .write(WIDTH, PLAIN_PAINTER, out)?;
     more(found.lines.len(), "clients.csv, block_candidate", out)
 }
 
@@ -211,7 +211,7 @@ fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, file: &str
         return Ok(());
     }
     heading(title, out)?;
-    grid.write(WIDTH, PEN, out)?;
+    grid.write(WIDTH, PLAIN_PAINTER, out)?;
     more(rows, file, out)
 }
 
@@ -227,5 +227,5 @@ fn more<W: Write>(rows: usize, file: &str, out: &mut W) -> io::Result<()> {
 }
 
 fn wrapped<W: Write>(text: &str, indent: usize, out: &mut W) -> io::Result<()> {
-    write_wrapped(text, indent, WIDTH, (PEN, PLAIN), out)
+    write_wrapped(text, indent, WIDTH, (PLAIN_PAINTER, PLAIN), out)
 }

@@ -34,22 +34,22 @@ pub enum SinkError {
 
 /// What was being done.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step {
+pub(crate) enum SinkStep {
     Open,
     Write,
     Replace,
 }
 
 impl SinkError {
-    pub(crate) fn new(path: Option<&Path>, step: Step, error: io::Error) -> Self {
+    pub(crate) fn new(path: Option<&Path>, step: SinkStep, error: io::Error) -> Self {
         let output = path.map_or_else(|| "standard output".into(), |path| escape(path.as_os_str().as_bytes()).into_owned());
         if error.kind() == ErrorKind::BrokenPipe {
             return Self::BrokenPipe { output };
         }
         let step = match step {
-            Step::Open => "open",
-            Step::Write => "write",
-            Step::Replace => "replace",
+            SinkStep::Open => "open",
+            SinkStep::Write => "write",
+            SinkStep::Replace => "replace",
         };
         Self::Failed { advice: advice(error.kind(), path.is_some()), output, step, error }
     }

@@ -102,7 +102,7 @@ fn an_input_is_known_by_device_and_inode() {
 fn a_reader_that_went_away_is_told_apart() {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let error = Patient::new(writer).write(b"row").unwrap_err();
+    let error = BlockingWriter::new(writer).write(b"row").unwrap_err();
     assert!(matches!(Sink::stdout().explain(error), SinkError::BrokenPipe { .. }));
 }
 
@@ -112,7 +112,7 @@ fn a_slow_reader_is_waited_for() {
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
     let report = vec![b'x'; 1 << 20];
     let sent = report.clone();
-    let writing = std::thread::spawn(move || Patient::new(writer).write_all(&sent));
+    let writing = std::thread::spawn(move || BlockingWriter::new(writer).write_all(&sent));
     let mut got = Vec::new();
     io::Read::read_to_end(&mut reader, &mut got).unwrap();
     writing.join().unwrap().unwrap();

@@ -2,22 +2,22 @@
 
 use std::io::{self, Write};
 
-use super::{Page, WIDTH};
+use super::{TablePage, WIDTH};
 use crate::analysis::diff::{Change, Fate, Kind, Row};
 use crate::number::{counted, grouped};
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
-use crate::render::style::{self, ALARM, BOLD, Pen};
-use crate::render::{TABLE_ROWS, View};
+use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
+use crate::render::style::{self, ALARM, BOLD, Painter};
+use crate::render::{TABLE_ROWS, RenderOptions};
 
 /// Writes the rows, of which there may be none, and the notes.
-pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
+pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
+    let page = TablePage { width, top: options.top.unwrap_or(TABLE_ROWS), painter: Painter { color: options.color }, full: true };
     let (sentence, is_alarm) = headline(rows);
-    write_wrapped(&sentence, 0, page.width, (page.pen, if is_alarm { ALARM } else { BOLD }), out)?;
+    write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {
         page.heading(title(of_kind[0].kind), out)?;
-        grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.pen, out)?;
+        grid(&of_kind[..page.top.min(of_kind.len())]).write(page.width, page.painter, out)?;
         page.more(of_kind.len(), "", ", or -f csv", out)?;
     }
     notes.iter().try_for_each(|note| page.note(note, out))
@@ -58,9 +58,9 @@ fn title(kind: Kind) -> &'static str {
 }
 
 fn grid(rows: &[Row]) -> Grid<'_, Row> {
-    Grid::of(rows)
+    Grid::new(rows)
         .column(Column::text("change"), |row| emphasis(Cell::new(change(row)), row))
-        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::of(row.severity)))
+        .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::for_severity(row.severity)))
         .column(Column::text(rows.first().map_or("", |row| row.kind.as_str())).flexible(20), |row| emphasis(Cell::new(&row.key), row))
         .column(Column::number("before").rank(1), |row| Cell::new(grouped(row.before)))
         .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))

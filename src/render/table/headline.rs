@@ -7,7 +7,7 @@ use crate::number::{counted, grouped};
 use crate::record::Outcome;
 
 /// The sentence, and whether it is bad news.
-pub(crate) fn of(report: &Report<'_>) -> (String, bool) {
+pub(crate) fn sentence(report: &Report<'_>) -> (String, bool) {
     let (totals, hits) = (&report.totals, report.totals.sum.hits);
     let clients = || counted(totals.clients, "client", "clients");
     let has_no_status = hits > 0 && totals.outcomes[Outcome::Unknown as usize] == hits;
@@ -64,7 +64,7 @@ mod tests {
         report.inputs.truncate(1);
         let mut sentence = |hits, answered| {
             (report.totals.sum.hits, report.totals.answered) = (hits, answered);
-            of(&report).0
+            sentence(&report).0
         };
         assert_eq!(sentence(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
         assert_eq!(sentence(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
@@ -72,8 +72,8 @@ mod tests {
         assert_eq!(sentence(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
         assert_eq!(sentence(0, 0), "No probes found in 1,234,868 lines.");
         report.totals.sum.lines = 0;
-        assert_eq!(of(&report), ("There was no line to look at.".into(), false));
+        assert_eq!(sentence(&report), ("There was no line to look at.".into(), false));
         report.inputs[0].problem = Some("gone".into());
-        assert_eq!(of(&report).0, "There was no line to look at; 1 input could not be read whole.");
+        assert_eq!(sentence(&report).0, "There was no line to look at; 1 input could not be read whole.");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Page;
+use super::TablePage;
 use crate::analysis::labels::first;
 use crate::analysis::model::{Allowed, AppSeen, Report};
 use crate::number::counted;
@@ -10,7 +10,7 @@ use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 
 /// Writes a note for each app that was seen and for each entry that allowed something.
-pub(crate) fn write<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     for seen in first(&report.apps, Some(page.top)) {
         page.note(&app(seen), out)?;
     }

@@ -4,26 +4,26 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use super::{Pen, WIDTH};
-use crate::render::View;
+use super::{Painter, WIDTH};
+use crate::render::RenderOptions;
 pub(crate) use crate::render::layout::{Cell, Column, Grid};
-use crate::render::layout::{NARROWEST, write_wrapped};
+use crate::render::layout::{MIN_WIDTH, write_wrapped};
 
 /// Where texts go, and how wide they may be.
 #[derive(Debug)]
-pub(crate) struct Leaf {
+pub(crate) struct TextPage {
     pub(crate) width: usize,
-    pub(crate) pen: Pen,
+    pub(crate) painter: Painter,
 }
 
-impl Leaf {
-    pub(crate) fn new(view: &View) -> Self {
-        let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-        Self { width, pen: Pen { color: view.color } }
+impl TextPage {
+    pub(crate) fn new(options: &RenderOptions) -> Self {
+        let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
+        Self { width, painter: Painter { color: options.color } }
     }
 
     /// A text behind a margin, on as many lines as it takes.
     pub(crate) fn text<W: Write>(&self, text: &str, margin: usize, style: Style, out: &mut W) -> io::Result<()> {
-        write_wrapped(text, margin, self.width, (self.pen, style), out)
+        write_wrapped(text, margin, self.width, (self.painter, style), out)
     }
 }

@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use super::style::{BOLD, DIM, Pen};
-use super::{Page, WIDTH, minute};
+use super::style::{BOLD, DIM, Painter};
+use super::{TablePage, WIDTH, minute};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
+use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
 use crate::render::skipped;
-use crate::render::{TABLE_ROWS, View};
+use crate::render::{TABLE_ROWS, RenderOptions};
 
 /// A proposal and its place in the list.
 struct Ranked<'r> {
@@ -19,15 +19,15 @@ struct Ranked<'r> {
 }
 
 /// Writes the proposals.
-pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: view.top.unwrap_or(TABLE_ROWS), pen: Pen { color: view.color }, full: true };
-    write_wrapped(&headline(proposals), 0, page.width, (page.pen, BOLD), out)?;
+pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
+    let page = TablePage { width, top: options.top.unwrap_or(TABLE_ROWS), painter: Painter { color: options.color }, full: true };
+    write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
     if !proposals.proposals.is_empty() {
         page.heading("UNLISTED PATHS", out)?;
         let shown = first(&proposals.proposals, Some(page.top));
         let ranked: Vec<_> = (1..).zip(shown).map(|(rank, proposal)| Ranked { rank, proposal }).collect();
-        grid(&ranked).write(page.width, page.pen, out)?;
+        grid(&ranked).write(page.width, page.painter, out)?;
         page.more(proposals.proposals.len(), "", ", or -f csv", out)?;
     }
     write_notes(proposals, page, out)
@@ -43,7 +43,7 @@ fn headline(proposals: &Proposals<'_>) -> String {
 }
 
 fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
-    Grid::of(rows)
+    Grid::new(rows)
         .column(Column::number("rank").rank(3), |row| Cell::new(grouped(row.rank)))
         .column(Column::text("path").flexible(24), |row| Cell::new(row.proposal.path).styled(BOLD))
         .column(Column::number("probers"), |row| Cell::new(grouped(row.proposal.probers)))
@@ -59,7 +59,7 @@ fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
 }
 
 /// What was left out, what to do next, and where the lines went.
-fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> io::Result<()> {
+fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     if proposals.random > 0 {
         let many =
             counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
@@ -85,5 +85,5 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: Page, out: &mut W) -> 
         grouped(sum(|i| i.oversized)),
     );
     writeln!(out)?;
-    write_wrapped(&last, 0, page.width, (page.pen, DIM), out)
+    write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::Page;
+use super::TablePage;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Campaign, Key, Report, Row};
@@ -30,25 +30,25 @@ const SITE: usize = 30;
 /// Room for most rule ids.
 const RULE: usize = 28;
 
-pub(crate) fn write_answered<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_answered<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let detail = |row: &Row<'_>, cell: &dyn Fn(&AnswerDetail<'_>) -> Cell| row.answer.as_ref().map_or_else(|| Cell::new(""), cell);
     let several = report.answered.windows(2).any(|pair| site(&pair[0]) != site(&pair[1]));
-    let grid = Grid::of(first(&report.answered, Some(page.top)))
+    let grid = Grid::new(first(&report.answered, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("site").rank(1).flexible(12).most(SITE).keep_end(), |row| site_cell(row, several))
+        .column(Column::text("site").rank(1).flexible(12).max_width(SITE).keep_end(), |row| site_cell(row, several))
         .column(Column::text("path").flexible(16), |row| path(row).styled(BOLD))
         .column(Column::text("status"), |row| detail(row, &|a| Cell::new(a.joined_statuses(" "))))
         .column(Column::number("bytes"), |row| detail(row, &|a| Cell::new(a.bytes.map_or_else(|| "-".to_owned(), grouped))))
         .column(Column::text("method").rank(6), |row| detail(row, &|a| Cell::new(a.method.as_str())))
-        .column(Column::text("rule").rank(2).most(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::text("rule").rank(2).max_width(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("client").rank(3).most(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
+        .column(Column::text("client").rank(3).max_width(ADDRESS), |row| detail(row, &|a| clients(a, row.clients)))
         .column(Column::text("last seen").rank(4), |row| time(row.last_time))
         .column(Column::text("why").rank(5).flexible(24), |row| detail(row, &|a| Cell::new(grades::why(a)).styled(DIM)));
     section("WHAT ANSWERED", &grid, report.answered.len(), "-f csv --by answer", page, out)?;
     // A command is copied as it is: it is not cut, and stays out where it is longer than a line.
     match report.answered.first().and_then(grades::command).filter(|command| command.len() + 2 <= page.width) {
-        Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.pen.paint(DIM, command)),
+        Some(command) if page.full || page.width >= WIDE => writeln!(out, "  {}", page.painter.paint(DIM, command)),
         _ => Ok(()),
     }
 }
@@ -70,38 +70,38 @@ fn clients(answer: &AnswerDetail<'_>, clients: u64) -> Cell {
     Cell::new(answer.client.map_or_else(|| Cow::Owned(counted(clients, "client", "clients")), labels::client))
 }
 
-pub(crate) fn write_clients<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let grid = Grid::of(first(&report.clients, Some(page.top)))
+pub(crate) fn write_clients<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.clients, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("client").most(ADDRESS), client)
+        .column(Column::text("client").max_width(ADDRESS), client)
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("paths").rank(4), |row| count(row.paths))
         .column(Column::number("answered").rank(1), |row| answers(row))
         .column(Column::number("other").rank(2), |row| count(row.other_requests))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
-        .column(Column::text("looks for").rank(3).flexible(12).most(LOOKS_FOR), |row| {
+        .column(Column::text("looks for").rank(3).flexible(12).max_width(LOOKS_FOR), |row| {
             Cell::new(labels::classes(report.rule_set, &row.rules).join(", "))
         })
         .column(Column::text("user agent").rank(6).flexible(20), |row| user_agent(row));
     section("CLIENTS", &grid, report.totals.clients as usize, "-f csv --by client", page, out)
 }
 
-pub(crate) fn write_paths<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let grid = Grid::of(first(&report.paths, Some(page.top)))
+pub(crate) fn write_paths<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.paths, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("path").flexible(32), path)
         .column(Column::number("hits"), |row| count(row.hits))
         .column(Column::number("clients").rank(1), |row| count(row.clients))
         .column(Column::number("answered").rank(2), |row| answers(row))
-        .column(Column::text("rule").rank(4).most(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("as asked").rank(6).flexible(24), target);
     section("PATHS", &grid, report.totals.paths as usize, "-f csv --by path", page, out)
 }
 
-pub(crate) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_rules<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let of = |row: &Row<'_>| row.key.rule().map(|rule| report.rule_set.rule(rule));
-    let grid = Grid::of(first(&report.rules, Some(page.top)))
+    let grid = Grid::new(first(&report.rules, Some(page.top)))
         .column(Column::text("severity"), severity)
         .column(Column::text("rule").flexible(20), |row| Cell::new(of(row).map_or("", |rule| &rule.id)))
         .column(Column::number("hits"), |row| count(row.hits))
@@ -114,22 +114,22 @@ pub(crate) fn write_rules<W: Write>(report: &Report<'_>, page: Page, out: &mut W
     section("RULES", &grid, report.totals.rules as usize, "-f csv --by rule", page, out)
 }
 
-pub(crate) fn write_pairs<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
-    let grid = Grid::of(first(&report.pairs, Some(page.top)))
+pub(crate) fn write_pairs<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    let grid = Grid::new(first(&report.pairs, Some(page.top)))
         .column(Column::text("severity"), severity)
-        .column(Column::text("client").rank(1).most(ADDRESS), |row| client(row))
+        .column(Column::text("client").rank(1).max_width(ADDRESS), |row| client(row))
         .column(Column::text("path").flexible(20), path)
         .column(Column::text("outcome").rank(2), |row| outcome(row))
         .column(Column::number("hits").rank(1), |row| count(row.hits))
-        .column(Column::text("rule").rank(4).most(RULE), |row| rules(report.rule_set, &row.rules))
+        .column(Column::text("rule").rank(4).max_width(RULE), |row| rules(report.rule_set, &row.rules))
         .column(Column::text("last seen").rank(5), |row| time(row.last_time))
         .column(Column::text("as asked").rank(6).flexible(24), target);
     section("CLIENTS AND PATHS", &grid, report.pairs.len(), "-f csv --by pair", page, out)
 }
 
-pub(crate) fn write_campaigns<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_campaigns<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let paths = |campaign: &Campaign<'_>| campaign.sample_paths.iter().map(|path| redacted(path)).collect::<Vec<_>>().join(" ");
-    let grid = Grid::of(first(&report.campaigns, Some(page.top)))
+    let grid = Grid::new(first(&report.campaigns, Some(page.top)))
         .column(Column::text("severity"), |c| severity_word(c.severity, c.answered > 0))
         .column(Column::number("networks"), |c| count(c.networks))
         .column(Column::number("clients").rank(1), |c| count(c.clients))
@@ -141,7 +141,7 @@ pub(crate) fn write_campaigns<W: Write>(report: &Report<'_>, page: Page, out: &m
 }
 
 /// A sentence for each site that answers anything, as its answers are not in the first section, and what is uncertain.
-pub(crate) fn write_grades<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_grades<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     for site in first(&report.soft_404, Some(page.top)) {
         page.note(&grades::sentence(site), out)?;
     }
@@ -153,13 +153,13 @@ pub(crate) fn write_grades<W: Write>(report: &Report<'_>, page: Page, out: &mut 
 }
 
 /// A line for each flood.
-pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: Page, out: &mut W) -> io::Result<()> {
+pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let shown = first(&report.floods, Some(page.top));
     if !shown.is_empty() {
         writeln!(out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.pen, style::PLAIN), out)?;
+        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.painter, style::PLAIN), out)?;
     }
     page.more(report.floods.len(), " that sent so many requests", ", or -f json", out)
 }
@@ -176,12 +176,12 @@ fn uncertain(report: &Report<'_>) -> Option<String> {
         .then(|| format!("{} {are} uncertain, see -f json: {}{more}", counted(rows.len() as u64, "answer", "answers"), shown.join(", ")))
 }
 
-fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: Page, out: &mut W) -> io::Result<()> {
+fn section<T, W: Write>(title: &str, grid: &Grid<'_, T>, rows: usize, all: &str, page: TablePage, out: &mut W) -> io::Result<()> {
     if rows == 0 {
         return Ok(());
     }
     page.heading(title, out)?;
-    grid.write(page.width, page.pen, out)?;
+    grid.write(page.width, page.painter, out)?;
     page.more(rows, "", &format!(", or {all}"), out)
 }
 
@@ -191,7 +191,7 @@ fn severity(row: &Row<'_>) -> Cell {
 }
 
 fn severity_word(severity: Severity, is_answered: bool) -> Cell {
-    Cell::new(severity.as_str()).styled(if is_answered { style::of(severity) } else { style::PLAIN })
+    Cell::new(severity.as_str()).styled(if is_answered { style::for_severity(severity) } else { style::PLAIN })
 }
 
 fn client(row: &Row<'_>) -> Cell {

@@ -2,28 +2,28 @@
 
 use std::io::{self, Write};
 
-use super::{BOLD, Page, Pen, WIDTH};
+use super::{BOLD, TablePage, Painter, WIDTH};
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::number::{counted, grouped, size};
 use crate::redact::sanitize::escape;
-use crate::render::View;
-use crate::render::layout::{Cell, Column, Grid, NARROWEST, write_wrapped};
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
 use crate::render::style::{DIM, PLAIN};
 
 /// Writes it.
-pub(crate) fn write<W: Write>(status: &Status, view: &View, out: &mut W) -> io::Result<()> {
-    let width = if view.width == 0 { WIDTH } else { NARROWEST.max(view.width.into()) };
-    let page = Page { width, top: usize::MAX, pen: Pen { color: view.color }, full: true };
-    write_wrapped(&headline(status), 0, page.width, (page.pen, BOLD), out)?;
+pub(crate) fn write<W: Write>(status: &Status, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
+    let page = TablePage { width, top: usize::MAX, painter: Painter { color: options.color }, full: true };
+    write_wrapped(&headline(status), 0, page.width, (page.painter, BOLD), out)?;
     if let Some((number, folders)) = &status.last_run {
         let last = format!("The last report is that of run {number}: {}", folders.join(", "));
-        write_wrapped(&last, 0, page.width, (page.pen, DIM), out)?;
+        write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
     }
     if status.logs.is_empty() {
         return Ok(());
     }
     page.heading("LOGS", out)?;
-    grid(&status.logs).write(page.width, page.pen, out)
+    grid(&status.logs).write(page.width, page.painter, out)
 }
 
 fn headline(status: &Status) -> String {
@@ -37,7 +37,7 @@ fn headline(status: &Status) -> String {
 }
 
 fn grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
-    Grid::of(logs)
+    Grid::new(logs)
         .column(Column::text("log").flexible(12).keep_end(), |log| Cell::new(escape(&log.path)))
         .column(Column::text("state"), |log| Cell::new(log.stage.as_str()).styled(if log.stage == Stage::Live { PLAIN } else { DIM }))
         .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
@@ -52,7 +52,7 @@ mod tests {
 
     fn shown(status: &Status, width: u16) -> String {
         let mut out = Vec::new();
-        write(status, &View { width, ..View::default() }, &mut out).unwrap();
+        write(status, &RenderOptions { width, ..RenderOptions::default() }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

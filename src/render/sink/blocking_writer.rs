@@ -11,9 +11,9 @@ use rustix::io::Errno;
 
 /// Writes straight to a descriptor.
 #[derive(Debug)]
-pub(crate) struct Patient<F>(F);
+pub(crate) struct BlockingWriter<F>(F);
 
-impl<F: AsFd> Patient<F> {
+impl<F: AsFd> BlockingWriter<F> {
     pub(crate) fn new(file: F) -> Self {
         Self(file)
     }
@@ -24,7 +24,7 @@ impl<F: AsFd> Patient<F> {
     }
 }
 
-impl<F: AsFd> Write for Patient<F> {
+impl<F: AsFd> Write for BlockingWriter<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(&self.0, bytes) {
