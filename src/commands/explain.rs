@@ -26,7 +26,7 @@ use crate::formats::transcriber::{Course, Read, Transcriber};
 use crate::formats::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
 use crate::input::sequence::{End, Line, each_line};
 use crate::record::Record;
-use crate::render::explain::{Subject, Taken, Views, write};
+use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
@@ -295,10 +295,10 @@ impl<W: Write> Desk<'_, W> {
         let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
             (Some(frame), _) => {
-                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
-            (None, None) => (Taken::Unparsed(recognise(text)), None),
+            (None, Some(typed)) => (ReadAs::Request, Some(typed.record())),
+            (None, None) => (ReadAs::Unparsed(recognise(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);
@@ -312,9 +312,9 @@ impl<W: Write> Desk<'_, W> {
             writeln!(self.out)?;
         }
         self.told += 1;
-        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject = ExplainedRequest { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }

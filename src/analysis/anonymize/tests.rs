@@ -5,7 +5,7 @@ use crate::analysis::fixture;
 use crate::analysis::novelty::news;
 use crate::analysis::seen::Seen;
 use crate::client::Client;
-use crate::render::mail::{Page, write_page};
+use crate::render::mail::{RunSummary, write_summary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, ndjson, render};
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn told(privacy: &Privacy) -> String {
             }
         }
         crate::render::csv::novelty::write_csv(found, &mut out).unwrap();
-        let page = Page {
+        let page = RunSummary {
             report,
             news: found,
             label: "Run 1",
@@ -35,7 +35,7 @@ fn told(privacy: &Privacy) -> String {
             notes: &[],
             level: crate::finding::Severity::Low,
         };
-        write_page(&page, &mut out).unwrap();
+        write_summary(&page, &mut out).unwrap();
     });
     let mut room = HitRoom::default();
     ndjson::write(&privacy.hit(&fixture::hit(), &mut room), fixture::rules(), &mut out).unwrap();

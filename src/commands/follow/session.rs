@@ -338,7 +338,7 @@ fn tell(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
+        actions.tell(raised.severity, &json, &alert::text_line(&raised, rules));
         if told.is_ok() {
             told = written;
         }

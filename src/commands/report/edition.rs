@@ -17,7 +17,7 @@ use crate::analysis::novelty::{News, news};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
-use crate::render::mail::{self, Page};
+use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{Archive, StagedFile, Staging, run_folder};
 use crate::rules::{AllowList, RuleSet};
@@ -115,7 +115,7 @@ impl<'r> Editions<'r> {
                 let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
                 self.desk.privacy.with(report, &news, |report, news| {
-                    mail::write_page(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
+                    mail::write_summary(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
                 })?;
                 Ok(page)
             })?;
@@ -233,14 +233,14 @@ impl<'r> Editions<'r> {
         put(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
         let notes = self.notes(edition, report);
         let page = self.page(edition, report, news, &notes);
-        put(staging, "summary.txt", |out| mail::write_page(&page, out))?;
+        put(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
         let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
         self.mail_of(&page)
     }
 
-    fn mail_of(&self, page: &Page<'_>) -> Result<Option<Vec<u8>>, Failure> {
-        if self.desk.settings.notify_level.is_none() || !mail::is_due(page) {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, Failure> {
+        if self.desk.settings.notify_level.is_none() || !mail::is_notable(page) {
             return Ok(None);
         }
         let mut mail = Vec::new();
@@ -293,12 +293,12 @@ impl<'r> Editions<'r> {
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
-        Page {
+    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> RunSummary<'p> {
+        RunSummary {
             report,
             news,
             label: &edition.label,
-            machine: Some(&self.desk.machine),
+            host: Some(&self.desk.machine),
             is_first: self.is_first,
             folder: &edition.folder,
             notes,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::page::Page;
+use super::page::ExplainPage;
 use crate::analysis::path_answer::{Alike, Graded, GradedAnswer};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
@@ -23,7 +23,7 @@ pub(crate) fn ungraded(answer: &Graded) -> Option<&'static str> {
 }
 
 /// Writes the section.
-pub(crate) fn write<W: Write>(answer: &Graded, page: &mut Page<'_, W>) -> io::Result<()> {
+pub(crate) fn write<W: Write>(answer: &Graded, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("ANSWER")?;
     if let Some(sentence) = ungraded(answer) {
         return page.text(2, if matches!(answer, Graded::NeedsLog) { WARNING } else { DIM }, sentence);

@@ -14,13 +14,13 @@ const USUAL: usize = 80;
 
 /// Where lines go, and how wide they may be.
 #[derive(Debug)]
-pub(crate) struct Page<'w, W> {
+pub(crate) struct ExplainPage<'w, W> {
     pub(crate) out: &'w mut W,
     pub(crate) width: usize,
     pub(crate) painter: Painter,
 }
 
-impl<'w, W: Write> Page<'w, W> {
+impl<'w, W: Write> ExplainPage<'w, W> {
     pub(crate) fn new(width: u16, color: bool, out: &'w mut W) -> Self {
         let width = if width == 0 { USUAL } else { MIN_WIDTH.max(width.into()) };
         Self { out, width, painter: Painter { color } }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::line::Lines;
+use super::line::LiveLines;
 use crate::alerting::event::{Alert, Kind, Sample};
 use crate::analysis::labels;
 use crate::client::Client;
@@ -24,13 +24,13 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Columns of a path or target in a sentence: alerts are short whatever clients ask for.
-const MOST_TEXT: usize = 80;
+const MAX_TEXT: usize = 80;
 
 /// Columns of a client's name.
-const MOST_NAME: usize = 39;
+const MAX_NAME: usize = 39;
 
 /// The least of a request that is worth a place on a line.
-const LEAST_REQUEST: usize = 12;
+const MIN_REQUEST: usize = 12;
 
 /// One alert, as programs get it. All keys are always there.
 #[derive(Serialize)]
@@ -84,15 +84,15 @@ pub fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::
 
 /// An alert as one line of text without its end, colour or any byte that acts; at most about 500 columns.
 #[must_use]
-pub fn text(alert: &Alert, rules: &RuleSet) -> String {
+pub fn text_line(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
     let from = escape(&alert.sample.source);
     // Writing to a `String` does not fail.
-    let _ = write!(text, ", {}:{}", truncate(&from, MOST_TEXT), alert.sample.line);
+    let _ = write!(text, ", {}:{}", truncate(&from, MAX_TEXT), alert.sample.line);
     text
 }
 
-impl Lines {
+impl LiveLines {
     /// Writes an alert among the hits. Its sentence is told whole, be it wider than the page; the request that raised it
     /// is told where there is room.
     ///
@@ -101,13 +101,13 @@ impl Lines {
     /// Those of `out`, as they came.
     pub fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
-        let Self { ruler, stops, .. } = self;
-        ruler.put_whole(stops.outcome, ALARM, "ALERT");
-        ruler.put_whole(stops.client, BOLD, &sentence(alert, rules));
-        if alert.kind != Kind::Answered && ruler.room(0) >= LEAST_REQUEST {
-            ruler.put(0, DIM, &request(&alert.sample), usize::MAX);
+        let Self { layout, stops, .. } = self;
+        layout.push_uncut(stops.outcome, ALARM, "ALERT");
+        layout.push_uncut(stops.client, BOLD, &sentence(alert, rules));
+        if alert.kind != Kind::Answered && layout.remaining(0) >= MIN_REQUEST {
+            layout.push_cell(0, DIM, &request(&alert.sample), usize::MAX);
         }
-        out.write_all(ruler.end().as_bytes())
+        out.write_all(layout.finish().as_bytes())
     }
 }
 
@@ -118,17 +118,17 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
         Kind::Threshold(rule) => {
             let rule = rules.rule(rule);
             let asked = counted(alert.hits, "request", "requests");
-            format!("{asked} by {}{}{within}: {}, {}", who(alert), wherefore(alert), rule.id, escape(rule.title.as_bytes()))
+            format!("{asked} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
         }
         Kind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
         Kind::Answered => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
             let asked = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
-            format!("{} was answered{status}: {} ({})", who(alert), short(asked), labels::worst_rule(rules, &alert.rules))
+            format!("{} was answered{status}: {} ({})", who(alert), short_text(asked), labels::worst_rule(rules, &alert.rules))
         }
         Kind::Campaign => {
             let what = match (&alert.path, alert.paths) {
-                (Some(path), _) => format!("the unusual path {}", short(path)),
+                (Some(path), _) => format!("the unusual path {}", short_text(path)),
                 (None, 0 | 1) => "an unusual path".to_owned(),
                 (None, paths) => format!("{} unusual paths", grouped(paths)),
             };
@@ -140,14 +140,14 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
 /// The client, or how many.
 fn who(alert: &Alert) -> Cow<'_, str> {
     match &alert.client {
-        Some(client) => name(client.client()),
+        Some(client) => client_name(client.client()),
         None => Cow::Owned(counted(alert.clients, "client", "clients")),
     }
 }
 
-fn wherefore(alert: &Alert) -> String {
+fn for_path(alert: &Alert) -> String {
     match &alert.path {
-        Some(path) => format!(" for {}", short(path)),
+        Some(path) => format!(" for {}", short_text(path)),
         None => String::new(),
     }
 }
@@ -170,16 +170,16 @@ fn within(alert: &Alert) -> String {
 fn request(sample: &Sample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = redacted(&sample.method);
-    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MOST_NAME))) };
-    format!("last {status} {method}{}", short(&sample.target))
+    let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MAX_NAME))) };
+    format!("last {status} {method}{}", short_text(&sample.target))
 }
 
-fn short(text: &[u8]) -> String {
-    truncate(&redacted(text), MOST_TEXT).into_owned()
+fn short_text(text: &[u8]) -> String {
+    truncate(&redacted(text), MAX_TEXT).into_owned()
 }
 
-fn name(client: Client<'_>) -> Cow<'_, str> {
-    Cow::Owned(truncate(&labels::client(client), MOST_NAME).into_owned())
+fn client_name(client: Client<'_>) -> Cow<'_, str> {
+    Cow::Owned(truncate(&labels::client(client), MAX_NAME).into_owned())
 }
 
 fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     fn lines(alerts: &[Alert], width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (Lines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for alert in alerts {
             lines.write_alert(alert, fixture::rules(), &mut out).unwrap();
         }
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn texts_for_a_system_log() {
-        let texts: Vec<_> = each_kind().iter().map(|alert| text(alert, fixture::rules())).collect();
+        let texts: Vec<_> = each_kind().iter().map(|alert| text_line(alert, fixture::rules())).collect();
         insta::assert_snapshot!("texts", texts.join("\n"));
     }
 
@@ -366,7 +366,7 @@ mod tests {
             prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             let line = lines(std::slice::from_ref(&alert), width, false);
             prop_assert_eq!(line.matches('\n').count(), 1);
-            for text in [line.trim_end_matches('\n'), &text(&alert, fixture::rules()), value["text"].as_str().unwrap()] {
+            for text in [line.trim_end_matches('\n'), &text_line(alert, fixture::rules()), value["text"].as_str().unwrap()] {
                 prop_assert_eq!(escape(text.as_bytes()), text);
             }
         }

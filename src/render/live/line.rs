@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::fold::Folded;
-use super::ruler::Ruler;
+use super::fold::FoldedRepeats;
+use super::line_layout::LineLayout;
 use crate::analysis::labels;
 use crate::analysis::model::Hit;
 use crate::finding::Severity;
@@ -38,27 +38,27 @@ const LONG_METHOD: usize = 10;
 const TARGET: usize = 48;
 
 /// What every target gets, and what it gets before a rule is cut.
-const LEAST_TARGET: usize = 8;
+const MIN_TARGET: usize = 8;
 const SHORT_TARGET: usize = 12;
 
 /// The narrowest column of rules, and the least that is left of a rule.
 const RULE: usize = 20;
-const LEAST_RULE: usize = 8;
+const MIN_RULE: usize = 8;
 
 const DAY: i64 = 86_400;
 
 /// Writes lines that belong together: it knows the day of the last one.
 #[derive(Debug)]
-pub struct Lines {
-    pub(crate) ruler: Ruler,
-    pub(crate) stops: Stops,
+pub struct LiveLines {
+    pub(crate) layout: LineLayout,
+    pub(crate) stops: ColumnStops,
     day: Option<i64>,
 }
 
 /// Where cells begin, and which there are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stops {
-    clock: Clock,
+pub(crate) struct ColumnStops {
+    clock: TimeDetail,
     severity: usize,
     pub(crate) outcome: usize,
     /// Whether there is room for the words of all outcomes.
@@ -73,8 +73,8 @@ pub(crate) struct Stops {
 
 /// How much of a time there is room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clock {
-    None,
+enum TimeDetail {
+    Hidden,
     /// `08:01`, with a date `11-02 08:01`.
     Minute,
     /// `08:01:00`, with a date `11-02 08:01:00`.
@@ -83,18 +83,18 @@ enum Clock {
     Full,
 }
 
-impl Lines {
-    /// Lines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
+impl LiveLines {
+    /// LiveLines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
     #[must_use]
     pub fn new(width: u16, color: bool) -> Self {
         let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
-        let (stops, gap) = Stops::on(page);
-        Self { ruler: Ruler::new(page, gap, Painter { color }), stops, day: None }
+        let (stops, gap) = ColumnStops::new(page);
+        Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None }
     }
 
     /// Goes on at another width.
     pub fn resize(&mut self, width: u16) {
-        *self = Self { day: self.day, ..Self::new(width, self.ruler.painter.color) };
+        *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color) };
     }
 
     /// Writes one hit. `answered` says whether its answer means something, as the context has it.
@@ -104,22 +104,22 @@ impl Lines {
     /// Those of `out`, as they came.
     pub fn write_hit<W: Write>(&mut self, hit: &Hit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
-        let Self { ruler, stops, .. } = self;
+        let Self { layout, stops, .. } = self;
         let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
-        ruler.put(stops.outcome, outcome, &stops.outcome_of(hit, answered), ruler.page);
-        let behind = ruler.gap + LEAST_TARGET;
-        let most = (ruler.page / 3).clamp(ADDRESS, 39).min(ruler.room(stops.client).saturating_sub(behind));
-        ruler.put(stops.client, PLAIN, &labels::client(hit.client), most);
+        layout.push_cell(stops.outcome, outcome, &stops.outcome_of(hit, answered), layout.page);
+        let behind = layout.gap + MIN_TARGET;
+        let most = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(behind));
+        layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), most);
         if stops.has_method {
-            let most = LONG_METHOD.min(ruler.room(stops.method).saturating_sub(behind));
-            ruler.put(stops.method, PLAIN, &redacted(hit.method), most);
+            let most = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(behind));
+            layout.push_cell(stops.method, PLAIN, &redacted(hit.method), most);
         }
         let asked = if hit.target.is_empty() { Cow::Borrowed("-") } else { redacted(hit.target) };
         match stops.rule {
-            Some(stop) => put_target_and_rule(ruler, (stops.target, stop), (target, &asked), &labels::worst_rule(rules, hit.rules)),
-            None => ruler.put(stops.target, target, &asked, usize::MAX),
+            Some(stop) => push_target_and_rule(layout, (stops.target, stop), (target, &asked), &labels::worst_rule(rules, hit.rules)),
+            None => layout.push_cell(stops.target, target, &asked, usize::MAX),
         }
-        out.write_all(ruler.end().as_bytes())
+        out.write_all(layout.finish().as_bytes())
     }
 
     /// Writes how many repeats were folded.
@@ -127,7 +127,7 @@ impl Lines {
     /// # Errors
     ///
     /// Those of `out`, as they came.
-    pub fn write_folded<W: Write>(&mut self, folded: &Folded<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(folded.time, folded.severity);
         let (style, answered) = match folded.answered {
             0 => (DIM, String::new()),
@@ -140,21 +140,21 @@ impl Lines {
             labels::worst_rule(rules, folded.rules),
             folded.target,
         );
-        self.ruler.put(self.stops.outcome, style, &sentence, usize::MAX);
-        out.write_all(self.ruler.end().as_bytes())
+        self.layout.push_cell(self.stops.outcome, style, &sentence, usize::MAX);
+        out.write_all(self.layout.finish().as_bytes())
     }
 
     /// Begins a line with a time and a severity.
     pub(crate) fn begin(&mut self, time: Option<LogTime>, severity: Severity) {
-        self.ruler.begin();
+        self.layout.clear();
         let clock = self.clock(time);
-        self.ruler.put(0, DIM, &clock, usize::MAX);
-        self.ruler.put(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
+        self.layout.push_cell(0, DIM, &clock, usize::MAX);
+        self.layout.push_cell(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
     }
 
     /// The time of the log; with the date where it is of another day than the line before.
     fn clock(&mut self, time: Option<LogTime>) -> String {
-        if self.stops.clock == Clock::None {
+        if self.stops.clock == TimeDetail::Hidden {
             return String::new();
         }
         let Some(time) = time else { return "-".to_owned() };
@@ -163,30 +163,30 @@ impl Lines {
         let is_another = self.day.replace(day) != Some(day);
         let date = if is_another { self.stops.clock.date(time) } else { String::new() };
         match self.stops.clock {
-            Clock::Minute => format!("{date}{hour:02}:{minute:02}"),
+            TimeDetail::Minute => format!("{date}{hour:02}:{minute:02}"),
             _ => format!("{date}{hour:02}:{minute:02}:{second:02}"),
         }
     }
 }
 
 /// A target that is truncate, and behind it the rule: at its stop, or further right where the target needs the room.
-fn put_target_and_rule(ruler: &mut Ruler, (stop, rule_stop): (usize, usize), (style, target): (anstyle::Style, &str), rule: &str) {
-    let room = ruler.room(stop);
-    let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + ruler.gap);
-    let for_rule = if for_rule < LEAST_RULE { 0 } else { for_rule.min(width(rule)) };
-    let behind = if for_rule == 0 { 0 } else { ruler.gap + for_rule };
-    ruler.put(stop, style, target, room - behind);
-    ruler.put(rule_stop.min(ruler.page - for_rule), DIM, rule, for_rule);
+fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usize), (style, target): (anstyle::Style, &str), rule: &str) {
+    let room = layout.remaining(stop);
+    let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + layout.gap);
+    let for_rule = if for_rule < MIN_RULE { 0 } else { for_rule.min(width(rule)) };
+    let behind = if for_rule == 0 { 0 } else { layout.gap + for_rule };
+    layout.push_cell(stop, style, target, room - behind);
+    layout.push_cell(rule_stop.min(layout.page - for_rule), DIM, rule, for_rule);
 }
 
-impl Stops {
+impl ColumnStops {
     /// The stops for a page and the gap between cells: the narrower the page, the less is told beside the target.
-    fn on(page: usize) -> (Self, usize) {
+    fn new(page: usize) -> (Self, usize) {
         let (clock, gap) = match page {
-            ..48 => (Clock::None, 1),
-            48..64 => (Clock::Minute, 1),
-            64..100 => (Clock::Second, 1),
-            _ => (Clock::Full, 2),
+            ..48 => (TimeDetail::Hidden, 1),
+            48..64 => (TimeDetail::Minute, 1),
+            64..100 => (TimeDetail::Second, 1),
+            _ => (TimeDetail::Full, 2),
         };
         let (has_words, has_method, has_rule) = (page >= 100, page >= 64, page >= 80);
         let behind = |taken: usize| if taken == 0 { 0 } else { taken + gap };
@@ -217,10 +217,10 @@ impl Stops {
     }
 }
 
-impl Clock {
+impl TimeDetail {
     fn width(self) -> usize {
         match self {
-            Self::None => 0,
+            Self::Hidden => 0,
             Self::Minute => "08:01".len(),
             Self::Second | Self::Full => "08:01:00".len(),
         }
@@ -297,9 +297,9 @@ mod tests {
         ]
     }
 
-    fn folded() -> Folded<'static> {
+    fn folded() -> FoldedRepeats<'static> {
         let hit = fixture::hit();
-        Folded {
+        FoldedRepeats {
             hits: 1037,
             answered: 3,
             severity: Severity::High,
@@ -311,13 +311,13 @@ mod tests {
     }
 
     fn page(width: u16, color: bool) -> String {
-        let (mut lines, mut out) = (Lines::new(width, color), Vec::new());
+        let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for (seconds, answered, hit) in night() {
             let time = hit.time.map(|time| LogTime { utc: time.utc + seconds, ..time });
             lines.write_hit(&Hit { time, ..hit }, answered, fixture::rules(), &mut out).unwrap();
         }
         lines.write_folded(&folded(), fixture::rules(), &mut out).unwrap();
-        lines.write_folded(&Folded { hits: 1, answered: 0, ..folded() }, fixture::rules(), &mut out).unwrap();
+        lines.write_folded(&FoldedRepeats { hits: 1, answered: 0, ..folded() }, fixture::rules(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn the_day_is_told_when_it_changes() {
-        let mut lines = Lines::new(100, false);
+        let mut lines = LiveLines::new(100, false);
         let mut clock = |utc| lines.clock(Some(LogTime { utc, offset: 60 }));
         assert_eq!(clock(1_793_574_000), "2026-11-02 00:00:00");
         assert_eq!(clock(1_793_574_001), "00:00:01");
@@ -373,7 +373,7 @@ mod tests {
             let hit = Hit { time, client: Client::Text(&client), target: &target, method: &method, status, ..night()[which].2 };
             for hit in [hit, Hit { target: text.as_bytes(), client: Client::V6(u128::MAX), ..hit }, Hit { method: b"GET", ..hit }] {
                 let mut out = Vec::new();
-                Lines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
+                LiveLines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
                 let line = String::from_utf8(out).unwrap();
                 let line = line.strip_suffix('\n').unwrap();
                 prop_assert!(width(line) <= columns.into(), "{line}");

@@ -6,4 +6,4 @@
 pub mod alert;
 pub mod fold;
 pub mod line;
-mod ruler;
+mod line_layout;

@@ -19,8 +19,8 @@ struct Count {
 }
 
 impl Count {
-    fn of(folded: Folded<'_>) -> Self {
-        let Folded { hits, answered, severity, client, rules, time, target } = folded;
+    fn new(folded: FoldedRepeats<'_>) -> Self {
+        let FoldedRepeats { hits, answered, severity, client, rules, time, target } = folded;
         Self { client: ClientKey::from(&client), rules: rules.to_vec(), hits, answered, severity, time, target: target.to_owned() }
     }
 }
@@ -43,16 +43,16 @@ fn seconds(n: u64) -> Duration {
 
 #[test]
 fn repeats_are_counted_until_the_pair_rests() {
-    let (mut fold, begin, mut told) = (Fold::new(QUIET), Instant::now(), Vec::new());
-    let mut see = |at, hit: &Hit<'_>, told: &mut Vec<Count>| fold.see(begin + seconds(at), hit, false, &mut |f| told.push(Count::of(f)));
-    assert_eq!(see(0, &hit(7), &mut told), Told::Print);
-    assert_eq!(see(4, &hit(7), &mut told), Told::Folded);
-    assert_eq!(see(4, &hit(8), &mut told), Told::Print, "another client");
-    assert_eq!(see(4, &Hit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut told), Told::Print, "other rules");
+    let (mut fold, begin, mut told) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
+    let mut see = |at, hit: &Hit<'_>, told: &mut Vec<Count>| fold.observe(begin + seconds(at), hit, false, &mut |f| told.push(Count::new(f)));
+    assert_eq!(see(0, &hit(7), &mut told), FoldDecision::Print);
+    assert_eq!(see(4, &hit(7), &mut told), FoldDecision::Folded);
+    assert_eq!(see(4, &hit(8), &mut told), FoldDecision::Print, "another client");
+    assert_eq!(see(4, &Hit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut told), FoldDecision::Print, "other rules");
     let last = Hit { target: b"/last?token=abc", time: None, ..hit(7) };
-    assert_eq!(see(8, &last, &mut told), Told::Folded);
+    assert_eq!(see(8, &last, &mut told), FoldDecision::Folded);
     assert_eq!(told, []);
-    assert_eq!(see(13, &hit(7), &mut told), Told::Print, "it rested");
+    assert_eq!(see(13, &hit(7), &mut told), FoldDecision::Print, "it rested");
     let client = ClientKey::V4(7);
     let expected = Count {
         client,
@@ -68,80 +68,80 @@ fn repeats_are_counted_until_the_pair_rests() {
 
 #[test]
 fn what_is_worse_or_answered_better_is_told_at_once() {
-    let (mut fold, now, mut counts) = (Fold::new(QUIET), Instant::now(), Vec::new());
-    let mut see = |hit: &Hit<'_>, answered| fold.see(now, hit, answered, &mut |_| {});
+    let (mut fold, now, mut counts) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
+    let mut see = |hit: &Hit<'_>, answered| fold.observe(now, hit, answered, &mut |_| {});
     let given = Hit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
-    assert_eq!(see(&hit(7), false), Told::Print);
-    assert_eq!(see(&Hit { answer: Some(Soft404), ..given }, false), Told::Folded, "a site that answers everything");
-    assert_eq!(see(&given, false), Told::Print, "a 200");
-    assert_eq!(see(&given, false), Told::Folded);
-    assert_eq!(see(&given, true), Told::Print, "a 200 that means something");
-    assert_eq!(see(&given, true), Told::Folded);
-    assert_eq!(see(&Hit { severity: Severity::High, ..hit(7) }, false), Told::Print, "worse");
-    assert_eq!(see(&Hit { severity: Severity::High, ..given }, true), Told::Folded, "both was told");
-    assert_eq!(see(&Hit { severity: Severity::Medium, ..hit(7) }, false), Told::Folded);
-    fold.flush(&mut |folded| counts.push((folded.hits, folded.answered, folded.severity)));
+    assert_eq!(see(&hit(7), false), FoldDecision::Print);
+    assert_eq!(see(&Hit { answer: Some(Soft404), ..given }, false), FoldDecision::Folded, "a site that answers everything");
+    assert_eq!(see(&given, false), FoldDecision::Print, "a 200");
+    assert_eq!(see(&given, false), FoldDecision::Folded);
+    assert_eq!(see(&given, true), FoldDecision::Print, "a 200 that means something");
+    assert_eq!(see(&given, true), FoldDecision::Folded);
+    assert_eq!(see(&Hit { severity: Severity::High, ..hit(7) }, false), FoldDecision::Print, "worse");
+    assert_eq!(see(&Hit { severity: Severity::High, ..given }, true), FoldDecision::Folded, "both was told");
+    assert_eq!(see(&Hit { severity: Severity::Medium, ..hit(7) }, false), FoldDecision::Folded);
+    fold.flush_all(&mut |folded| counts.push((folded.hits, folded.answered, folded.severity)));
     assert_eq!(counts, [(5, 2, Severity::High)]);
 }
 
 #[test]
 fn a_pair_that_never_rests_is_told_every_minute() {
-    let (mut fold, begin, mut told) = (Fold::new(QUIET), Instant::now(), Vec::new());
+    let (mut fold, begin, mut told) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
     for second in 0..=180 {
-        fold.see(begin + seconds(second), &hit(7), false, &mut |folded| told.push((second, folded.hits)));
+        fold.observe(begin + seconds(second), &hit(7), false, &mut |folded| told.push((second, folded.hits)));
     }
     // The first count begins at the first repeat, the next one with the hit that comes as the minute is over.
     assert_eq!(told, [(61, 60), (121, 60)]);
-    assert_eq!(fold.next_due(), Some(begin + seconds(181)));
-    fold.flush(&mut |folded| told.push((180, folded.hits)));
+    assert_eq!(fold.next_flush(), Some(begin + seconds(181)));
+    fold.flush_all(&mut |folded| told.push((180, folded.hits)));
     assert_eq!(told[2..], [(180, 60)]);
-    assert_eq!(fold.next_due(), None);
+    assert_eq!(fold.next_flush(), None);
 }
 
 #[test]
 fn no_more_is_kept_than_there_is_room_for() {
-    let (mut fold, now, mut told) = (Fold::new(QUIET), Instant::now(), Vec::new());
-    let most = u32::try_from(MOST_OPEN).unwrap();
+    let (mut fold, now, mut told) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
+    let most = u32::try_from(MAX_GROUPS).unwrap();
     for client in (0..most).chain(0..most).chain(0..3) {
-        fold.see(now, &hit(client), false, &mut |_| panic!("nothing is due"));
+        fold.observe(now, &hit(client), false, &mut |_| panic!("nothing is due"));
     }
     for client in most..most + 5 {
-        fold.see(now, &hit(client), false, &mut |folded| told.push((ClientKey::from(&folded.client), folded.hits)));
+        fold.observe(now, &hit(client), false, &mut |folded| told.push((ClientKey::from(&folded.client), folded.hits)));
     }
     // The first three came once more and rest less long.
     assert_eq!(told, [3, 4, 5, 6, 7].map(|client| (ClientKey::V4(client), 1)));
-    assert_eq!((fold.resting.len(), fold.known.len(), fold.pairs.len()), (MOST_OPEN, MOST_OPEN, MOST_OPEN));
+    assert_eq!((fold.by_last_seen.len(), fold.by_key.len(), fold.groups.len()), (MAX_GROUPS, MAX_GROUPS, MAX_GROUPS));
     let (mut counts, mut hits) = (0, 0);
-    fold.flush(&mut |folded| (counts, hits) = (counts + 1, hits + folded.hits));
-    assert_eq!((counts, hits), (MOST_OPEN - 5, MOST_OPEN as u64 - 5 + 3));
-    assert!(fold.resting.is_empty() && fold.known.is_empty() && fold.counted.is_empty());
+    fold.flush_all(&mut |folded| (counts, hits) = (counts + 1, hits + folded.hits));
+    assert_eq!((counts, hits), (MAX_GROUPS - 5, MAX_GROUPS as u64 - 5 + 3));
+    assert!(fold.by_last_seen.is_empty() && fold.by_key.is_empty() && fold.by_held_since.is_empty());
 }
 
 #[test]
 fn long_texts_are_not_kept() {
-    let (mut fold, now, mut longest) = (Fold::new(QUIET), Instant::now(), 0);
+    let (mut fold, now, mut longest) = (RepeatFolder::new(QUIET), Instant::now(), 0);
     let long = "é".repeat(5000);
     let named = Hit { client: Client::Text(long.as_bytes()), ..hit(7) };
     for _ in 0..2 {
-        assert_eq!(fold.see(now, &named, false, &mut |_| {}), Told::Print);
-        fold.see(now, &Hit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
+        assert_eq!(fold.observe(now, &named, false, &mut |_| {}), FoldDecision::Print);
+        fold.observe(now, &Hit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
     }
-    fold.flush(&mut |folded| longest = longest.max(folded.target.len()));
-    assert_eq!(longest, MOST_TARGET - 1, "a character is not cut in half");
+    fold.flush_all(&mut |folded| longest = longest.max(folded.target.len()));
+    assert_eq!(longest, MAX_TARGET - 1, "a character is not cut in half");
 }
 
 #[test]
 fn no_pause_and_an_endless_one() {
     let now = Instant::now();
-    let mut fold = Fold::new(Duration::ZERO);
+    let mut fold = RepeatFolder::new(Duration::ZERO);
     for _ in 0..3 {
-        assert_eq!(fold.see(now, &hit(7), false, &mut |_| panic!("nothing was folded")), Told::Print);
+        assert_eq!(fold.observe(now, &hit(7), false, &mut |_| panic!("nothing was folded")), FoldDecision::Print);
     }
-    let mut fold = Fold::new(Duration::MAX);
-    fold.see(now, &hit(7), false, &mut |_| {});
-    assert_eq!(fold.next_due(), None);
-    assert_eq!(fold.see(now + seconds(86_400), &hit(7), false, &mut |_| {}), Told::Folded);
-    assert_eq!(fold.next_due(), Some(now + seconds(86_460)));
+    let mut fold = RepeatFolder::new(Duration::MAX);
+    fold.observe(now, &hit(7), false, &mut |_| {});
+    assert_eq!(fold.next_flush(), None);
+    assert_eq!(fold.observe(now + seconds(86_400), &hit(7), false, &mut |_| {}), FoldDecision::Folded);
+    assert_eq!(fold.next_flush(), Some(now + seconds(86_460)));
 }
 
 /// What happens: some time goes by, and then a hit, or a look at what is due.
@@ -165,7 +165,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Debug, Default)]
 struct Model {
     /// The one that rests longest first.
-    pairs: Vec<ModelPair>,
+    groups: Vec<ModelPair>,
     seen: u64,
 }
 
@@ -185,13 +185,13 @@ impl Model {
         let mut told = Vec::new();
         loop {
             let rest = |pair: &ModelPair| pair.last + QUIET;
-            let at = |pair: &ModelPair| pair.kept.first().map_or(rest(pair), |kept| rest(pair).min(kept.0 + MOST_KEPT_BACK));
+            let at = |pair: &ModelPair| pair.kept.first().map_or(rest(pair), |kept| rest(pair).min(kept.0 + MAX_HOLD));
             let order = |pair: &ModelPair| if at(pair) == rest(pair) { (false, 0) } else { (true, pair.kept[0].2) };
             // Of equals the first that rests, then the one that was kept back longest.
-            let Some(place) = (0..self.pairs.len()).min_by_key(|&i| (at(&self.pairs[i]), order(&self.pairs[i]))) else {
+            let Some(place) = (0..self.groups.len()).min_by_key(|&i| (at(&self.groups[i]), order(&self.groups[i]))) else {
                 return told;
             };
-            let pair = &mut self.pairs[place];
+            let pair = &mut self.groups[place];
             let (first, is_rest) = (at(pair), at(pair) == rest(pair));
             if first > now {
                 return told;
@@ -201,17 +201,17 @@ impl Model {
                 pair.kept.clear();
             }
             if is_rest {
-                self.pairs.remove(place);
+                self.groups.remove(place);
             }
         }
     }
 
-    fn see(&mut self, now: Instant, key: (u32, usize), severity: Severity, answered: bool) -> Told {
-        let Some(place) = self.pairs.iter().position(|pair| pair.key == key) else {
-            self.pairs.push(ModelPair { key, last: now, severity, answered, kept: Vec::new() });
-            return Told::Print;
+    fn see(&mut self, now: Instant, key: (u32, usize), severity: Severity, answered: bool) -> FoldDecision {
+        let Some(place) = self.groups.iter().position(|pair| pair.key == key) else {
+            self.groups.push(ModelPair { key, last: now, severity, answered, kept: Vec::new() });
+            return FoldDecision::Print;
         };
-        let mut pair = self.pairs.remove(place);
+        let mut pair = self.groups.remove(place);
         pair.last = now;
         self.seen += 1;
         let is_news = severity > pair.severity || (answered && !pair.answered);
@@ -220,8 +220,8 @@ impl Model {
         } else {
             pair.kept.push((now, answered, self.seen));
         }
-        self.pairs.push(pair);
-        if is_news { Told::Print } else { Told::Folded }
+        self.groups.push(pair);
+        if is_news { FoldDecision::Print } else { FoldDecision::Folded }
     }
 }
 
@@ -229,29 +229,29 @@ proptest! {
     #[test]
     fn agrees_with_an_obvious_reference(steps in steps()) {
         const RULES: [&[RuleId]; 2] = [&[RuleId(1)], &[RuleId(1), RuleId(2)]];
-        let (mut fold, mut model) = (Fold::new(QUIET), Model::default());
+        let (mut fold, mut model) = (RepeatFolder::new(QUIET), Model::default());
         let (mut now, mut hits, mut printed, mut counted) = (Instant::now(), 0, 0, 0);
         for step in steps {
             now += seconds(step.after);
             let mut told = Vec::new();
-            let mut each = |f: Folded<'_>| told.push((ClientKey::from(&f.client), f.rules.len() - 1, f.hits, f.answered));
+            let mut each = |f: FoldedRepeats<'_>| told.push((ClientKey::from(&f.client), f.rules.len() - 1, f.hits, f.answered));
             let verdict = step.hit.map(|(client, rules, severity, answered)| {
-                fold.see(now, &Hit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
+                fold.observe(now, &Hit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
             });
             if verdict.is_none() {
-                fold.due(now, &mut each);
+                fold.flush_idle(now, &mut each);
             }
             hits += u64::from(verdict.is_some());
             let expected: Vec<_> = model.due(now).into_iter().map(|((c, r), n, a)| (ClientKey::V4(c), r, n, a)).collect();
             prop_assert_eq!(&told, &expected);
             prop_assert_eq!(verdict, step.hit.map(|(client, rules, severity, answered)| model.see(now, (client, rules), severity, answered)));
-            prop_assert!(fold.next_due().is_none_or(|at| at > now));
-            printed += u64::from(verdict == Some(Told::Print));
+            prop_assert!(fold.next_flush().is_none_or(|at| at > now));
+            printed += u64::from(verdict == Some(FoldDecision::Print));
             counted += told.iter().map(|count| count.2).sum::<u64>();
         }
-        fold.flush(&mut |folded| counted += folded.hits);
+        fold.flush_all(&mut |folded| counted += folded.hits);
         prop_assert_eq!(printed + counted, hits);
-        fold.flush(&mut |_| panic!("told twice"));
-        prop_assert_eq!(fold.next_due(), None);
+        fold.flush_all(&mut |_| panic!("told twice"));
+        prop_assert_eq!(fold.next_flush(), None);
     }
 }

@@ -11,7 +11,7 @@ use crate::render::style::Painter;
 
 /// The line that is being written, and the page it must fit.
 #[derive(Debug)]
-pub(crate) struct Ruler {
+pub(crate) struct LineLayout {
     text: String,
     /// Columns of the page that are taken.
     taken: usize,
@@ -21,24 +21,24 @@ pub(crate) struct Ruler {
     pub(crate) painter: Painter,
 }
 
-impl Ruler {
+impl LineLayout {
     pub(crate) fn new(page: usize, gap: usize, painter: Painter) -> Self {
         Self { text: String::new(), taken: 0, page, gap, painter }
     }
 
     /// Columns that are left for a cell with this stop.
-    pub(crate) fn room(&self, stop: usize) -> usize {
+    pub(crate) fn remaining(&self, stop: usize) -> usize {
         self.page.saturating_sub(self.start(stop))
     }
 
     /// Adds a cell, cut to `most` columns and to the page. Its text is fit for an output.
-    pub(crate) fn put(&mut self, stop: usize, style: Style, text: &str, most: usize) {
-        let cell = truncate(text, most.min(self.room(stop)));
-        self.put_whole(stop, style, &cell);
+    pub(crate) fn push_cell(&mut self, stop: usize, style: Style, text: &str, most: usize) {
+        let cell = truncate(text, most.min(self.remaining(stop)));
+        self.push_uncut(stop, style, &cell);
     }
 
     /// Adds a cell that is not truncate, be it wider than the page.
-    pub(crate) fn put_whole(&mut self, stop: usize, style: Style, cell: &str) {
+    pub(crate) fn push_uncut(&mut self, stop: usize, style: Style, cell: &str) {
         if cell.is_empty() {
             return;
         }
@@ -49,12 +49,12 @@ impl Ruler {
     }
 
     /// The line with its end, until the next one is begun.
-    pub(crate) fn end(&mut self) -> &str {
+    pub(crate) fn finish(&mut self) -> &str {
         self.text.push('\n');
         &self.text
     }
 
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.taken = 0;
     }
@@ -67,18 +67,18 @@ impl Ruler {
 
 #[cfg(test)]
 mod tests {
-    use crate::render::live::ruler::*;
+    use crate::render::live::line_layout::*;
     use crate::render::style::PLAIN;
 
     #[test]
     fn cells_come_back_to_their_stops() {
-        let mut ruler = Ruler::new(20, 1, Painter { color: false });
+        let mut layout = LineLayout::new(20, 1, Painter { color: false });
         let mut line = |cells: [&str; 3]| {
-            ruler.begin();
+            layout.clear();
             for (stop, cell) in [0, 4, 10].into_iter().zip(cells) {
-                ruler.put(stop, PLAIN, cell, 8);
+                layout.push_cell(stop, PLAIN, cell, 8);
             }
-            ruler.end().to_owned()
+            layout.finish().to_owned()
         };
         assert_eq!(line(["a", "b", "c"]), "a   b     c\n");
         assert_eq!(line(["abcdef", "b", "c"]), "abcdef b  c\n");
