@@ -15,7 +15,7 @@ use super::words::FailOn;
 use crate::config::value::Count;
 use crate::finding::Severity;
 use crate::record::Outcome;
-use crate::render::{GroupBy, Color, OutputFormat};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `merge` can be told.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]

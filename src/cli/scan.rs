@@ -20,7 +20,7 @@ use crate::config::value::{Count, SeverityOverride, Size};
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{GroupBy, Color, OutputFormat};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Everything `scan` can be told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

@@ -8,7 +8,7 @@ use clap::builder::PossibleValue;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{GroupBy, Color, OutputFormat};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules::import::Origin;
 
 impl ValueEnum for OutputFormat {

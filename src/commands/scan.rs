@@ -17,7 +17,7 @@ use crate::analysis::model::{Input, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::engine::Scope;
 use crate::render::sink::Sink;
-use crate::render::{GroupBy, OutputFormat, TABLE_ROWS, RenderOptions, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
 use crate::scan;
 

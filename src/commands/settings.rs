@@ -11,7 +11,7 @@ use crate::formats::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::{Mmap, rotated};
 use crate::record::Outcome;
-use crate::render::{GroupBy, Color, OutputFormat};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
 use crate::server_config::Found;

@@ -242,7 +242,10 @@ mod tests {
             header(GroupBy::Client),
             "client,hits,paths,rules,severity,answered,other_requests,first_time,last_time,user_agent,sample_target,source,line,floods\n"
         );
-        assert_eq!(header(GroupBy::Path), "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n");
+        assert_eq!(
+            header(GroupBy::Path),
+            "path,rules,classes,severity,hits,clients,answered,first_time,last_time,sample_target,source,line\n"
+        );
         assert_eq!(header(GroupBy::Rule), "rule,class,severity,cve,hits,clients,paths,answered,first_time,last_time\n");
     }
 

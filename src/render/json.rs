@@ -222,7 +222,7 @@ fn approximate(bound: Approximate) -> ApproximateObject {
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
-/// RowList that become objects one by one, while they are written.
+/// Rows that become objects one by one, while they are written.
 struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],

@@ -4,8 +4,8 @@
 //! is whole and on disk. It never follows a symbolic link at that place, never leaves half a report, and never takes a
 //! short write for success.
 
-mod error;
 mod blocking_writer;
+mod error;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Stdout, Write};
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use self::blocking_writer::BlockingWriter;
 pub use self::error::SinkError;
 use self::error::SinkStep;
-use self::blocking_writer::BlockingWriter;
 use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
 
 /// Bytes held back before a write: reports are made of small pieces.

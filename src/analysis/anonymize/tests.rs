@@ -29,7 +29,7 @@ fn told(privacy: &Privacy) -> String {
             report,
             news: found,
             label: "Run 1",
-            machine: None,
+            host: None,
             is_first: false,
             folder: Path::new("x"),
             notes: &[],

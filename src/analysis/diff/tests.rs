@@ -131,6 +131,7 @@ fn who_compares_what_is_approximate_is_told_so() {
     let told = notes(&old, &new);
     assert!(told.len() == 1 && told[0].ends_with("what is gone or not requested may still be there."), "{told:?}");
     let mut out = Vec::new();
-    render(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
+    render(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out)
+        .unwrap();
     assert!(String::from_utf8(out).unwrap().contains("  Approximate: there was more"));
 }

@@ -356,7 +356,10 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
         let mut merged = Merged::new(rules);
         merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
         let Whole { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
-        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair), unknown_rules)
+        (
+            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
+            unknown_rules,
+        )
     };
     assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
     let (by_fewer, unknown) = as_told(&fewer, &|_| false);

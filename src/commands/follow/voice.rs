@@ -20,7 +20,7 @@ use crate::render::ndjson;
 use crate::render::sink::Sink;
 use crate::render::{Color, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
-use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
+use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
 
 /// Between two looks at the terminal's width.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ enum Tone {
 struct LiveView {
     dashboard: Dashboard,
     screen: Screen,
-    _keys: Keys,
+    _keys: KeyReader,
 }
 
 /// Lines for people, and what they are written on.
@@ -69,7 +69,7 @@ impl Voice {
         let Page { width, color } = screen::of(settings.scan.color, false);
         let tone = if settings.tui {
             let screen = Screen::enter()?;
-            let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
+            let keys = spawn_key_reader(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
             Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if settings.ndjson {
             Tone::Ndjson(Sink::stdout())
@@ -139,7 +139,7 @@ impl Voice {
     }
 
     /// What a person pressed.
-    pub(super) fn input(&mut self, input: Input) -> Option<Command> {
+    pub(super) fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         let Tone::View(view) = &mut self.tone else { return None };
         view.dashboard.input(input)
     }

@@ -31,7 +31,8 @@ use crate::time::Period;
 const WHOLE: &str = "report.json";
 
 /// The tables, and what a row of each is.
-const TABLES: [(&str, GroupBy); 4] = [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
+const TABLES: [(&str, GroupBy); 4] =
+    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
 /// Everything, in every file.
 const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };

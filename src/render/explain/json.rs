@@ -187,8 +187,13 @@ fn steps(trail: &Trail) -> Vec<DecodeStepObject> {
     let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
     let sent = trail.sent.iter().map(|sent| DecodeStepObject { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
     let rounds = trail.rounds.iter().zip(1..);
-    sent.chain(rounds.map(|(round, number)| DecodeStepObject { field, round: number, undone: round.undone.clone(), text: shown(&round.text) }))
-        .collect()
+    sent.chain(rounds.map(|(round, number)| DecodeStepObject {
+        field,
+        round: number,
+        undone: round.undone.clone(),
+        text: shown(&round.text),
+    }))
+    .collect()
 }
 
 fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObject<'a> {
@@ -204,7 +209,11 @@ fn rule<'a>(account: &Account<'_>, subject: &ExplainedRequest<'a>) -> MatchObjec
         asks: account
             .checks
             .iter()
-            .map(|check| CheckObject { key: sentence::topic(&check.asks), holds: check.holds, says: sentence::check(check, account, subject) })
+            .map(|check| CheckObject {
+                key: sentence::topic(&check.asks),
+                holds: check.holds,
+                says: sentence::check(check, account, subject),
+            })
             .collect(),
         read_again: account.reread.as_ref().map(|reread| RereadObject {
             field: key(View::Field(reread.field)),

@@ -2,11 +2,11 @@
 //!
 //! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
 
+mod annotated;
 mod answer;
 mod json;
-mod annotated;
-mod page;
 mod match_locations;
+mod page;
 mod sentence;
 mod text;
 

@@ -97,6 +97,11 @@ fn row<'a>(rank: u64, proposal: &'a Proposal<'_>) -> ProposalRow<'a> {
         severity: proposal.severity,
         first_time: proposal.first_time.map(LogTime::rfc3339),
         last_time: proposal.last_time.map(LogTime::rfc3339),
-        sample: ProposalSample { source: escape(example.source), line: example.line, target: example.shown_target(), status: example.status },
+        sample: ProposalSample {
+            source: escape(example.source),
+            line: example.line,
+            target: example.shown_target(),
+            status: example.status,
+        },
     }
 }

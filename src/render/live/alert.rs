@@ -366,7 +366,7 @@ mod tests {
             prop_assert_eq!(value["sample"]["target"].as_str().unwrap(), &*redacted(&target));
             let line = lines(std::slice::from_ref(&alert), width, false);
             prop_assert_eq!(line.matches('\n').count(), 1);
-            for text in [line.trim_end_matches('\n'), &text_line(alert, fixture::rules()), value["text"].as_str().unwrap()] {
+            for text in [line.trim_end_matches('\n'), &text_line(&alert, fixture::rules()), value["text"].as_str().unwrap()] {
                 prop_assert_eq!(escape(text.as_bytes()), text);
             }
         }

@@ -84,7 +84,7 @@ enum TimeDetail {
 }
 
 impl LiveLines {
-    /// LiveLines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
+    /// Lines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
     #[must_use]
     pub fn new(width: u16, color: bool) -> Self {
         let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };

@@ -4,11 +4,11 @@
 //! one could block. Programs read CSV or JSON instead: this layout promises them nothing.
 
 mod candidates;
+mod content;
 mod message;
 mod summary;
 #[cfg(test)]
 mod tests;
-mod content;
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -198,7 +198,7 @@ proptest! {
         (source, folder) in (any::<Vec<u8>>(), any::<String>()),
         host in prop::option::of(hostile()),
         notes in prop::collection::vec(any::<String>(), 0..3),
-        host in prop::option::of(any::<String>()),
+        report_host in prop::option::of(any::<String>()),
         problem in prop::option::of(any::<String>()),
         (hits, is_first) in (any::<u32>(), any::<bool>()),
     ) {
@@ -218,7 +218,7 @@ proptest! {
         list.networks = u64::MAX;
         report.campaigns = vec![list; 3];
         let news = news(&report);
-        let page = RunSummary { host: host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
+        let page = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
         let (mail, summary) = (mail(&page), summary(&page));
         prop_assert!(mail.lines().count() <= 10, "{mail}");
         for (text, most) in [(&mail, 70), (&summary, 78)] {

@@ -7,7 +7,7 @@ use crate::analysis::diff::{Change, Fate, Kind, Row};
 use crate::number::{counted, grouped};
 use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
 use crate::render::style::{self, ALARM, BOLD, Painter};
-use crate::render::{TABLE_ROWS, RenderOptions};
+use crate::render::{RenderOptions, TABLE_ROWS};
 
 /// Writes the rows, of which there may be none, and the notes.
 pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {

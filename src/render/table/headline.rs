@@ -62,15 +62,15 @@ mod tests {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         report.inputs.truncate(1);
-        let mut sentence = |hits, answered| {
+        let mut of_counts = |hits, answered| {
             (report.totals.sum.hits, report.totals.answered) = (hits, answered);
             sentence(&report).0
         };
-        assert_eq!(sentence(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
-        assert_eq!(sentence(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
-        assert_eq!(sentence(1, 1), "The only probe was answered, and is critical.");
-        assert_eq!(sentence(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
-        assert_eq!(sentence(0, 0), "No probes found in 1,234,868 lines.");
+        assert_eq!(of_counts(1204, 3), "3 of 1,204 probes from 18 clients were answered, the worst critical.");
+        assert_eq!(of_counts(2, 1), "1 of 2 probes from 18 clients was answered, the worst critical.");
+        assert_eq!(of_counts(1, 1), "The only probe was answered, and is critical.");
+        assert_eq!(of_counts(1204, 0), "Nothing answered; 1,204 probes from 18 clients.");
+        assert_eq!(of_counts(0, 0), "No probes found in 1,234,868 lines.");
         report.totals.sum.lines = 0;
         assert_eq!(sentence(&report), ("There was no line to look at.".into(), false));
         report.inputs[0].problem = Some("gone".into());

@@ -15,7 +15,7 @@ pub(crate) mod status;
 use std::io::{self, Write};
 
 use super::style::{self, ALARM, BOLD, DIM, Painter};
-use super::{GroupBy, TABLE_ROWS, RenderOptions};
+use super::{GroupBy, RenderOptions, TABLE_ROWS};
 use crate::analysis::model::Report;
 use crate::number::grouped;
 use crate::render::layout::{MIN_WIDTH, write_wrapped};
@@ -107,7 +107,9 @@ fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
     let (sentence, is_alarm) = headline::sentence(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     match (report.totals.sum.first_time, report.totals.sum.last_time) {
-        (Some(first), Some(last)) => write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out),
+        (Some(first), Some(last)) => {
+            write_wrapped(&format!("{} to {}", minute(first), minute(last)), 0, page.width, (page.painter, DIM), out)
+        }
         _ => Ok(()),
     }
 }

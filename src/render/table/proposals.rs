@@ -10,7 +10,7 @@ use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
 use crate::render::skipped;
-use crate::render::{TABLE_ROWS, RenderOptions};
+use crate::render::{RenderOptions, TABLE_ROWS};
 
 /// A proposal and its place in the list.
 struct Ranked<'r> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{BOLD, TablePage, Painter, WIDTH};
+use super::{BOLD, Painter, TablePage, WIDTH};
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::number::{counted, grouped, size};
 use crate::redact::sanitize::escape;

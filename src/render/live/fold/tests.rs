@@ -8,7 +8,7 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// A count as it was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Count {
+struct EmittedCount {
     client: ClientKey,
     rules: Vec<RuleId>,
     hits: u64,
@@ -18,7 +18,7 @@ struct Count {
     target: String,
 }
 
-impl Count {
+impl EmittedCount {
     fn new(folded: FoldedRepeats<'_>) -> Self {
         let FoldedRepeats { hits, answered, severity, client, rules, time, target } = folded;
         Self { client: ClientKey::from(&client), rules: rules.to_vec(), hits, answered, severity, time, target: target.to_owned() }
@@ -44,7 +44,8 @@ fn seconds(n: u64) -> Duration {
 #[test]
 fn repeats_are_counted_until_the_pair_rests() {
     let (mut fold, begin, mut told) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
-    let mut see = |at, hit: &Hit<'_>, told: &mut Vec<Count>| fold.observe(begin + seconds(at), hit, false, &mut |f| told.push(Count::new(f)));
+    let mut see =
+        |at, hit: &Hit<'_>, told: &mut Vec<EmittedCount>| fold.observe(begin + seconds(at), hit, false, &mut |f| told.push(EmittedCount::new(f)));
     assert_eq!(see(0, &hit(7), &mut told), FoldDecision::Print);
     assert_eq!(see(4, &hit(7), &mut told), FoldDecision::Folded);
     assert_eq!(see(4, &hit(8), &mut told), FoldDecision::Print, "another client");
@@ -54,7 +55,7 @@ fn repeats_are_counted_until_the_pair_rests() {
     assert_eq!(told, []);
     assert_eq!(see(13, &hit(7), &mut told), FoldDecision::Print, "it rested");
     let client = ClientKey::V4(7);
-    let expected = Count {
+    let expected = EmittedCount {
         client,
         rules: vec![RuleId(1)],
         hits: 2,
@@ -146,31 +147,31 @@ fn no_pause_and_an_endless_one() {
 
 /// What happens: some time goes by, and then a hit, or a look at what is due.
 #[derive(Debug, Clone)]
-struct Step {
+struct FoldStep {
     after: u64,
     hit: Option<(u32, usize, Severity, bool)>,
 }
 
 /// Few pairs or many: one alone never rests for minutes, of many some rest all the time.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<FoldStep>> {
     let step = |(clients, lists)| {
         let hit = (0_u32..clients, 0_usize..lists, prop::sample::select(Severity::ALL.to_vec()), prop::bool::weighted(0.2));
         let step = (prop_oneof![99 => 0_u64..4, 1 => 3_u64..90], prop::option::weighted(0.95, hit));
-        prop::collection::vec(step.prop_map(|(after, hit)| Step { after, hit }), 0..200)
+        prop::collection::vec(step.prop_map(|(after, hit)| FoldStep { after, hit }), 0..200)
     };
     (1_u32..5, 1_usize..3).prop_flat_map(step)
 }
 
 /// Obvious and slow: the hits of each pair that are not told, with the times that matter.
 #[derive(Debug, Default)]
-struct Model {
+struct FolderModel {
     /// The one that rests longest first.
-    groups: Vec<ModelPair>,
+    groups: Vec<ModelGroup>,
     seen: u64,
 }
 
 #[derive(Debug)]
-struct ModelPair {
+struct ModelGroup {
     key: (u32, usize),
     last: Instant,
     severity: Severity,
@@ -179,14 +180,14 @@ struct ModelPair {
     kept: Vec<(Instant, bool, u64)>,
 }
 
-impl Model {
+impl FolderModel {
     /// What is told by now, in the order in which it became due.
     fn due(&mut self, now: Instant) -> Vec<((u32, usize), u64, u64)> {
         let mut told = Vec::new();
         loop {
-            let rest = |pair: &ModelPair| pair.last + QUIET;
-            let at = |pair: &ModelPair| pair.kept.first().map_or(rest(pair), |kept| rest(pair).min(kept.0 + MAX_HOLD));
-            let order = |pair: &ModelPair| if at(pair) == rest(pair) { (false, 0) } else { (true, pair.kept[0].2) };
+            let rest = |pair: &ModelGroup| pair.last + QUIET;
+            let at = |pair: &ModelGroup| pair.kept.first().map_or(rest(pair), |kept| rest(pair).min(kept.0 + MAX_HOLD));
+            let order = |pair: &ModelGroup| if at(pair) == rest(pair) { (false, 0) } else { (true, pair.kept[0].2) };
             // Of equals the first that rests, then the one that was kept back longest.
             let Some(place) = (0..self.groups.len()).min_by_key(|&i| (at(&self.groups[i]), order(&self.groups[i]))) else {
                 return told;
@@ -208,7 +209,7 @@ impl Model {
 
     fn see(&mut self, now: Instant, key: (u32, usize), severity: Severity, answered: bool) -> FoldDecision {
         let Some(place) = self.groups.iter().position(|pair| pair.key == key) else {
-            self.groups.push(ModelPair { key, last: now, severity, answered, kept: Vec::new() });
+            self.groups.push(ModelGroup { key, last: now, severity, answered, kept: Vec::new() });
             return FoldDecision::Print;
         };
         let mut pair = self.groups.remove(place);
@@ -229,7 +230,7 @@ proptest! {
     #[test]
     fn agrees_with_an_obvious_reference(steps in steps()) {
         const RULES: [&[RuleId]; 2] = [&[RuleId(1)], &[RuleId(1), RuleId(2)]];
-        let (mut fold, mut model) = (RepeatFolder::new(QUIET), Model::default());
+        let (mut fold, mut model) = (RepeatFolder::new(QUIET), FolderModel::default());
         let (mut now, mut hits, mut printed, mut counted) = (Instant::now(), 0, 0, 0);
         for step in steps {
             now += seconds(step.after);
