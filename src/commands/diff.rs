@@ -9,7 +9,7 @@ use super::{DiffSettings, Exit, RetoldSettings, message, screen};
 use crate::analysis::build::{Context, Material, Wanted, build};
 use crate::analysis::diff::{Side, diff, notes};
 use crate::render::RenderOptions;
-use crate::render::diff::render;
+use crate::render::render_diff;
 use crate::rules::{RuleSet, load};
 
 /// Compares the reports and prints what differs.
@@ -35,7 +35,7 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
     let view = RenderOptions { format: asked.format, by: None, top: asked.top, full: true, width, color };
-    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }

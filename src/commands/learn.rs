@@ -15,7 +15,7 @@ use crate::analysis::proposals::Proposals;
 use crate::engine::Scope;
 use crate::finding::Severity;
 use crate::render::RenderOptions;
-use crate::render::proposals::render;
+use crate::render::render_proposals;
 use crate::render::rule_file;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, load};
@@ -83,7 +83,7 @@ fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, ru
     let scan = &settings.scan;
     let Screen { width, color } = screen::of(scan.color, scan.output.is_some());
     let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color };
-    render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),

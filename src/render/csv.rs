@@ -3,10 +3,6 @@
 //! The columns are a promise: they may grow at the end, never move. Every cell goes through [`csv_guard`], so that no
 //! spreadsheet takes one for a formula.
 
-pub(crate) mod diff;
-pub(crate) mod novelty;
-pub(crate) mod proposals;
-
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -15,8 +11,11 @@ use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 use super::GroupBy;
 use super::grades;
 use crate::analysis::block_candidates::Block;
+use crate::analysis::diff::Row as DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{AnswerDetail, Key, Report, Row};
+use crate::analysis::novelty::News;
+use crate::analysis::proposals::{Proposal, Proposals};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
@@ -119,6 +118,29 @@ const BLOCK: &[BlockColumn] = &[
 /// The last column of a client: the rules by which it sent a flood.
 const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
 
+const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
+
+/// A column: its name, and what it says of a proposal.
+type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
+
+const PROPOSAL: &[ProposalColumn] = &[
+    ("path", |row| row.path.into()),
+    ("probers", |row| count(row.probers)),
+    ("others", |row| count(row.others)),
+    ("requests", |row| count(row.requests)),
+    ("answered", |row| count(row.answered())),
+    ("statuses", |row| row.status_words().join(";").into()),
+    ("rule", |row| row.rule.as_str().into()),
+    ("class", |row| row.class.into()),
+    ("severity", |row| row.severity.as_str().into()),
+    ("first_time", |row| time(row.first_time)),
+    ("last_time", |row| time(row.last_time)),
+    ("status", |row| row.example.status.map_or_else(Cow::default, |status| count(status.into()))),
+    ("sample_target", |row| row.example.shown_target()),
+    ("source", |row| escape(row.example.source)),
+    ("line", |row| count(row.example.line)),
+];
+
 /// Writes the table whose rows are what `by` says, the first `top` of them.
 pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
@@ -170,13 +192,66 @@ fn write_rows<W: Write>(
     csv.flush()
 }
 
+/// Writes what differs between two reports, a row a change: the first `top` rows.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
+    let mut csv = writer(out);
+    csv.write_record(["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"]).map_err(into_io)?;
+    for row in first(rows, top) {
+        let key = csv_guard(Cow::Borrowed(&row.key));
+        let (before, after) = (row.before.to_string(), row.after.to_string());
+        let status = row.status.map(|status| status.to_string()).unwrap_or_default();
+        let words = [row.kind.as_str(), &key, row.change.as_str(), row.severity.as_str(), &before, &after, &status];
+        csv.write_record(words).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
+/// Writes what is new, in its order.
+///
+/// # Errors
+///
+/// Those of `out`, as they came.
+pub(crate) fn write_novelty(news: &[News<'_>], out: impl Write) -> io::Result<()> {
+    let mut csv = writer(out);
+    csv.write_record(NOVELTY).map_err(into_io)?;
+    for one in news {
+        let cells = [
+            one.kind.as_str().into(),
+            one.key.as_str().into(),
+            one.severity.as_str().into(),
+            count(one.hits),
+            time(one.first_time),
+            redacted(one.sample.target),
+            escape(one.sample.source),
+            count(one.sample.line),
+        ];
+        csv.write_record(cells.map(csv_guard).each_ref().map(|cell| cell.as_bytes())).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
+/// Writes the first `top` proposals.
+pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
+    let mut csv = writer(out);
+    let heads = ["rank"].into_iter().chain(PROPOSAL.iter().map(|(name, _)| *name));
+    csv.write_record(heads).map_err(into_io)?;
+    for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
+        csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
+        for (_, cell) in PROPOSAL {
+            csv.write_field(csv_guard(cell(row)).as_bytes()).map_err(into_io)?;
+        }
+        csv.write_record(None::<&[u8]>).map_err(into_io)?;
+    }
+    csv.flush()
+}
+
 /// A writer whose lines end in a bare newline.
-pub(crate) fn writer<W: Write>(out: W) -> Writer<W> {
+fn writer<W: Write>(out: W) -> Writer<W> {
     WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out)
 }
 
 /// The error below the library's own: whoever opened the output knows a full disk by its number.
-pub(crate) fn into_io(error: ::csv::Error) -> io::Error {
+fn into_io(error: ::csv::Error) -> io::Error {
     if !error.is_io_error() {
         return io::Error::other(error);
     }
@@ -209,11 +284,11 @@ fn joined<'r>(words: &[&'r str]) -> Cow<'r, str> {
     }
 }
 
-pub(crate) fn count<'r>(n: u64) -> Cow<'r, str> {
+fn count<'r>(n: u64) -> Cow<'r, str> {
     n.to_string().into()
 }
 
-pub(crate) fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
+fn time<'r>(time: Option<LogTime>) -> Cow<'r, str> {
     time.map(LogTime::rfc3339).unwrap_or_default().into()
 }
 

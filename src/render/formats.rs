@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::RenderOptions;
+use super::layout::{Cell, Column, Grid, TextPage};
 use super::style::{BOLD, DIM, PLAIN};
-use super::table::plain::{Cell, Column, Grid, TextPage};
 use crate::formats::builtin::Format as LogFormat;
 use crate::formats::detect::{Detected, Found};
 use crate::formats::{FormatId, Formats};

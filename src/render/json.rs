@@ -3,7 +3,6 @@
 //! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
 //! over the same input, and builds no tree in memory: rows go out as they are met.
 
-pub(crate) mod diff;
 pub(crate) mod proposals;
 mod rows;
 
@@ -16,6 +15,7 @@ use serde_json::ser::Serializer as JsonSerializer;
 use self::rows::RowLineFormatter;
 use super::grades;
 use crate::analysis::block_candidates::Block;
+use crate::analysis::diff::Row as DiffRow;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
 use crate::analysis::snapshot::Told;
@@ -462,6 +462,39 @@ fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
         last_minute: flood.last_minute.rfc3339(),
         floods,
         sample: sample(&flood.sample),
+    }
+}
+
+#[derive(Serialize)]
+struct DiffObject<'a> {
+    kind: &'static str,
+    key: &'a str,
+    change: &'static str,
+    severity: Severity,
+    hits_before: u64,
+    hits_after: u64,
+    status_after: Option<u16>,
+}
+
+/// Writes what differs between two reports as a list: the first `top` changes, a line each.
+pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
+    out.write_all(b"[")?;
+    for (number, row) in first(rows, top).iter().enumerate() {
+        out.write_all(if number == 0 { b"\n  " } else { b",\n  " })?;
+        serde_json::to_writer(&mut out, &diff_object(row))?;
+    }
+    out.write_all(if first(rows, top).is_empty() { b"]\n" } else { b"\n]\n" })
+}
+
+fn diff_object(row: &DiffRow) -> DiffObject<'_> {
+    DiffObject {
+        kind: row.kind.as_str(),
+        key: &row.key,
+        change: row.change.as_str(),
+        severity: row.severity,
+        hits_before: row.before,
+        hits_after: row.after,
+        status_after: row.status,
     }
 }
 

@@ -10,6 +10,7 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthChar;
 
 use crate::redact::sanitize::escape;
+use crate::render::RenderOptions;
 use crate::render::style::{DIM, PLAIN, Painter};
 
 /// The narrowest page that is laid out; a narrower one gets lines of this length.
@@ -187,6 +188,24 @@ fn write_line<'c, W: Write>(columns: &[FittedColumn], painter: Painter, out: &mu
         blanks += after;
     }
     writeln!(out)
+}
+
+/// Where texts go, and how wide they may be.
+#[derive(Debug)]
+pub(crate) struct TextPage {
+    pub(crate) width: usize,
+    pub(crate) painter: Painter,
+}
+
+impl TextPage {
+    pub(crate) fn new(options: &RenderOptions) -> Self {
+        Self { width: options.page_width(), painter: Painter { color: options.color } }
+    }
+
+    /// A text behind a margin, on as many lines as it takes.
+    pub(crate) fn text<W: Write>(&self, text: &str, margin: usize, style: Style, out: &mut W) -> io::Result<()> {
+        write_wrapped(text, margin, self.width, (self.painter, style), out)
+    }
 }
 
 /// The columns of a terminal a text takes.

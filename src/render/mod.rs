@@ -3,7 +3,6 @@
 //! Renderers write what [`crate::analysis::model`] holds. They read no log, decide nothing and know no command line.
 
 pub mod csv;
-pub mod diff;
 pub mod explain;
 pub mod formats;
 mod grades;
@@ -12,7 +11,6 @@ pub(crate) mod layout;
 pub mod live;
 pub mod mail;
 pub mod ndjson;
-pub mod proposals;
 pub mod rule_file;
 pub mod sink;
 pub mod skipped;
@@ -22,7 +20,9 @@ pub mod table;
 use std::io::{self, Write};
 
 pub use self::csv::write_answered;
+use crate::analysis::diff::Row as DiffRow;
 use crate::analysis::model::Report;
+use crate::analysis::proposals::Proposals;
 
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
@@ -86,6 +86,13 @@ pub struct RenderOptions {
     pub color: bool,
 }
 
+impl RenderOptions {
+    /// Columns of a page of text: those of the terminal, at least 40; 80 where they are unknown, as some terminals say 0.
+    pub(crate) fn page_width(&self) -> usize {
+        if self.width == 0 { 80 } else { layout::MIN_WIDTH.max(self.width.into()) }
+    }
+}
+
 /// Writes a finished report to `out`, and flushes nothing: that is the business of whoever opened it.
 ///
 /// NDJSON has no end to wait for: its hits go out one by one through [`ndjson::write`], and this writes nothing.
@@ -99,5 +106,31 @@ pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut 
         OutputFormat::Csv => csv::write(report, options.by.unwrap_or_default(), options.top, out),
         OutputFormat::Json => json::write(report, options.top, out),
         OutputFormat::Ndjson => Ok(()),
+    }
+}
+
+/// Writes what differs between two reports to `out`. Notes are for people: only a table has them.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn render_diff<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::write_diff(rows, options.top, out),
+        OutputFormat::Json => json::write_diff(rows, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::diff::write(rows, notes, options, out),
+    }
+}
+
+/// Writes what `learn` proposes to `out`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn render_proposals<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
+    match options.format {
+        OutputFormat::Csv => csv::write_proposals(proposals, options.top, out),
+        OutputFormat::Json => json::proposals::write(proposals, options.top, out),
+        OutputFormat::Table | OutputFormat::Ndjson => table::proposals::write(proposals, options, out),
     }
 }

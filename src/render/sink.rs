@@ -4,7 +4,6 @@
 //! is whole and on disk. It never follows a symbolic link at that place, never leaves half a report, and never takes a
 //! short write for success.
 
-mod blocking_writer;
 mod error;
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -13,9 +12,10 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-use self::blocking_writer::BlockingWriter;
 pub use self::error::SinkError;
 use self::error::SinkStep;
 use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
@@ -182,8 +182,46 @@ fn folder_of(path: &Path) -> &Path {
 /// Makes a rename durable. Some network file systems know no such thing for folders and say so.
 fn sync_folder(folder: &File) -> io::Result<()> {
     match rustix::fs::fsync(folder.as_fd()) {
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTSUP) => Ok(()),
+        Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
         done => Ok(done?),
+    }
+}
+
+/// Writes straight to a descriptor.
+#[derive(Debug)]
+struct BlockingWriter<F>(F);
+
+impl<F: AsFd> BlockingWriter<F> {
+    fn new(file: F) -> Self {
+        Self(file)
+    }
+
+    /// Whether this is the file with this device and inode.
+    fn is_same_file(&self, dev: u64, ino: u64) -> bool {
+        rustix::fs::fstat(&self.0).is_ok_and(|there| (there.st_dev, there.st_ino) == (dev, ino))
+    }
+}
+
+impl<F: AsFd> Write for BlockingWriter<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::write(&self.0, bytes) {
+                Err(Errno::AGAIN) => wait(&self.0)?,
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Waits until there is room, or until a write would say what is wrong. A signal is no reason to stop.
+fn wait(file: &impl AsFd) -> io::Result<()> {
+    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! One alert, or one notice of the run, as the live view keeps it: owned, short, masked and escaped.
 
-use super::number::counted;
 use super::text;
 use crate::alerting::event::{Alert, Kind};
 use crate::finding::Severity;
+use crate::number::compact_counted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
@@ -46,14 +46,14 @@ impl AlertRow {
 }
 
 fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&str>) -> String {
-    let who = client.map_or_else(|| counted(alert.clients, "client", "clients"), str::to_owned);
+    let who = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
     let span = span(alert);
     match alert.kind {
         Kind::Threshold(rule) => {
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
-            format!("{who}: {} of {}{on}{span}", counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
+            format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
-        Kind::Probing => format!("{who} asked for {}{span}", counted(alert.paths, "probe path", "probe paths")),
+        Kind::Probing => format!("{who} asked for {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
         Kind::Answered => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
             format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
@@ -62,8 +62,8 @@ fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();
             format!(
                 "{} asked for the same {}{of}{span}",
-                counted(alert.clients, "client", "clients"),
-                counted(alert.paths, "path", "paths")
+                compact_counted(alert.clients, "client", "clients"),
+                compact_counted(alert.paths, "path", "paths")
             )
         }
     }

@@ -11,7 +11,6 @@ mod fixture;
 mod hit_row;
 mod hourly;
 mod keys;
-mod number;
 mod paint;
 mod screen;
 mod snapshot;

@@ -24,7 +24,7 @@ fn told(privacy: &Privacy) -> String {
                 render(report, &RenderOptions { format, by, ..RenderOptions::default() }, &mut out).unwrap();
             }
         }
-        crate::render::csv::novelty::write_csv(found, &mut out).unwrap();
+        crate::render::csv::write_novelty(found, &mut out).unwrap();
         let page = RunSummary {
             report,
             news: found,

@@ -2,7 +2,7 @@
 
 use super::side::Thing;
 use crate::analysis::diff::*;
-use crate::render::diff::render;
+use crate::render::render_diff;
 use crate::render::{OutputFormat, RenderOptions};
 
 fn side(things: &[(Thing, Severity, u64)]) -> Side {
@@ -43,7 +43,7 @@ fn old_and_new() -> (Side, Side) {
 
 fn printed(rows: &[Row], format: OutputFormat) -> String {
     let mut out = Vec::new();
-    render(rows, &[], &RenderOptions { format, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
+    render_diff(rows, &[], &RenderOptions { format, width: 80, ..RenderOptions::default() }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -131,7 +131,7 @@ fn who_compares_what_is_approximate_is_told_so() {
     let told = notes(&old, &new);
     assert!(told.len() == 1 && told[0].ends_with("what is gone or not requested may still be there."), "{told:?}");
     let mut out = Vec::new();
-    render(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out)
+    render_diff(&diff(&old, &new), &told, &RenderOptions { format: OutputFormat::Table, width: 80, ..RenderOptions::default() }, &mut out)
         .unwrap();
     assert!(String::from_utf8(out).unwrap().contains("  Approximate: there was more"));
 }

@@ -9,7 +9,7 @@ use crate::redact::sanitize::{self, csv_guard};
 
 fn csv(news: &[News<'_>]) -> String {
     let mut out = Vec::new();
-    crate::render::csv::novelty::write_csv(news, &mut out).unwrap();
+    crate::render::csv::write_novelty(news, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -231,7 +231,7 @@ impl<'r> Editions<'r> {
             put(staging, name, |out| render(report, &view, out))?;
         }
         put(staging, "answered.csv", |out| write_answered(report, out))?;
-        put(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
+        put(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
         let notes = self.notes(edition, report);
         let page = self.page(edition, report, news, &notes);
         put(staging, "summary.txt", |out| mail::write_summary(&page, out))?;

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::page::{ExplainPage, cut};
+use super::page::ExplainPage;
 use super::{ExplainedRequest, sentence};
 use crate::engine::explain::{Account, Mark};
+use crate::render::layout::truncate;
 use crate::render::style::{ALARM, DIM, PLAIN};
 use crate::rules::{Asks, View as Seen};
 
@@ -55,7 +56,7 @@ fn write_view<W: Write>(
     // Where one rule is explained its regex stands below, whole.
     let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
     for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.asks)) {
-        page.text(MARGIN + column + 2, DIM, &cut(&sentence::single_line_regex(source), room))?;
+        page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
     }
     Ok(())
 }

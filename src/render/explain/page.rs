@@ -5,12 +5,8 @@ use std::io::{self, Write};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::render::RenderOptions;
 use crate::render::style::{BOLD, DIM, PLAIN, Painter};
-
-/// The narrowest page that is laid out.
-const MIN_WIDTH: usize = 40;
-/// The width of a terminal that does not tell.
-const USUAL: usize = 80;
 
 /// Where lines go, and how wide they may be.
 #[derive(Debug)]
@@ -21,9 +17,8 @@ pub(crate) struct ExplainPage<'w, W> {
 }
 
 impl<'w, W: Write> ExplainPage<'w, W> {
-    pub(crate) fn new(width: u16, color: bool, out: &'w mut W) -> Self {
-        let width = if width == 0 { USUAL } else { MIN_WIDTH.max(width.into()) };
-        Self { out, width, painter: Painter { color } }
+    pub(crate) fn new(options: &RenderOptions, out: &'w mut W) -> Self {
+        Self { out, width: options.page_width(), painter: Painter { color: options.color } }
     }
 
     pub(crate) fn heading(&mut self, title: &str) -> io::Result<()> {
@@ -61,19 +56,6 @@ impl<'w, W: Write> ExplainPage<'w, W> {
     pub(crate) fn plain(&mut self, margin: usize, text: &str) -> io::Result<()> {
         self.text(margin, PLAIN, text)
     }
-}
-
-/// The text, or as much of its beginning as leaves room for `…`.
-pub(crate) fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let mut taken = 1;
-    let begins = text.chars().take_while(|c| {
-        taken += c.width().unwrap_or(0);
-        taken <= room
-    });
-    begins.chain(['…']).collect()
 }
 
 /// Lines of at most `room` columns, broken at spaces, and within a word that is longer than a line.

@@ -5,12 +5,13 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
-use super::page::{ExplainPage, cut};
+use super::page::ExplainPage;
 use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, match_locations, sentence};
 use crate::engine::explain::{Account, Reread, Trail};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize;
 use crate::render::RenderOptions;
+use crate::render::layout::truncate;
 use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
 use crate::rules::{Asks, Field, View as Seen};
 use crate::time::LogTime;
@@ -22,7 +23,7 @@ const SEEN: usize = 4;
 
 /// Writes the explanation.
 pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
-    let mut page = ExplainPage::new(options.width, options.color, out);
+    let mut page = ExplainPage::new(options, out);
     let worst = subject.explanation.matches.iter().filter(|a| a.withheld.is_none()).map(|a| subject.severity(a.rule)).max();
     page.text(0, if worst.is_some() { ALARM } else { BOLD }, &headline(subject))?;
     page.text(0, DIM, &origin(subject))?;
@@ -208,7 +209,7 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
         for check in account.lacking() {
             let says = sentence::check(check, account, subject);
             // A long regex is told in part: --rule has it whole.
-            page.labelled(4, SEEN, "but", &cut(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
+            page.labelled(4, SEEN, "but", &truncate(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
         }
     }
     match misses.len().saturating_sub(NEAR_MISSES) {

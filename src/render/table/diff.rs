@@ -2,17 +2,16 @@
 
 use std::io::{self, Write};
 
-use super::{TablePage, WIDTH};
+use super::TablePage;
 use crate::analysis::diff::{Change, Fate, Kind, Row};
 use crate::number::{counted, grouped};
-use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
-use crate::render::style::{self, ALARM, BOLD, Painter};
-use crate::render::{RenderOptions, TABLE_ROWS};
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
+use crate::render::style::{self, ALARM, BOLD};
 
 /// Writes the rows, of which there may be none, and the notes.
 pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
-    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
-    let page = TablePage { width, top: options.top.unwrap_or(TABLE_ROWS), painter: Painter { color: options.color }, full: true };
+    let page = TablePage::new(options);
     let (sentence, is_alarm) = headline(rows);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
     for of_kind in rows.chunk_by(|a, b| a.kind == b.kind) {

@@ -6,8 +6,6 @@
 mod accounting;
 pub(crate) mod diff;
 pub(crate) mod headline;
-mod ordinary;
-pub(crate) mod plain;
 pub(crate) mod proposals;
 mod sections;
 pub(crate) mod status;
@@ -18,11 +16,8 @@ use super::style::{self, ALARM, BOLD, DIM, Painter};
 use super::{GroupBy, RenderOptions, TABLE_ROWS};
 use crate::analysis::model::Report;
 use crate::number::grouped;
-use crate::render::layout::{MIN_WIDTH, write_wrapped};
+use crate::render::layout::write_wrapped;
 use crate::time::LogTime;
-
-/// The width of a terminal that does not tell: some say 0.
-const WIDTH: usize = 80;
 
 /// What every section needs to know of the page.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +30,7 @@ struct TablePage {
 
 /// Writes the report.
 pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
-    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
-    let page = TablePage { width, top: options.top.unwrap_or(TABLE_ROWS), painter: Painter { color: options.color }, full: options.full };
+    let page = TablePage::new(options);
     write_opening(report, page, out)?;
     match options.by {
         None if options.full => {
@@ -58,7 +52,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out:
             sections::write_grades(report, page, out)?;
         }
     }
-    ordinary::write(report, page, out)?;
+    sections::write_suppressed(report, page, out)?;
     accounting::write(report, page, out)
 }
 
@@ -80,10 +74,10 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let notes = TablePage { top: page.top.min(SITES), ..page };
     let grades = rendered(&|text| sections::write_grades(report, notes, text))?;
     let floods = rendered(&|text| sections::write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
-    let ordinary = rendered(&|text| ordinary::write(report, TablePage { top: page.top.min(1), ..page }, text))?;
+    let suppressed = rendered(&|text| sections::write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
     // A section has a blank line, a heading, the names of its columns, and a line that says how many more there are.
-    let fixed = opening + lines(&grades) + lines(&floods) + lines(&ordinary) + lines(&accounting);
+    let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
     let least = if report.clients.is_empty() { 0 } else { 4 + of_clients.min(FEWEST) };
@@ -91,7 +85,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let answered = rendered(&|text| sections::write_answered(report, TablePage { top, ..page }, text))?;
     let left = room.saturating_sub(lines(&answered) + 4);
     let clients = rendered(&|text| sections::write_clients(report, TablePage { top: of_clients.min(left.max(FEWEST)), ..page }, text))?;
-    for part in [answered, grades, floods, clients, ordinary, accounting] {
+    for part in [answered, grades, floods, clients, suppressed, accounting] {
         out.write_all(&part)?;
     }
     Ok(())
@@ -115,6 +109,11 @@ fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) ->
 }
 
 impl TablePage {
+    fn new(options: &RenderOptions) -> Self {
+        let top = options.top.unwrap_or(TABLE_ROWS);
+        Self { width: options.page_width(), top, painter: Painter { color: options.color }, full: options.full }
+    }
+
     fn heading<W: Write>(self, title: &str, out: &mut W) -> io::Result<()> {
         writeln!(out, "\n{}", self.painter.paint(BOLD, title))
     }
@@ -147,6 +146,7 @@ pub(crate) fn minute(time: LogTime) -> String {
 mod tests {
     use super::super::OutputFormat;
     use crate::analysis::fixture;
+    use crate::render::layout::MIN_WIDTH;
     use crate::render::table::*;
 
     fn table(report: &Report<'_>, options: RenderOptions) -> String {

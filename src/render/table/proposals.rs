@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use super::style::{BOLD, DIM, Painter};
-use super::{TablePage, WIDTH, minute};
+use super::style::{BOLD, DIM};
+use super::{TablePage, minute};
 use crate::analysis::labels::first;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
-use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
+use crate::render::RenderOptions;
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::skipped;
-use crate::render::{RenderOptions, TABLE_ROWS};
 
 /// A proposal and its place in the list.
 struct Ranked<'r> {
@@ -20,8 +20,7 @@ struct Ranked<'r> {
 
 /// Writes the proposals.
 pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
-    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
-    let page = TablePage { width, top: options.top.unwrap_or(TABLE_ROWS), painter: Painter { color: options.color }, full: true };
+    let page = TablePage::new(options);
     write_wrapped(&headline(proposals), 0, page.width, (page.painter, BOLD), out)?;
     if !proposals.proposals.is_empty() {
         page.heading("UNLISTED PATHS", out)?;

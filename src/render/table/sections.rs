@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use super::TablePage;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AnswerDetail, Campaign, Key, Report, Row};
+use crate::analysis::model::{Allowed, AnswerDetail, AppSeen, Campaign, Key, Report, Row};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
+use crate::redact::sanitize::escape;
 use crate::render::grades;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{self, BOLD, DIM};
@@ -162,6 +163,36 @@ pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: 
         write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.painter, style::PLAIN), out)?;
     }
     page.more(report.floods.len(), " that sent so many requests", ", or -f json", out)
+}
+
+/// Writes a note for each app that was seen and for each entry that allowed something.
+pub(crate) fn write_suppressed<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
+    for seen in first(&report.apps, Some(page.top)) {
+        page.note(&app_note(seen), out)?;
+    }
+    page.more(report.apps.len(), " that were seen", ", or -f json", out)?;
+    let used: Vec<_> = report.allowed.iter().filter(|entry| entry.requests > 0).collect();
+    for entry in first(&used, Some(page.top)) {
+        page.note(&allowed_note(entry), out)?;
+    }
+    page.more(used.len(), " that allowed something", ", or -f json", out)
+}
+
+fn app_note(seen: &AppSeen<'_>) -> String {
+    let site = seen.site.map_or_else(|| " here, as --app says".to_owned(), |site| format!(" on {}", redacted(site)));
+    let title = escape(seen.title.as_bytes());
+    match seen.silenced {
+        0 => format!("{title} runs{site}; none of its own pages was left out."),
+        n => {
+            let many = counted(n, "request for its own pages is", "requests for its own pages are");
+            format!("{title} runs{site}: {many} left out; --min-severity info shows them.")
+        }
+    }
+}
+
+fn allowed_note(entry: &Allowed<'_>) -> String {
+    let many = counted(entry.requests, "request", "requests");
+    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
 }
 
 /// How many answers are uncertain, and the first three.

@@ -2,18 +2,17 @@
 
 use std::io::{self, Write};
 
-use super::{BOLD, Painter, TablePage, WIDTH};
+use super::{BOLD, TablePage};
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::number::{counted, grouped, size};
 use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
-use crate::render::layout::{Cell, Column, Grid, MIN_WIDTH, write_wrapped};
+use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{DIM, PLAIN};
 
 /// Writes it.
 pub(crate) fn write<W: Write>(status: &Status, options: &RenderOptions, out: &mut W) -> io::Result<()> {
-    let width = if options.width == 0 { WIDTH } else { MIN_WIDTH.max(options.width.into()) };
-    let page = TablePage { width, top: usize::MAX, painter: Painter { color: options.color }, full: true };
+    let page = TablePage::new(options);
     write_wrapped(&headline(status), 0, page.width, (page.painter, BOLD), out)?;
     if let Some((number, folders)) = &status.last_run {
         let last = format!("The last report is that of run {number}: {}", folders.join(", "));

@@ -5,8 +5,8 @@ use ratatui::style::{Color, Style};
 use ratatui::symbols::bar::NINE_LEVELS;
 
 use super::super::hourly::{HourlySeries, MINUTES, TrafficCounts};
-use super::super::number::short;
 use super::canvas::{BOLD, Canvas, DIM};
+use crate::number::compact;
 
 /// Columns of `requests `.
 const LABEL: u16 = 9;
@@ -31,7 +31,7 @@ pub(super) fn draw(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
 fn series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, area: Rect, style: Style, canvas: &mut Canvas<'_>) {
     let Some(base) = area.height.checked_sub(1) else { return };
     let counts: Vec<_> = hour.minutes().map(of).collect();
-    let sum = format!("{}/h", short(counts.iter().sum()));
+    let sum = format!("{}/h", compact(counts.iter().sum()));
     let room = area.width.saturating_sub(LABEL + SUM);
     // Twice as wide where there is room for it.
     let wide = (room / MINUTES as u16).clamp(1, 2);

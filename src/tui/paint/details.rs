@@ -4,13 +4,13 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::hit_row::HitRow;
-use super::super::number::{counted, short};
 use super::super::snapshot::HITS;
 use super::super::text::split_to_width;
 use super::super::view::ViewState;
 use super::super::visible_rows::{DetailSubject, PanelItem, VisibleRows};
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::rows;
+use crate::number::{compact, compact_counted};
 
 /// Rows of the list that stay before the proof is given any.
 const MIN_ROWS: u16 = 4;
@@ -42,10 +42,10 @@ pub(super) fn draw(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut 
 /// `24 hits · 2 answered · worst critical`, as far as they are known.
 fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
     let Some(entry) = subject.entry(&shown.snapshot.tables) else {
-        return format!("not among the latest {} hits", short(HITS as u64));
+        return format!("not among the latest {} hits", compact(HITS as u64));
     };
-    let answered = if entry.answered > 0 { format!(" · {} answered", short(entry.answered)) } else { String::new() };
-    format!("{}{answered} · worst {}", counted(entry.hits, "hit", "hits"), entry.severity)
+    let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
+    format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)
 }
 
 /// A label and a line of what it says; no label where a text goes on.

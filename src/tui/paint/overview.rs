@@ -2,11 +2,11 @@
 
 use ratatui::layout::Rect;
 
-use super::super::number::short;
 use super::super::view::ViewState;
 use super::super::visible_rows::{Panel, PanelItem, VisibleRows};
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::{bars, rows};
+use crate::number::compact;
 
 /// Below these columns or rows there is room for one panel at a time, besides what answered.
 const NARROW: u16 = 60;
@@ -117,7 +117,7 @@ fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area:
 
 fn title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
     let tables = shown.tables;
-    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", short(kept as u64), if more { "+" } else { "" });
+    let counted = |word: &str, (kept, more): (usize, bool)| format!("{word} {}{}", compact(kept as u64), if more { "+" } else { "" });
     let title = match panel {
         Panel::Answered => counted("ANSWERED", tables.answered.len()),
         Panel::Clients => counted("CLIENTS", tables.clients.len()),

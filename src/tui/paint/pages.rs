@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::number::{counted, size};
 use super::super::text::escape_and_truncate;
 use super::super::view::ViewState;
 use super::super::visible_rows::VisibleRows;
 use super::canvas::CellWidth::{Rest, Right};
 use super::canvas::{BOLD, Canvas, CanvasCell, DIM, REVERSED};
+use crate::number::{compact_counted, compact_size};
 
 /// Columns of the keys.
 const KEY: u16 = 14;
@@ -49,15 +49,15 @@ pub(super) fn draw_help(area: Rect, canvas: &mut Canvas<'_>) {
 pub(super) fn draw_logs(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
     let snapshot = shown.snapshot;
     let (head, list) = (Rect { height: area.height.min(1), ..area }, area.height.saturating_sub(1));
-    let note = format!("{} not read", size(snapshot.lag));
-    canvas.heading(head, &counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
+    let note = format!("{} not read", compact_size(snapshot.lag));
+    canvas.heading(head, &compact_counted(snapshot.log_count as u64, "LOG", "LOGS"), &note, REVERSED);
     view.logs_from = view.logs_from.min(snapshot.logs.len().saturating_sub(list.into()));
     for (y, log) in (1..area.height).zip(&snapshot.logs[view.logs_from..]) {
         let style = if log.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
         let cells = [
             CanvasCell::new(Rest, 0, String::from(escape_and_truncate(&log.path))),
-            CanvasCell::new(Right(12), 2, counted(log.lines, "line", "lines")).styled(DIM),
-            CanvasCell::new(Right(14), 1, format!("{} behind", size(log.lag))).styled(style),
+            CanvasCell::new(Right(12), 2, compact_counted(log.lines, "line", "lines")).styled(DIM),
+            CanvasCell::new(Right(14), 1, format!("{} behind", compact_size(log.lag))).styled(style),
         ];
         canvas.line(area, y, &cells, false);
     }

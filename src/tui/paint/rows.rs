@@ -5,13 +5,13 @@ use ratatui::style::Style;
 
 use super::super::alert_row::AlertRow;
 use super::super::hit_row::HitRow;
-use super::super::number::short;
 use super::super::text::{clock, width};
 use super::super::top::TopEntry;
 use super::super::visible_rows::{Panel, PanelItem};
 use super::canvas::CellWidth::{Columns, Rest, Right};
 use super::canvas::{BOLD, Canvas, CanvasCell, DIM};
 use crate::finding::Severity;
+use crate::number::compact;
 
 /// Columns of the longest severity, a time of day, a count, a method.
 const SEVERITY: u16 = 8;
@@ -59,7 +59,7 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
         CanvasCell::new(Columns(3), 3, status),
         severity(entry.severity, 2, canvas),
         CanvasCell::new(Rest, 0, &*row.path).styled(canvas.alarm()),
-        CanvasCell::new(Right(HITS), 4, short(entry.hits)),
+        CanvasCell::new(Right(HITS), 4, compact(entry.hits)),
         CanvasCell::new(Columns(TIME), 5, clock(row.time)).styled(DIM),
     ];
     if page >= 100 {
@@ -70,13 +70,13 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
 
 /// A name, how bad, how often; how many of these were answered.
 fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let answered = if entry.answered > 0 { format!("{}!", short(entry.answered)) } else { String::new() };
+    let answered = if entry.answered > 0 { format!("{}!", compact(entry.answered)) } else { String::new() };
     let style = if entry.answered > 0 { BOLD } else { Style::new() };
     vec![
         CanvasCell::new(Rest, 0, name).styled(style),
         CanvasCell::new(Right(4), 3, answered).styled(canvas.alarm()),
         severity(entry.severity, 1, canvas),
-        CanvasCell::new(Right(HITS), 2, short(entry.hits)),
+        CanvasCell::new(Right(HITS), 2, compact(entry.hits)),
     ]
 }
 

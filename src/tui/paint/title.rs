@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::super::number::{counted, short, size, tenths};
 use super::super::text::{escape_and_truncate, width};
 use super::super::view::{ScreenPage, ViewState};
 use super::super::visible_rows::VisibleRows;
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
+use crate::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::redact::sanitize;
 
 /// Draws the first line. `since` is how many hits came since the snapshot was frozen.
@@ -18,11 +18,14 @@ pub(super) fn draw(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canv
     let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
     let mut parts: Vec<(Cow<'_, str>, Style)> = vec![("probewatch".into(), BOLD)];
     if let Some(since) = since {
-        parts.push((format!(" PAUSED, {} since ", counted(since, "hit", "hits")).into(), canvas.alarm().add_modifier(Modifier::REVERSED)));
+        parts.push((
+            format!(" PAUSED, {} since ", compact_counted(since, "hit", "hits")).into(),
+            canvas.alarm().add_modifier(Modifier::REVERSED),
+        ));
     }
-    parts.push((format!("{} requests/s", tenths(rate.requests)).into(), Style::new()));
-    parts.push((format!("{} hits/s", tenths(rate.hits)).into(), BOLD));
-    parts.push((format!("lag {}", size(snapshot.lag)).into(), lag_style));
+    parts.push((format!("{} requests/s", compact_tenths(rate.requests)).into(), Style::new()));
+    parts.push((format!("{} hits/s", compact_tenths(rate.hits)).into(), BOLD));
+    parts.push((format!("lag {}", compact_size(snapshot.lag)).into(), lag_style));
     if snapshot.log_count > 0 {
         parts.push((logs(shown), DIM));
     }
@@ -39,7 +42,7 @@ pub(super) fn draw(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canv
 fn logs<'p>(shown: &VisibleRows<'p>) -> Cow<'p, str> {
     match shown.snapshot.logs.as_slice() {
         [log] => Cow::Owned(escape_and_truncate(&log.path).into()),
-        _ => Cow::Owned(counted(shown.snapshot.log_count as u64, "log", "logs")),
+        _ => Cow::Owned(compact_counted(shown.snapshot.log_count as u64, "log", "logs")),
     }
 }
 
@@ -57,8 +60,8 @@ pub(super) fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool,
     if !filter.is_empty() {
         let note = format!(
             " /{filter}: {} of the latest {} ",
-            short(shown.hits.len() as u64),
-            counted(shown.snapshot.hits.len() as u64, "hit", "hits")
+            compact(shown.hits.len() as u64),
+            compact_counted(shown.snapshot.hits.len() as u64, "hit", "hits")
         );
         x += canvas.text(area, 0, 0, &note, REVERSED) + 1;
     }

@@ -44,8 +44,9 @@ fn seconds(n: u64) -> Duration {
 #[test]
 fn repeats_are_counted_until_the_pair_rests() {
     let (mut fold, begin, mut told) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
-    let mut see =
-        |at, hit: &Hit<'_>, told: &mut Vec<EmittedCount>| fold.observe(begin + seconds(at), hit, false, &mut |f| told.push(EmittedCount::new(f)));
+    let mut see = |at, hit: &Hit<'_>, told: &mut Vec<EmittedCount>| {
+        fold.observe(begin + seconds(at), hit, false, &mut |f| told.push(EmittedCount::new(f)))
+    };
     assert_eq!(see(0, &hit(7), &mut told), FoldDecision::Print);
     assert_eq!(see(4, &hit(7), &mut told), FoldDecision::Folded);
     assert_eq!(see(4, &hit(8), &mut told), FoldDecision::Print, "another client");
