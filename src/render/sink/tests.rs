@@ -133,9 +133,8 @@ fn write_past_the_size_limit() {
 #[test]
 fn a_size_limit_is_an_error() {
     let (folder, path) = old_report();
-    let (_, module) = module_path!().split_once("::").unwrap();
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", &format!("{module}::write_past_the_size_limit")])
+        .args(["--ignored", "--exact", "render::sink::tests::write_past_the_size_limit"])
         .env("PROBEWATCH_TEST_SINK", &path)
         .output()
         .unwrap();
