@@ -1,6 +1,6 @@
-//! Numbers as a person reads them: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`.
+//! Numbers for people: `1,234,567`, `250 MB`, `0.31 s`, `1 probe`; and compact ones for the live view: `1.2M`, `5.6 MB`.
 //!
-//! For the table only; programs get plain digits.
+//! Programs get plain digits instead.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
-/// Bytes in decimal units, as disks and networks count them.
+/// Bytes in decimal units.
 #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
@@ -39,7 +39,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
-/// How long something took.
+/// A duration.
 pub(crate) fn seconds(elapsed: Duration) -> String {
     match elapsed.as_secs() {
         0 if elapsed.as_millis() < 100 => format!("{} ms", elapsed.as_millis()),
@@ -49,7 +49,7 @@ pub(crate) fn seconds(elapsed: Duration) -> String {
     }
 }
 
-/// At most six columns, from 100,000 on with a unit.
+/// A count in at most six columns: with a unit from 100,000 on.
 pub(crate) fn compact(n: u64) -> String {
     const UNITS: [(u64, char); 5] =
         [(1_000, 'k'), (1_000_000, 'M'), (1_000_000_000, 'G'), (1_000_000_000_000, 'T'), (1_000_000_000_000_000, 'P')];
@@ -66,7 +66,7 @@ pub(crate) fn compact(n: u64) -> String {
     }
 }
 
-/// A number of tenths: `0.3`, and from ten on without them.
+/// Tenths as a number: `0.3`; without a decimal from ten on.
 pub(crate) fn compact_tenths(tenths: u64) -> String {
     match tenths {
         0 => "0".to_owned(),
@@ -75,7 +75,7 @@ pub(crate) fn compact_tenths(tenths: u64) -> String {
     }
 }
 
-/// Bytes in decimal units.
+/// Bytes in decimal units, compact.
 pub(crate) fn compact_size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -85,7 +85,7 @@ pub(crate) fn compact_size(bytes: u64) -> String {
     }
 }
 
-/// A count and its noun.
+/// A compact count and its noun.
 pub(crate) fn compact_counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", compact(n), if n == 1 { one } else { many })
 }

@@ -1,18 +1,18 @@
-//! The one door between the bytes of a log and an output.
+//! Escapes text of a log before it is printed.
 //!
-//! What a terminal, a spreadsheet or a reader's eye could act on is written out as `\xNN` (a byte) or `\u{..}` (a
-//! character); everything else stays as it is. Nothing here decodes: a text that already reads `\x1b` was harmless when
-//! it came and stays so.
+//! A character that a terminal or a spreadsheet could act on, or that cannot be seen, is *unsafe* and becomes `\xNN` (a
+//! byte) or `\u{..}` (a character). Everything else is unchanged. Nothing is decoded: the literal text `\x1b` is
+//! harmless and stays.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Combining marks kept in a row. Vietnamese needs two and pointed Hebrew three; a flood paints over the lines around it.
+/// Combining marks allowed in a row. Vietnamese needs two and pointed Hebrew three; many of them cover the lines around.
 const MAX_COMBINING_MARKS: usize = 4;
 
-/// The text of these bytes, with nothing in it that acts. Doing it twice changes nothing.
+/// The text of these bytes with unsafe characters escaped. Escaping it again changes nothing.
 #[must_use]
 pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
@@ -62,10 +62,10 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Puts a `'` before a cell that a spreadsheet would take for a formula: one that begins with `= + - @`, a tab or a
-/// carriage return (by now `\x09` and `\x0d`), or a form of these that it folds, be it after spaces or quotes.
+/// Puts a `'` before a cell that a spreadsheet would run as a formula: one that begins with `= + - @`, a tab or a
+/// carriage return (already escaped to `\x09` and `\x0d`), or a full-width form of these, also after spaces or quotes.
 ///
-/// A lone `-` is what a log writes for nothing; it is no formula and stays.
+/// A lone `-` is a log's empty field, not a formula, and is unchanged.
 #[must_use]
 pub fn csv_guard(cell: Cow<'_, str>) -> Cow<'_, str> {
     let first = cell.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '＂' | '＇' | '“' | '”' | '‘' | '’'));
@@ -112,13 +112,13 @@ struct CombiningMarks(usize);
 
 impl CombiningMarks {
     fn exceeded_by(&mut self, c: char) -> bool {
-        // CombiningMarks are the characters that take no room and are not hostile: the width tables have them all.
+        // A safe character of width 0 is a combining mark.
         self.0 = if !c.is_ascii() && c.width() == Some(0) { self.0 + 1 } else { 0 };
         self.0 > MAX_COMBINING_MARKS
     }
 }
 
-/// Whether a character acts on what shows it, or cannot be seen: controls, the bidirectional controls of UAX #9, line
+/// Whether a terminal could act on a character, or it cannot be seen: controls, the bidirectional controls of UAX #9, line
 /// and paragraph separators, and the default-ignorable code points of Unicode (zero-width, fillers, variation
 /// selectors, tags).
 fn is_unsafe_char(c: char) -> bool {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_out_what_acts() {
+    fn unsafe_characters_are_escaped() {
         let cases: [(&[u8], &str); 14] = [
             (b"/plain?a=b", "/plain?a=b"),
             (b"\x1b[2J", r"\x1b[2J"),
@@ -180,20 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn borrows_what_is_clean() {
+    fn clean_text_is_borrowed() {
         for clean in ["", "/index.php?id=1", "/größe", "e\u{301}\u{302}"] {
             assert!(matches!(escape(clean.as_bytes()), Cow::Borrowed(_)), "{clean}");
         }
     }
 
     #[test]
-    fn a_flood_of_marks_is_cut() {
+    fn too_many_combining_marks_are_escaped() {
         let flood = format!("a{}", "\u{301}".repeat(9));
         assert_eq!(escape(flood.as_bytes()), "a\u{301}\u{301}\u{301}\u{301}\\u{301}\u{301}\u{301}\u{301}\u{301}");
     }
 
     #[test]
-    fn no_cell_is_a_formula() {
+    fn formulas_are_guarded() {
         let formulas =
             ["=1+1", "+1", "-1+1", "@SUM(A1)", " =1", "\"=1", "' \"@x", "＝1", "＋1", "－1", "＠x", "\t=1", "\r", "--", "\u{a0}=1"];
         for cell in formulas {
@@ -230,14 +230,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_acts_comes_through(bytes in hostile_text()) {
+        fn no_unsafe_character_remains(bytes in hostile_text()) {
             let shown = escape(&bytes);
             prop_assert!(!shown.chars().any(|c| c.is_control() || is_unsafe_char(c)));
             prop_assert!(!is_unsafe(&shown));
         }
 
         #[test]
-        fn twice_is_once(bytes in hostile_text()) {
+        fn escaping_is_idempotent(bytes in hostile_text()) {
             let once = escape(&bytes).into_owned();
             prop_assert_eq!(escape(once.as_bytes()), once.as_str());
             let cell = csv_cell(&bytes).into_owned();
@@ -245,7 +245,7 @@ mod tests {
         }
 
         #[test]
-        fn printable_ascii_stays(line in "[ -~]{0,80}") {
+        fn printable_ascii_is_unchanged(line in "[ -~]{0,80}") {
             prop_assert_eq!(escape(line.as_bytes()), line.as_str());
         }
 
@@ -253,7 +253,7 @@ mod tests {
         fn lossless_escapes_read_back_and_are_safe(bytes: Vec<u8>, chars in r"([a/\\]|\\x[0-9a-f]{2}|.|\u{301}{6}|\u{202e}){0,20}") {
             for bytes in [bytes, chars.into_bytes()] {
                 let written = escape_lossless(&bytes);
-                prop_assert_eq!(escape(written.as_bytes()), &*written, "nothing acts");
+                prop_assert_eq!(escape(written.as_bytes()), &*written, "safe");
                 prop_assert_eq!(unescaped(&written), Some(bytes.clone()));
             }
         }

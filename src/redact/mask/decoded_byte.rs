@@ -1,14 +1,13 @@
-//! One character of a text, however it was escaped.
+//! Reads a text byte by byte through its escapes, and changes nothing.
 //!
-//! Knows `%3D`, the same encoded again (`%253D`, any number of times), and the `\x3D` and `\"` of log writers. Changes
-//! nothing.
+//! The escapes are `%3D`, the same encoded again (`%253D`, any number of times), and the `\x3D` and `\"` of log writers.
 
-/// What stands at a place of a text.
+/// One byte of a text, unescaped, and where its escape is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecodedByte {
-    /// What it means.
+    /// The byte.
     pub(crate) byte: u8,
-    /// How many times it was percent-encoded; a log writer's escape counts as none, since the client sent it bare.
+    /// How often it was percent-encoded. An escape of the log writer does not count: the client sent the byte as it is.
     pub(crate) depth: usize,
     /// Where it begins.
     pub(crate) start: usize,
@@ -16,7 +15,7 @@ pub(crate) struct DecodedByte {
     pub(crate) end: usize,
 }
 
-/// The decoded_bytes of a text from `start` on.
+/// The decoded bytes of a text from `start` on.
 pub(crate) fn decoded_bytes(text: &[u8], start: usize) -> impl Iterator<Item = DecodedByte> {
     let mut at = start;
     std::iter::from_fn(move || {
@@ -26,12 +25,12 @@ pub(crate) fn decoded_bytes(text: &[u8], start: usize) -> impl Iterator<Item = D
     })
 }
 
-/// Whether a `%` is there with one of these behind it: a cheap look before a walk over all decoded_bytes.
+/// Whether one of these follows a `%`: a quick check before all bytes are decoded.
 pub(crate) fn has_encoded(text: &[u8], digits: &[&[u8]]) -> bool {
     memchr::memchr_iter(b'%', text).any(|at| digits.iter().any(|digits| text[at + 1..].starts_with(digits)))
 }
 
-/// The text with one round of escapes undone.
+/// The text percent-decoded once.
 pub(crate) fn percent_decode(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -81,7 +80,7 @@ mod tests {
     use crate::redact::mask::decoded_byte::*;
 
     #[test]
-    fn reads_every_escape() {
+    fn decodes_every_escape() {
         let read = |text: &[u8]| decoded_bytes(text, 0).map(|o| (o.byte, o.depth)).collect::<Vec<_>>();
         assert_eq!(read(b"a%3D"), [(b'a', 0), (b'=', 1)]);
         assert_eq!(read(b"%253d%25253D"), [(b'=', 2), (b'=', 3)]);

@@ -1,12 +1,12 @@
-//! Values of parameters whose name says that they are secret: `password=...`, `"token": "..."`.
+//! Values of parameters with a secret name: `password=...`, `"token": "..."`.
 //!
-//! Judges names only; what the value looks like does not matter.
+//! Only the name decides; the value does not matter.
 
 use std::ops::Range;
 
 use super::decoded_byte::{DecodedByte, decoded_bytes, has_encoded};
 
-/// Words that make a name secret whatever stands before them: `csrftoken`, `newPassword`.
+/// A name that ends in one of these is secret: `csrftoken`, `newPassword`.
 const ENDINGS: [&str; 16] = [
     "token",
     "password",
@@ -26,10 +26,10 @@ const ENDINGS: [&str; 16] = [
     "credentials",
 ];
 
-/// Words that do so only as a word of their own: `api_key`, `user[pass]`, `apiKey`, but not `monkey` or `bypass`.
+/// A name whose last word is one of these is secret: `api_key`, `user[pass]`, `apiKey`, but not `monkey` or `bypass`.
 const WORDS: [&str; 9] = ["key", "pass", "pwd", "pw", "auth", "authorization", "sig", "sid", "session"];
 
-/// Words that do so only alone: half of all forms have some `country_code`.
+/// These are secret only as the whole name: many forms have a `country_code`.
 const NAMES: [&str; 5] = ["code", "auth_code", "otp", "bearer", "samlresponse"];
 
 /// Adds the values of secret names.
@@ -59,7 +59,7 @@ pub(crate) fn find(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether there is a separator, bare or in some disguise: most texts have none, and are done.
+/// Whether there is a separator, encoded or not: a quick check, as most texts have none.
 fn may_have_params(text: &[u8]) -> bool {
     let after_quote = |at: usize| at > 0 && matches!(text[at - 1], b'"' | b'\'' | b'2' | b'7');
     memchr::memchr2(b'=', b'\\', text).is_some() || memchr::memchr_iter(b':', text).any(after_quote) || has_encoded(text, &[b"3", b"25"])
@@ -78,7 +78,7 @@ fn is_secret_name(escaped: &[u8]) -> bool {
         || NAMES.iter().any(|word| ends_with(name, word) == Some(0))
 }
 
-/// Where `word` begins, if the name ends in it in whatever case.
+/// Where `word` begins, if the name ends in it. Case does not matter.
 fn ends_with(name: &[u8], word: &str) -> Option<usize> {
     let before = name.len().checked_sub(word.len())?;
     name[before..].eq_ignore_ascii_case(word.as_bytes()).then_some(before)
@@ -89,7 +89,7 @@ fn is_word_start(name: &[u8], at: usize) -> bool {
     at == 0 || !name[at - 1].is_ascii_alphanumeric() || (name[at - 1].is_ascii_lowercase() && name[at].is_ascii_uppercase())
 }
 
-/// The value behind a `=` or `:`. What is encoded more often than the separator is part of it: the `%26` in
+/// The value after a `=` or `:`. A delimiter that is encoded more often than the separator is part of it: the `%26` in
 /// `password=a%26b`, but not that in `next=%3Ftoken%3Da%26b`. A `?` ends it where it begins the query, as in
 /// `;jsessionid=1?page=2`.
 fn value_after(text: &[u8], separator: DecodedByte, in_query: bool) -> Range<usize> {

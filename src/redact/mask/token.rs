@@ -1,21 +1,21 @@
-//! Secrets that show by their own form: JSON web tokens, and what follows `Basic` and `Bearer`.
+//! Secrets with a form of their own: JSON web tokens, and credentials after `Basic` and `Bearer`.
 //!
-//! Decodes none of them.
+//! Does not decode them.
 
 use std::ops::Range;
 
 use super::decoded_byte::decoded_bytes;
 
-/// Characters of a part of a JSON web token that are enough to be one.
+/// The least characters of a part of a JSON web token.
 const MIN_PART: usize = 8;
 
 /// The shortest credentials.
 const MIN_CREDENTIALS: usize = 8;
 
-/// Adds JSON web tokens: `eyJ` is how base64 writes the `{"` every one of them begins with.
+/// Adds JSON web tokens: each begins with `eyJ`, the Base64 of `{"`.
 pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut at = 0;
-    // The rarest of the three letters.
+    // `J` is the rarest of the three letters.
     for third in memchr::memchr_iter(b'J', text) {
         let start = third.saturating_sub(2);
         if start < at || !text[start..].starts_with(b"eyJ") {
@@ -37,7 +37,7 @@ pub(crate) fn find_signed(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether what stands before is no part of the token: no letter or digit but those of an escape, `%3D` or `\x22`.
+/// Whether a token can begin here: after no Base64 character, or after an escape (`%3D`, `\x22`).
 fn is_token_start(text: &[u8], start: usize) -> bool {
     let is_escape = || (start >= 3 && text[start - 3] == b'%') || text[..start].ends_with(b"\\x22");
     start == 0 || !is_base64url(text[start - 1]) || is_escape()
@@ -52,7 +52,7 @@ fn is_base64url(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Adds the credentials behind `Basic` and `Bearer`.
+/// Adds the credentials after `Basic` and `Bearer`.
 pub(crate) fn find_credentials(text: &[u8], found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(next) = memchr::memchr2(b'B', b'b', &text[at..]) {
@@ -73,7 +73,7 @@ fn starts_with(text: &[u8], word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// What may be credentials at `from`, behind at least one blank.
+/// What may be credentials at `from`, after at least one space.
 fn credentials(text: &[u8], from: usize) -> Range<usize> {
     let start = decoded_bytes(text, from).take_while(|decoded| matches!(decoded.byte, b' ' | b'+')).last().map(|blank| blank.end);
     let end = start.and_then(|start| decoded_bytes(text, start).take_while(|decoded| is_token68(decoded.byte)).last()).map(|last| last.end);
@@ -81,7 +81,7 @@ fn credentials(text: &[u8], from: usize) -> Range<usize> {
     start..end.unwrap_or(start)
 }
 
-/// Base64 mixes cases and digits; the `Browser` of `Basic Browser` does not.
+/// Base64 has digits or mixes upper and lower case; the `Browser` of `Basic Browser` does not.
 fn is_credentials(value: &[u8]) -> bool {
     value.len() >= MIN_CREDENTIALS
         && (value.iter().any(|b| b.is_ascii_digit() || *b == b'=') || value.iter().skip(1).any(u8::is_ascii_uppercase))

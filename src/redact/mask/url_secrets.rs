@@ -1,12 +1,12 @@
-//! Secrets that are part of a URL's structure: the password of `http://user:password@host`, the token of a reset link.
+//! Secrets in the structure of a URL: the password of `http://user:password@host`, the token of a reset link.
 //!
-//! Reads URLs as they stand in other text; checks none of them.
+//! Finds URLs within other text and does not validate them.
 
 use std::ops::Range;
 
 use super::decoded_byte::{decoded_bytes, has_encoded};
 
-/// Path segments that a one-time token follows, `_` read as `-`.
+/// Path segments before a one-time token. `_` counts as `-`.
 const TOKEN_PREFIX_SEGMENTS: [&str; 16] = [
     "reset",
     "reset-password",
@@ -32,7 +32,7 @@ const MAX_SEGMENTS_AFTER: usize = 2;
 /// The shortest one-time token.
 const MIN_TOKEN: usize = 16;
 
-/// The shortest user name that is taken for an access token: GitHub's have 40 characters, GitLab's 20.
+/// The shortest user name that counts as an access token: GitHub's have 40 characters, GitLab's 20.
 const MIN_USER_TOKEN: usize = 20;
 
 /// Adds the passwords of URLs, and user names that are access tokens.
@@ -107,7 +107,7 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     segment(text.len(), false, text.len());
 }
 
-/// Whether some segment is long enough: few are. A `/` may be encoded, and then the text is looked at whole.
+/// Whether some segment is long enough, which few are: a quick check. An encoded `/` also passes.
 fn may_hold_token(text: &[u8]) -> bool {
     let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
     memchr::memchr_iter(b'/', text).any(is_long) || has_encoded(text, &[b"2f", b"2F", b"25"])
@@ -124,7 +124,7 @@ fn precedes_token(segment: &[u8]) -> bool {
     TOKEN_PREFIX_SEGMENTS.iter().any(same)
 }
 
-/// Long, of token characters, and no word or file name: `/verify/eval-stdin.php` shows what someone was after.
+/// Long, made of token characters, and neither a word nor a file name, as in `/verify/eval-stdin.php`.
 fn is_one_time_token(segment: &[u8]) -> bool {
     let any = |test: fn(&u8) -> bool| segment.iter().any(test);
     let is_file = segment.iter().rposition(|&b| b == b'.').is_some_and(|dot| segment.len() - dot <= 6);
