@@ -1,6 +1,6 @@
-//! Which log formats are known, and what a log is written in: text for a person, JSON for a program.
+//! Prints the known log formats and the detected format of a log, as text or JSON.
 //!
-//! Puts into words what was found; finds nothing out itself. All text of a log is masked and escaped on the way.
+//! Detects nothing itself. All text of a log is redacted.
 
 use std::io::{self, Write};
 
@@ -16,18 +16,18 @@ use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
 use crate::render::OutputFormat;
 
-/// A log, and what it is written in.
+/// A log, and its detected format.
 #[derive(Debug)]
 pub struct SampledLog {
     /// As named; `-` is standard input.
     pub path: Vec<u8>,
-    /// What its first lines are.
+    /// The formats of its first lines.
     pub detected: Detected,
-    /// What went wrong with it, in a sentence.
+    /// An error while reading it, as a sentence.
     pub problem: Option<String>,
 }
 
-/// Writes which formats are known.
+/// Writes the known formats.
 ///
 /// # Errors
 ///
@@ -42,16 +42,16 @@ pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &m
     Grid::new(&rows)
         .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
         .column(Column::text("what it is").flexible(20), |format| Cell::new(&format.title))
-        .column(Column::text("where it is written down").flexible(16).rank(2), |format| {
+        .column(Column::text("documented at").flexible(16).rank(2), |format| {
             Cell::new(format.source.as_deref().unwrap_or_default()).styled(DIM)
         })
         .write(page.width, page.painter, out)?;
     writeln!(out)?;
-    let own = "Any other is given as a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as log_format or LogFormat has it in the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
-    page.text(own, 0, PLAIN, out)
+    let other = "For any other format give a format string: --log-format '$remote_addr [$time_local] \"$request\" $status', as in log_format or LogFormat of the server's configuration. Keys of JSON lines that are not recognised are named with --field.";
+    page.text(other, 0, PLAIN, out)
 }
 
-/// Writes what logs are written in.
+/// Writes the detected formats of logs.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, option
         page.text(&format!("{}: {}", escape(&sampled.path), verdict(sampled, formats)), 0, BOLD, out)?;
         page.text(&why(&sampled.detected, formats), 2, PLAIN, out)?;
         if let Some((line, _)) = &sampled.detected.first_unread {
-            page.text(&format!("The first line that no format explains: {}", redacted(line)), 2, DIM, out)?;
+            page.text(&format!("The first line without a known format: {}", redacted(line)), 2, DIM, out)?;
         }
         for found in &sampled.detected.found {
             writeln!(out)?;
@@ -82,7 +82,7 @@ pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, option
 fn write_fields<W: Write>(found: &Found, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
     page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
     if found.fields.is_empty() {
-        return page.text("more stands behind its fields than a format that is known by name has", 2, DIM, out);
+        return page.text("the line has more fields than its known format", 2, DIM, out);
     }
     Grid::new(&found.fields)
         .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
@@ -91,33 +91,33 @@ fn write_fields<W: Write>(found: &Found, formats: &Formats, page: &TextPage, out
         .write(page.width, page.painter, out)
 }
 
-/// What a log is, in a few words.
+/// The format of a log, in a few words.
 fn verdict(sampled: &SampledLog, formats: &Formats) -> String {
     let Detected { found, lines, first_unread, .. } = &sampled.detected;
     match (&sampled.problem, found.first(), first_unread) {
         (Some(problem), ..) => escape(problem.as_bytes()).into_owned(),
         (None, Some(first), _) => format!("{} ({})", name(first, formats), formats.format(best(first)).title),
-        (None, None, Some((_, Some(what)))) => format!("no format that is known; it looks like {what}"),
-        (None, None, _) if *lines == 0 => "it holds no line".to_owned(),
-        (None, None, _) => "no format that is known".to_owned(),
+        (None, None, Some((_, Some(what)))) => format!("no known format; it looks like {what}"),
+        (None, None, _) if *lines == 0 => "it has no lines".to_owned(),
+        (None, None, _) => "no known format".to_owned(),
     }
 }
 
-/// Why it is that.
+/// The counts of lines by format.
 fn why(detected: &Detected, formats: &Formats) -> String {
     let Detected { lines, found, own, unread, .. } = detected;
     let mut parts: Vec<String> = found.iter().map(|found| format!("{} in {}", found.lines, name(found, formats))).collect();
     if *own > 0 {
-        parts.push(format!("{own} of its own (#)"));
+        parts.push(format!("{own} directives (#)"));
     }
     if *unread > 0 {
-        parts.push(format!("{unread} in none"));
+        parts.push(format!("{unread} in no known format"));
     }
-    let sum = if *lines == 1 { "1 line was looked at".to_owned() } else { format!("{lines} lines were looked at") };
+    let sum = if *lines == 1 { "1 line was sampled".to_owned() } else { format!("{lines} lines were sampled") };
     if parts.is_empty() { format!("{sum}.") } else { format!("{sum}: {}.", parts.join(", ")) }
 }
 
-/// The format that says most of a line.
+/// The most specific format of a line.
 fn best(found: &Found) -> FormatId {
     found.exactly.unwrap_or(found.format)
 }
@@ -126,16 +126,16 @@ fn name(found: &Found, formats: &Formats) -> String {
     let name = formats.name(best(found));
     match found.prefix {
         None => name.to_string(),
-        Some(prefix) => format!("{name} behind the prefix of {}", prefix.as_str()),
+        Some(prefix) => format!("{name} after the prefix of {}", prefix.as_str()),
     }
 }
 
-/// How sure it is: the share of lines that a format explains.
+/// The share of lines with a known format.
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
 fn confidence(detected: &Detected) -> f64 {
-    let asked = detected.lines - detected.own;
+    let data = detected.lines - detected.own;
     let read: u64 = detected.found.iter().map(|found| found.lines).sum();
-    if asked == 0 { 0.0 } else { ((read as f64 / asked as f64) * 1000.0).round() / 1000.0 }
+    if data == 0 { 0.0 } else { ((read as f64 / data as f64) * 1000.0).round() / 1000.0 }
 }
 
 #[derive(Serialize)]

@@ -1,7 +1,6 @@
-//! Columns that fit a width: aligned, the less important ones left out, the flexible ones cut with `…`.
+//! Lays out text in columns that fit a width: less important columns are left out, flexible ones are cut with `…`.
 //!
-//! Measures by display width and knows no report. What does not fit at all is never written past the width, unless the
-//! width is below [`MIN_WIDTH`].
+//! Measures by display width. No line is wider than the page, which has at least [`MIN_WIDTH`] columns.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,13 +12,13 @@ use crate::redact::sanitize::escape;
 use crate::render::RenderOptions;
 use crate::render::style::{DIM, PLAIN, Painter};
 
-/// The narrowest page that is laid out; a narrower one gets lines of this length.
+/// The least columns of a page; a narrower terminal gets lines of this length.
 pub(crate) const MIN_WIDTH: usize = 40;
 
 /// Before every row, and between two columns.
 const INDENT: &str = "  ";
 
-/// One cell. Its text is sanitised whatever it was before.
+/// One cell. Its text is always escaped.
 #[derive(Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -36,18 +35,18 @@ impl Cell {
     }
 }
 
-/// A column: its head, and how it gives way when room is short.
+/// A column: its head, and how it shrinks on a narrow page.
 #[derive(Debug)]
 pub(crate) struct Column {
     head: &'static str,
     is_number: bool,
-    /// 0 is never left out; the highest goes first.
+    /// The highest rank is left out first; 0 never is.
     rank: u8,
-    /// The width it can be cut to; `None` cuts nothing.
+    /// The width it can be cut to; `None`: it is not cut.
     min_width: Option<usize>,
-    /// The width it never exceeds.
+    /// The widest it can be.
     max_width: usize,
-    /// What is left of a cut text: its end, as for file names.
+    /// A cut text keeps its end, as for file names.
     keep_end: bool,
     cells: Vec<Cell>,
 }
@@ -77,7 +76,7 @@ impl Column {
         Self { keep_end: true, ..self }
     }
 
-    /// The width at which nothing is cut that need not be.
+    /// The width of its widest cell, or its maximum.
     fn natural_width(&self) -> usize {
         let widest = self.cells.iter().map(|cell| width(&cell.text)).max().unwrap_or(0);
         widest.max(width(self.head)).min(self.max_width)
@@ -92,7 +91,7 @@ impl Column {
     }
 }
 
-/// Rows of something, a column at a time.
+/// A table, built column by column.
 #[derive(Debug)]
 pub(crate) struct Grid<'r, T> {
     rows: &'r [T],
@@ -104,7 +103,7 @@ impl<'r, T> Grid<'r, T> {
         Self { rows, columns: Vec::new() }
     }
 
-    /// Adds a column; one without a single text is left out.
+    /// Adds a column, unless all its cells are empty.
     pub(crate) fn column(mut self, mut column: Column, cell: impl Fn(&'r T) -> Cell) -> Self {
         column.cells = self.rows.iter().map(cell).collect();
         if !column.is_empty() {
@@ -127,7 +126,7 @@ impl<'r, T> Grid<'r, T> {
         Ok(())
     }
 
-    /// The columns that have room, and how wide each is.
+    /// The columns that fit, and their widths.
     fn fit(&self, page: usize) -> Vec<FittedColumn> {
         let mut fitted: Vec<_> = self.columns.iter().enumerate().map(|(i, column)| FittedColumn::new(i, column)).collect();
         while total_width(&fitted) > page
@@ -151,7 +150,7 @@ impl<'r, T> Grid<'r, T> {
     }
 }
 
-/// A column that stays, and its width.
+/// A column that fits, and its width.
 struct FittedColumn {
     column: usize,
     width: usize,
@@ -179,7 +178,7 @@ fn write_line<'c, W: Write>(columns: &[FittedColumn], painter: Painter, out: &mu
         let text = if column.keep_end { truncate_start(&cell.text, column.width) } else { truncate(&cell.text, column.width) };
         let rest = column.width.saturating_sub(width(&text));
         let (before, after) = if column.is_number { (rest, 0) } else { (0, rest) };
-        // Blanks are written when something follows them: no line ends in one.
+        // Blanks are written only before a text, so that no line ends in one.
         blanks += INDENT.len() + before;
         if !text.is_empty() {
             write!(out, "{:blanks$}{}", "", painter.paint(cell.style, text))?;
@@ -190,7 +189,7 @@ fn write_line<'c, W: Write>(columns: &[FittedColumn], painter: Painter, out: &mu
     writeln!(out)
 }
 
-/// Where texts go, and how wide they may be.
+/// A page of plain text.
 #[derive(Debug)]
 pub(crate) struct TextPage {
     pub(crate) width: usize,
@@ -202,18 +201,18 @@ impl TextPage {
         Self { width: options.page_width(), painter: Painter { color: options.color } }
     }
 
-    /// A text behind a margin, on as many lines as it takes.
+    /// Writes a text with a margin, wrapped.
     pub(crate) fn text<W: Write>(&self, text: &str, margin: usize, style: Style, out: &mut W) -> io::Result<()> {
         write_wrapped(text, margin, self.width, (self.painter, style), out)
     }
 }
 
-/// The columns of a terminal a text takes.
+/// The display width of a text, in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The text, or as much of its beginning as leaves room for `…`.
+/// The text, or its beginning and `…` if it is wider than `max`.
 pub(crate) fn truncate(text: &str, max: usize) -> Cow<'_, str> {
     if width(text) <= max {
         return Cow::Borrowed(text);
@@ -226,13 +225,13 @@ pub(crate) fn truncate(text: &str, max: usize) -> Cow<'_, str> {
     begins.chain((max > 0).then_some('…')).collect()
 }
 
-/// The text, or as much of its end as leaves room for `…`.
+/// The text, or `…` and its end if it is wider than `max`.
 pub(crate) fn truncate_start(text: &str, max: usize) -> Cow<'_, str> {
     let reversed = |text: &str| text.chars().rev().collect::<String>();
     Cow::Owned(reversed(&truncate(&reversed(text), max)))
 }
 
-/// Writes a text as indented lines that break between words; a word longer than a line is cut.
+/// Writes a text as indented lines, broken between words. A word longer than a line is cut.
 pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, painter: (Painter, Style), out: &mut W) -> io::Result<()> {
     let room = page.saturating_sub(indent).max(1);
     let (painter, style) = painter;
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_way_in_order() {
+    fn columns_shrink_in_the_order_of_their_ranks() {
         let rows = [("/a/long/path", 7, "x"), ("/日本語", 1234, "")];
         assert_eq!(lines(&rows, 40), "  name          hits  note\n  /a/long/path     7  x\n  /日本語       1234\n");
         assert_eq!(lines(&rows, 22), "  name      hits  note\n  /a/long…     7  x\n  /日本語   1234\n");
@@ -278,12 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_column_takes_no_room() {
+    fn an_empty_column_is_left_out() {
         assert_eq!(lines(&[("a", 1, "")], 40), "  name  hits\n  a        1\n");
     }
 
     #[test]
-    fn cuts_by_what_is_seen() {
+    fn cuts_by_display_width() {
         assert_eq!(truncate("日本語", 6), "日本語");
         assert_eq!(truncate("日本語", 5), "日本…");
         assert_eq!(truncate("日本語", 4), "日…");

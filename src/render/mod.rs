@@ -1,6 +1,6 @@
-//! Prints a finished report: a file a format.
+//! Prints a finished report, in one module per format.
 //!
-//! Renderers write what [`crate::analysis::model`] holds. They read no log, decide nothing and know no command line.
+//! Renderers write what [`crate::analysis::model`] holds. They read no log, make no decision and know no command line.
 
 pub mod csv;
 pub mod explain;
@@ -27,21 +27,21 @@ use crate::analysis::proposals::Proposals;
 /// Rows in each section of a table unless `--top` says otherwise.
 pub const TABLE_ROWS: usize = 10;
 
-/// What to print.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutputFormat {
-    /// Aligned text for a person.
+    /// Aligned text for people.
     #[default]
     Table,
     /// One CSV table.
     Csv,
     /// One JSON document.
     Json,
-    /// One JSON object a hit.
+    /// One JSON object per hit.
     Ndjson,
 }
 
-/// What a row is.
+/// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupBy {
     /// A client, a path and an outcome.
@@ -53,14 +53,14 @@ pub enum GroupBy {
     Path,
     /// A rule.
     Rule,
-    /// A site's path with a distinct answer.
+    /// A path of a site with a distinct answer.
     Answer,
 }
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Color {
-    /// On a terminal that can.
+    /// On a terminal with colours.
     #[default]
     Auto,
     /// Always.
@@ -72,7 +72,7 @@ pub enum Color {
 /// How to print a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RenderOptions {
-    /// What to print.
+    /// The format of a report.
     pub format: OutputFormat,
     /// What a row of a CSV is, pairs where `None`; for a table the one section to print, all where `None`.
     pub by: Option<GroupBy>,
@@ -93,13 +93,13 @@ impl RenderOptions {
     }
 }
 
-/// Writes a finished report to `out`, and flushes nothing: that is the business of whoever opened it.
+/// Writes a finished report to `out`, without a flush.
 ///
-/// NDJSON has no end to wait for: its hits go out one by one through [`ndjson::write`], and this writes nothing.
+/// For NDJSON it writes nothing: hits are written one by one with [`ndjson::write`].
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn render<W: Write>(report: &Report<'_>, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     match options.format {
         OutputFormat::Table => table::write(report, options, out),

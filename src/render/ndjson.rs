@@ -1,7 +1,7 @@
-//! One JSON object a hit, a line each.
+//! Writes one JSON object per hit and line.
 //!
-//! The keys and their order are a promise: additions only, at the end. Every text is valid UTF-8 and lossless but for
-//! secrets: what could act on a reader is written out as `\xNN` or `\u{..}`.
+//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with secrets masked and unsafe
+//! characters escaped as `\xNN` or `\u{..}`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
+    fn missing_fields_are_null() {
         let hit = Hit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {

@@ -1,7 +1,6 @@
-//! An alert as a line for people, as a short text for a system log, and as a JSON object for programs.
+//! Prints an alert as a line for people, as a short text for a system log, or as a JSON object for programs.
 //!
-//! The keys of the object and their order are a promise: additions only, at the end. The words of the two texts are none.
-//! Times and counts are those of the alert; nothing is counted or judged here.
+//! The keys of the object and their order are stable: new keys come at the end. The words of the texts may change.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -23,16 +22,16 @@ use crate::render::style::{ALARM, BOLD, DIM};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// Columns of a path or target in a sentence: alerts are short whatever clients ask for.
+/// The most columns of a path or target in a sentence.
 const MAX_TEXT: usize = 80;
 
-/// Columns of a client's name.
+/// The most columns of a client's name.
 const MAX_NAME: usize = 39;
 
-/// The least of a request that is worth a place on a line.
+/// The least columns of a request; with fewer it is left out.
 const MIN_REQUEST: usize = 12;
 
-/// One alert, as programs get it. All keys are always there.
+/// An alert for programs. All keys are always present.
 #[derive(Serialize)]
 struct AlertObject<'a> {
     /// `threshold`, `probing`, `answered` or `campaign`.
@@ -41,11 +40,11 @@ struct AlertObject<'a> {
     /// RFC 3339 or null, as are all times.
     first_time: Option<String>,
     last_time: Option<String>,
-    /// Null where it is not about one client.
+    /// Null if it is not about one client.
     client: Option<Cow<'a, str>>,
-    /// The normalised path; null where it is not about one.
+    /// The normalised path; null if it is not about one path.
     path: Option<Cow<'a, str>>,
-    /// Requests that count, and how many clients and paths are among them.
+    /// Requests that count, and their distinct clients and paths.
     hits: u64,
     clients: u64,
     paths: u64,
@@ -53,13 +52,13 @@ struct AlertObject<'a> {
     classes: Vec<&'a str>,
     cve: Vec<&'a str>,
     sample: AlertSampleObject<'a>,
-    /// Whose threshold it was; null where it was no rule's.
+    /// The rule of the threshold; null for other kinds.
     rule: Option<&'a str>,
-    /// The sentence that people read.
+    /// The sentence for people.
     text: String,
 }
 
-/// The request that raised it.
+/// The request that raised the alert.
 #[derive(Serialize)]
 struct AlertSampleObject<'a> {
     /// The `id` of its hit.
@@ -76,13 +75,13 @@ struct AlertSampleObject<'a> {
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn write_json<W: Write>(alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &object(alert, rules))?;
     out.write_all(b"\n")
 }
 
-/// An alert as one line of text without its end, colour or any byte that acts; at most about 500 columns.
+/// An alert as one line of escaped text without colour or newline, at most about 500 columns.
 #[must_use]
 pub fn text_line(alert: &Alert, rules: &RuleSet) -> String {
     let mut text = format!("ALERT {}: {}; {}", alert.severity, sentence(alert, rules), request(&alert.sample));
@@ -93,12 +92,12 @@ pub fn text_line(alert: &Alert, rules: &RuleSet) -> String {
 }
 
 impl LiveLines {
-    /// Writes an alert among the hits. Its sentence is told whole, be it wider than the page; the request that raised it
-    /// is told where there is room.
+    /// Writes an alert as a line. Its sentence is not cut, even if it is wider than the page; the request that raised it is
+    /// left out on a narrow page.
     ///
     /// # Errors
     ///
-    /// Those of `out`, as they came.
+    /// Those of `out`.
     pub fn write_alert<W: Write>(&mut self, alert: &Alert, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(alert.last_time, alert.severity);
         let Self { layout, stops, .. } = self;
@@ -111,20 +110,20 @@ impl LiveLines {
     }
 }
 
-/// What happened, in a sentence without its stop.
+/// What happened, as a sentence without a full stop.
 fn sentence(alert: &Alert, rules: &RuleSet) -> String {
     let within = within(alert);
     match alert.kind {
         Kind::Threshold(rule) => {
             let rule = rules.rule(rule);
-            let asked = counted(alert.hits, "request", "requests");
-            format!("{asked} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
+            let requests = counted(alert.hits, "request", "requests");
+            format!("{requests} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
         }
-        Kind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
+        Kind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
         Kind::Answered => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
-            let asked = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
-            format!("{} was answered{status}: {} ({})", who(alert), short_text(asked), labels::worst_rule(rules, &alert.rules))
+            let path = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
+            format!("{} was answered{status}: {} ({})", who(alert), short_text(path), labels::worst_rule(rules, &alert.rules))
         }
         Kind::Campaign => {
             let what = match (&alert.path, alert.paths) {
@@ -132,12 +131,12 @@ fn sentence(alert: &Alert, rules: &RuleSet) -> String {
                 (None, 0 | 1) => "an unusual path".to_owned(),
                 (None, paths) => format!("{} unusual paths", grouped(paths)),
             };
-            format!("{} asked for {what}{within}", who(alert))
+            format!("{} requested {what}{within}", who(alert))
         }
     }
 }
 
-/// The client, or how many.
+/// The client, or the number of clients.
 fn who(alert: &Alert) -> Cow<'_, str> {
     match &alert.client {
         Some(client) => client_name(client.client()),
@@ -152,7 +151,7 @@ fn for_path(alert: &Alert) -> String {
     }
 }
 
-/// How long it took, rounded up; nothing where the log does not tell.
+/// The duration, rounded up; empty if the log has no times.
 fn within(alert: &Alert) -> String {
     let Some((first, last)) = alert.first_time.zip(alert.last_time) else {
         return String::new();
@@ -166,7 +165,7 @@ fn within(alert: &Alert) -> String {
     format!(" within {}", counted(n, one, many))
 }
 
-/// The request that raised an alert, and what the server said.
+/// The request that raised an alert, with its status.
 fn request(sample: &Sample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = redacted(&sample.method);
@@ -317,30 +316,30 @@ mod tests {
     }
 
     #[test]
-    fn lines_say_it_in_a_sentence() {
+    fn alerts_as_lines() {
         insta::assert_snapshot!("lines_at_140", lines(&each_kind(), 140, false));
         insta::assert_snapshot!("lines_at_60", lines(&each_kind(), 60, false));
     }
 
     #[test]
-    fn texts_for_a_system_log() {
+    fn alerts_as_texts_for_a_system_log() {
         let texts: Vec<_> = each_kind().iter().map(|alert| text_line(alert, fixture::rules())).collect();
         insta::assert_snapshot!("texts", texts.join("\n"));
     }
 
     #[test]
-    fn objects_for_programs() {
+    fn alerts_as_objects() {
         let objects: String = each_kind().iter().map(json).collect();
         insta::assert_snapshot!("objects", objects);
     }
 
     #[test]
-    fn stands_out() {
+    fn an_alert_is_red() {
         assert!(lines(&[probing()], 100, true).contains("\u{1b}[1m\u{1b}[31mALERT\u{1b}[0m"));
     }
 
     #[test]
-    fn a_span_is_told_in_round_words() {
+    fn durations_are_rounded_up() {
         let within = |seconds| within(&Alert { last_time: later(answered().first_time, seconds), ..answered() });
         assert_eq!(within(-5), " within 1 second");
         assert_eq!(within(0), " within 1 second");

@@ -1,6 +1,6 @@
-//! Folds repeats: a client that trips the same rules over and over is told once, and then as a count.
+//! Folds repeats: of hits of one client on the same rules the first is printed, the others are counted.
 //!
-//! Pure: time is what it is printed, and nothing is printed here. What it keeps is bounded whatever clients choose to send.
+//! Reads no clock and prints nothing. Memory is bounded, whatever clients send.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -17,16 +17,16 @@ use crate::redact::mask::redacted;
 use crate::soft_404::Answer::Soft404;
 use crate::time::LogTime;
 
-/// Pairs of a client and rules that are known at a time. Of more, the one that rests longest is told and forgotten.
+/// The most open groups. Above it, the group that has been idle longest is closed.
 pub const MAX_GROUPS: usize = 4096;
 
-/// How long a count is kept back while its pair never rests.
+/// How long a count is held while its group is not idle.
 pub const MAX_HOLD: Duration = Duration::from_secs(60);
 
-/// Bytes of a client's name. A longer one is nobody's, and not folded: it would be kept.
+/// The most bytes of a client's name. Hits of a longer one are not folded, as a group keeps the name.
 const MAX_CLIENT_NAME: usize = 256;
 
-/// Bytes kept of the last target: no terminal shows more of it.
+/// Bytes kept of the last target, more than a terminal line shows.
 const MAX_TARGET: usize = 1024;
 
 /// Whether a hit is to be printed.
@@ -34,63 +34,63 @@ const MAX_TARGET: usize = 1024;
 pub enum FoldDecision {
     /// Print it now.
     Print,
-    /// It was counted, and is told with others.
+    /// It was counted, and is printed later with others.
     Folded,
 }
 
-/// Repeats that were not printed.
+/// The count of repeats that were not printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldedRepeats<'a> {
-    /// How many.
+    /// The number of hits.
     pub hits: u64,
-    /// Those among them whose answer means something.
+    /// Hits with a distinct answer.
     pub answered: u64,
-    /// The worst of them.
+    /// The highest severity.
     pub severity: Severity,
-    /// Who asked.
+    /// The client.
     pub client: Client<'a>,
-    /// The rules all of them matched.
+    /// The rules that all of them match.
     pub rules: &'a [RuleId],
-    /// The log's time of the last one.
+    /// The log's time of the last hit.
     pub time: Option<LogTime>,
-    /// The target of the last one, fit for an output; a very long one is cut.
+    /// The target of the last hit, redacted; a very long one is cut.
     pub target: &'a str,
 }
 
-/// Remembers which client was told for which rules, and counts the repeats.
+/// Counts repeated hits.
 ///
-/// A *pair* is a client and the exact list of rules that are reported. It is known from a hit that is printed until it
-/// rests: until no hit of it came for a while.
+/// A *group* is a client and an exact list of reported rules. It is open from its first hit, which is printed, until it is
+/// idle: until no hit of it came for some time.
 #[derive(Debug)]
 pub struct RepeatFolder {
     quiet_for: Duration,
-    /// The latest time it was printed.
+    /// The latest time given.
     now: Option<Instant>,
-    /// Counts what was seen: no two pairs have the same sequence.
+    /// Counts observed hits, so that no two groups have the same sequence number.
     sequence: u64,
     groups: Vec<RepeatGroup>,
-    /// Places of `pairs` that are by_key, by client and rules.
+    /// Indices of open groups, by client and rules.
     by_key: HashTable<usize>,
-    /// Places that are free.
+    /// Indices of closed groups, to be reused.
     free: Vec<usize>,
-    /// All known groups, the one that rests longest first.
+    /// All open groups, the one idle longest first.
     by_last_seen: BTreeMap<u64, usize>,
-    /// Those with a count, the one kept back longest first.
+    /// Groups with a count, the one held longest first.
     by_held_since: BTreeMap<u64, usize>,
     hasher: RandomState,
 }
 
-/// A client, its rules, and what is not told of them yet. A free one is kept for its room.
+/// A client, its rules, and the hits that are not printed yet. A closed group is kept to reuse its memory.
 #[derive(Debug)]
 struct RepeatGroup {
     client: ClientKey,
     rules: Vec<RuleId>,
-    /// The most that was told of it so far.
+    /// The highest severity and answer printed so far.
     printed: Notability,
     last_seen: Instant,
-    /// Its key among the by_last_seen.
+    /// Its key in `by_last_seen`.
     sequence: u64,
-    /// When the first hit was counted that is not printed, and its key among the counted.
+    /// When the first unprinted hit was counted, and its key in `by_held_since`.
     held_since: Instant,
     held_since_sequence: u64,
     hits: u64,
@@ -100,7 +100,7 @@ struct RepeatGroup {
     target: String,
 }
 
-/// What makes a repeat news: more than before of either.
+/// A repeat is printed if either of these is higher than before.
 #[derive(Debug, Clone, Copy)]
 struct Notability {
     severity: Severity,
@@ -110,23 +110,23 @@ struct Notability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AnswerLevel {
     None,
-    /// A 2xx that tells nothing.
+    /// A 2xx that is not distinct.
     Uninformative,
-    /// One that means something.
+    /// A distinct answer.
     Distinct,
 }
 
-/// What is due next.
+/// The next group to flush.
 #[derive(Debug, Clone, Copy)]
 enum Deadline {
-    /// The pair rests: it is told and forgotten.
+    /// The group is idle: its count is emitted and it is closed.
     Idle(usize),
-    /// Its count was kept back long enough: it is printed.
+    /// Its count was held for [`MAX_HOLD`]: the count is emitted.
     HeldTooLong(usize),
 }
 
 impl RepeatFolder {
-    /// Folds what comes again before the pair has rested for `quiet_for`.
+    /// Folds repeats of a group until it was idle for `quiet_for`.
     #[must_use]
     pub fn new(quiet_for: Duration) -> Self {
         Self {
@@ -142,30 +142,30 @@ impl RepeatFolder {
         }
     }
 
-    /// Takes the next hit. `answered` says whether its answer means something. `each` gets what is due before it.
+    /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is distinct.
     ///
-    /// A repeat is printed all the same where it is worse than all that was told of the pair, or answered better.
+    /// A repeat is printed if its severity or its answer is higher than any printed of its group.
     pub fn observe(&mut self, now: Instant, hit: &Hit<'_>, answered: bool, each: &mut impl FnMut(FoldedRepeats<'_>)) -> FoldDecision {
         self.flush_idle(now, each);
         if matches!(hit.client, Client::Text(name) if name.len() > MAX_CLIENT_NAME) {
             return FoldDecision::Print;
         }
-        let news = Notability::new(hit, answered);
+        let notability = Notability::new(hit, answered);
         let now = self.now.unwrap_or(now);
         if let Some(slot) = self.slot(hit) {
-            return self.observe_repeat(slot, now, hit, news);
+            return self.observe_repeat(slot, now, hit, notability);
         }
         if self.by_last_seen.len() >= MAX_GROUPS
             && let Some((_, &slot)) = self.by_last_seen.first_key_value()
         {
             self.close(slot, each);
         }
-        self.open(now, hit, news);
+        self.open(now, hit, notability);
         FoldDecision::Print
     }
 
-    /// Tells what is due by now: the counts of pairs that rest, and those that were kept back for a minute. In the order
-    /// in which they became due.
+    /// Emits the counts that are due: of groups that are idle, and those held for [`MAX_HOLD`], in the order of their
+    /// deadlines.
     pub fn flush_idle(&mut self, now: Instant, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         let now = self.now.map_or(now, |latest| latest.max(now));
         self.now = Some(now);
@@ -180,21 +180,21 @@ impl RepeatFolder {
         }
     }
 
-    /// Tells all counts and forgets every group: at the end, and before the rules are replaced.
+    /// Emits all counts and closes every group: at the end, and before the rules are replaced.
     pub fn flush_all(&mut self, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         while let Some((_, &slot)) = self.by_last_seen.first_key_value() {
             self.close(slot, each);
         }
     }
 
-    /// When [`flush_idle`](Self::flush_idle) has something to do again, if nothing else comes.
+    /// When [`flush_idle`](Self::flush_idle) is next due if no hit comes.
     #[must_use]
     pub fn next_flush(&self) -> Option<Instant> {
         self.next_deadline().map(|(at, _)| at)
     }
 
     fn next_deadline(&self) -> Option<(Instant, Deadline)> {
-        // A pause beyond all time is no pause at all: it never ends.
+        // A duration that overflows never ends.
         let rest = self.by_last_seen.first_key_value().and_then(|(_, &slot)| {
             let at = self.groups[slot].last_seen.checked_add(self.quiet_for)?;
             Some((at, Deadline::Idle(slot)))
@@ -216,12 +216,12 @@ impl RepeatFolder {
         self.by_key.find(hash, same).copied()
     }
 
-    fn open(&mut self, now: Instant, hit: &Hit<'_>, news: Notability) {
+    fn open(&mut self, now: Instant, hit: &Hit<'_>, notability: Notability) {
         let slot = self.free.pop().unwrap_or(self.groups.len());
         if slot == self.groups.len() {
-            self.groups.push(RepeatGroup::new(now, hit, news));
+            self.groups.push(RepeatGroup::new(now, hit, notability));
         } else {
-            self.groups[slot].reopen(now, hit, news);
+            self.groups[slot].reopen(now, hit, notability);
         }
         let sequence = self.next_sequence();
         self.groups[slot].sequence = sequence;
@@ -230,25 +230,25 @@ impl RepeatFolder {
         by_key.insert_unique(hasher.hash_one((hit.client, hit.rules)), slot, |&slot| groups[slot].hash(hasher));
     }
 
-    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &Hit<'_>, news: Notability) -> FoldDecision {
+    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &Hit<'_>, notability: Notability) -> FoldDecision {
         let sequence = self.next_sequence();
         let group = &mut self.groups[slot];
         self.by_last_seen.remove(&group.sequence);
         self.by_last_seen.insert(sequence, slot);
         (group.sequence, group.last_seen) = (sequence, now);
-        if group.printed.is_less_than(news) {
-            group.printed = group.printed.with(news);
+        if group.printed.is_below(notability) {
+            group.printed = group.printed.with(notability);
             return FoldDecision::Print;
         }
         if group.hits == 0 {
             (group.held_since, group.held_since_sequence, group.severity) = (now, sequence, hit.severity);
             self.by_held_since.insert(sequence, slot);
         }
-        group.count(hit, news);
+        group.count(hit, notability);
         FoldDecision::Folded
     }
 
-    /// Tells a pair's count, if there is one, and forgets the group.
+    /// Emits a group's count, if it has one, and closes the group.
     fn close(&mut self, slot: usize, each: &mut impl FnMut(FoldedRepeats<'_>)) {
         self.emit(slot, each);
         let group = &self.groups[slot];
@@ -292,7 +292,7 @@ impl RepeatGroup {
         }
     }
 
-    /// Begins anew in the room of a pair that was forgotten.
+    /// Reuses the memory of a closed group.
     fn reopen(&mut self, now: Instant, hit: &Hit<'_>, printed: Notability) {
         (self.client, self.printed, self.last_seen) = (ClientKey::from(&hit.client), printed, now);
         self.rules.clear();
@@ -303,12 +303,12 @@ impl RepeatGroup {
         hasher.hash_one((self.client.client(), &*self.rules))
     }
 
-    fn count(&mut self, hit: &Hit<'_>, news: Notability) {
+    fn count(&mut self, hit: &Hit<'_>, notability: Notability) {
         self.hits += 1;
-        self.answered += u64::from(news.answer == AnswerLevel::Distinct);
+        self.answered += u64::from(notability.answer == AnswerLevel::Distinct);
         self.severity = self.severity.max(hit.severity);
         self.time = hit.time;
-        // Cut only after it was masked: half a secret shows no longer that it is one.
+        // Cut after masking: half a secret would not be recognised.
         let target = redacted(hit.target);
         self.target.clear();
         let end = (0..=target.len().min(MAX_TARGET)).rev().find(|&end| target.is_char_boundary(end));
@@ -338,7 +338,7 @@ impl Notability {
         Self { severity: hit.severity, answer }
     }
 
-    fn is_less_than(self, other: Self) -> bool {
+    fn is_below(self, other: Self) -> bool {
         other.severity > self.severity || other.answer > self.answer
     }
 

@@ -1,7 +1,7 @@
-//! One line a hit, for people: when, how bad, what the server said, who, and what was asked for.
+//! One line per hit, for people: time, severity, outcome, client, target and rule.
 //!
-//! Fits the width of a terminal and promises its layout to nobody: programs read NDJSON. A line is on its way before the
-//! next one is known, so the columns are the same for all and chosen from the width alone.
+//! Fits the width of a terminal. The layout may change; programs read NDJSON. A line is written before the next one is
+//! known, so the columns depend on the width alone.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,36 +18,36 @@ use crate::render::style::{self, ALARM, BOLD, DIM, PLAIN, Painter};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// The width of what does not tell, such as a file.
+/// The width where it is unknown, such as for a file.
 const WIDTH: usize = 100;
 
-/// Room for every severity.
+/// The width of the longest severity.
 const SEVERITY: usize = 8;
 
-/// Room for most outcomes and their status: `302 redirected`.
+/// The width of most outcomes with their status: `302 redirected`.
 const OUTCOME: usize = 14;
 
-/// Room for every IPv4 address; longer ones push the cells behind them.
+/// The width of every IPv4 address; a longer client moves the cells after it.
 const ADDRESS: usize = 15;
 
-/// Room for most methods, and what none exceeds.
+/// The width of most methods, and the most columns of any.
 const METHOD: usize = 4;
 const LONG_METHOD: usize = 10;
 
-/// Where there is plenty of room, the rule stands behind a target of this width.
+/// On a wide page the rule follows a target of this width.
 const TARGET: usize = 48;
 
-/// What every target gets, and what it gets before a rule is cut.
+/// The least columns of a target, and its least columns before a rule is cut.
 const MIN_TARGET: usize = 8;
 const SHORT_TARGET: usize = 12;
 
-/// The narrowest column of rules, and the least that is left of a rule.
+/// The least columns of the rule column, and of a cut rule.
 const RULE: usize = 20;
 const MIN_RULE: usize = 8;
 
 const DAY: i64 = 86_400;
 
-/// Writes lines that belong together: it knows the day of the last one.
+/// Writes consecutive lines; a new day is printed with its date.
 #[derive(Debug)]
 pub struct LiveLines {
     pub(crate) layout: LineLayout,
@@ -55,23 +55,23 @@ pub struct LiveLines {
     day: Option<i64>,
 }
 
-/// Where cells begin, and which there are.
+/// Where the cells begin, and which of them there are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnStops {
     clock: TimeDetail,
     severity: usize,
     pub(crate) outcome: usize,
-    /// Whether there is room for the words of all outcomes.
+    /// Whether outcomes are printed as words.
     has_words: bool,
     pub(crate) client: usize,
     has_method: bool,
     method: usize,
     target: usize,
-    /// `None` where there is no room for rules.
+    /// `None`: no rules on a narrow page.
     rule: Option<usize>,
 }
 
-/// How much of a time there is room for.
+/// How much of a time is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimeDetail {
     Hidden,
@@ -84,7 +84,7 @@ enum TimeDetail {
 }
 
 impl LiveLines {
-    /// Lines for a terminal of this many columns, at least 40; 0 is unknown and taken for 100.
+    /// Lines for a terminal of `width` columns, at least 40; 0 is unknown and means 100.
     #[must_use]
     pub fn new(width: u16, color: bool) -> Self {
         let page = if width == 0 { WIDTH } else { MIN_WIDTH.max(width.into()) };
@@ -92,41 +92,41 @@ impl LiveLines {
         Self { layout: LineLayout::new(page, gap, Painter { color }), stops, day: None }
     }
 
-    /// Goes on at another width.
+    /// Continues at another width.
     pub fn resize(&mut self, width: u16) {
         *self = Self { day: self.day, ..Self::new(width, self.layout.painter.color) };
     }
 
-    /// Writes one hit. `answered` says whether its answer means something, as the context has it.
+    /// Writes one hit. `answered`: its answer is distinct.
     ///
     /// # Errors
     ///
-    /// Those of `out`, as they came.
+    /// Those of `out`.
     pub fn write_hit<W: Write>(&mut self, hit: &Hit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
         let Self { layout, stops, .. } = self;
         let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
         layout.push_cell(stops.outcome, outcome, &stops.outcome_of(hit, answered), layout.page);
-        let behind = layout.gap + MIN_TARGET;
-        let most = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(behind));
+        let after = layout.gap + MIN_TARGET;
+        let most = (layout.page / 3).clamp(ADDRESS, 39).min(layout.remaining(stops.client).saturating_sub(after));
         layout.push_cell(stops.client, PLAIN, &labels::client(hit.client), most);
         if stops.has_method {
-            let most = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(behind));
+            let most = LONG_METHOD.min(layout.remaining(stops.method).saturating_sub(after));
             layout.push_cell(stops.method, PLAIN, &redacted(hit.method), most);
         }
-        let asked = if hit.target.is_empty() { Cow::Borrowed("-") } else { redacted(hit.target) };
+        let requested = if hit.target.is_empty() { Cow::Borrowed("-") } else { redacted(hit.target) };
         match stops.rule {
-            Some(stop) => push_target_and_rule(layout, (stops.target, stop), (target, &asked), &labels::worst_rule(rules, hit.rules)),
-            None => layout.push_cell(stops.target, target, &asked, usize::MAX),
+            Some(stop) => push_target_and_rule(layout, (stops.target, stop), (target, &requested), &labels::worst_rule(rules, hit.rules)),
+            None => layout.push_cell(stops.target, target, &requested, usize::MAX),
         }
         out.write_all(layout.finish().as_bytes())
     }
 
-    /// Writes how many repeats were folded.
+    /// Writes a count of folded repeats.
     ///
     /// # Errors
     ///
-    /// Those of `out`, as they came.
+    /// Those of `out`.
     pub fn write_folded<W: Write>(&mut self, folded: &FoldedRepeats<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(folded.time, folded.severity);
         let (style, answered) = match folded.answered {
@@ -152,7 +152,7 @@ impl LiveLines {
         self.layout.push_cell(self.stops.severity, style::for_severity(severity), severity.as_str(), SEVERITY);
     }
 
-    /// The time of the log; with the date where it is of another day than the line before.
+    /// The log's time, with the date if the line before was of another day.
     fn clock(&mut self, time: Option<LogTime>) -> String {
         if self.stops.clock == TimeDetail::Hidden {
             return String::new();
@@ -169,18 +169,18 @@ impl LiveLines {
     }
 }
 
-/// A target that is truncate, and behind it the rule: at its stop, or further right where the target needs the room.
+/// Adds a target and, at its column or further right, the rule. A long target is cut.
 fn push_target_and_rule(layout: &mut LineLayout, (stop, rule_stop): (usize, usize), (style, target): (anstyle::Style, &str), rule: &str) {
     let room = layout.remaining(stop);
     let for_rule = room.saturating_sub(SHORT_TARGET.min(width(target)) + layout.gap);
     let for_rule = if for_rule < MIN_RULE { 0 } else { for_rule.min(width(rule)) };
-    let behind = if for_rule == 0 { 0 } else { layout.gap + for_rule };
-    layout.push_cell(stop, style, target, room - behind);
+    let after = if for_rule == 0 { 0 } else { layout.gap + for_rule };
+    layout.push_cell(stop, style, target, room - after);
     layout.push_cell(rule_stop.min(layout.page - for_rule), DIM, rule, for_rule);
 }
 
 impl ColumnStops {
-    /// The stops for a page and the gap between cells: the narrower the page, the less is told beside the target.
+    /// The columns for a page, and the gap between cells. On a narrow page there are fewer cells.
     fn new(page: usize) -> (Self, usize) {
         let (clock, gap) = match page {
             ..48 => (TimeDetail::Hidden, 1),
@@ -189,17 +189,17 @@ impl ColumnStops {
             _ => (TimeDetail::Full, 2),
         };
         let (has_words, has_method, has_rule) = (page >= 100, page >= 64, page >= 80);
-        let behind = |taken: usize| if taken == 0 { 0 } else { taken + gap };
-        let severity = behind(clock.width());
-        let outcome = behind(severity + SEVERITY);
-        let client = behind(outcome + if has_words { OUTCOME } else { 3 });
-        let method = behind(client + ADDRESS);
-        let target = if has_method { behind(method + METHOD) } else { method };
-        let rule = has_rule.then(|| behind(target + TARGET).min(page - RULE));
+        let after = |taken: usize| if taken == 0 { 0 } else { taken + gap };
+        let severity = after(clock.width());
+        let outcome = after(severity + SEVERITY);
+        let client = after(outcome + if has_words { OUTCOME } else { 3 });
+        let method = after(client + ADDRESS);
+        let target = if has_method { after(method + METHOD) } else { method };
+        let rule = has_rule.then(|| after(target + TARGET).min(page - RULE));
         (Self { clock, severity, outcome, has_words, client, has_method, method, target, rule }, gap)
     }
 
-    /// The status and what it means. An answer that means something reads in capitals, and is told at every width.
+    /// The status and the outcome. A distinct answer is `ANSWERED` at every width.
     fn outcome_of(&self, hit: &Hit<'_>, answered: bool) -> String {
         let word = match (answered, hit.answer) {
             (true, _) if self.is_narrow() => return "ANSWERED".to_owned(),
@@ -226,7 +226,7 @@ impl TimeDetail {
         }
     }
 
-    /// The date before a time, with a blank behind it; nothing where the time is out of every calendar.
+    /// The date before a time and a blank; empty if the time is outside the calendar.
     fn date(self, time: LogTime) -> String {
         let text = time.rfc3339();
         let Some((date, _)) = text.split_once('T') else { return String::new() };
@@ -245,8 +245,8 @@ mod tests {
     use crate::soft_404::Answer;
     use proptest::prelude::*;
 
-    /// A minute of a busy night: the seconds since the first line, and whether the answer means something.
-    fn night() -> Vec<(i64, bool, Hit<'static>)> {
+    /// A minute of hits: the seconds since the first line, and whether the answer is distinct.
+    fn sample_hits() -> Vec<(i64, bool, Hit<'static>)> {
         let hit = fixture::hit();
         let other =
             Hit { severity: Severity::High, status: Some(404), outcome: Outcome::NotFound, target: b"/.env", rules: &[RuleId(1)], ..hit };
@@ -312,7 +312,7 @@ mod tests {
 
     fn page(width: u16, color: bool) -> String {
         let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
-        for (seconds, answered, hit) in night() {
+        for (seconds, answered, hit) in sample_hits() {
             let time = hit.time.map(|time| LogTime { utc: time.utc + seconds, ..time });
             lines.write_hit(&Hit { time, ..hit }, answered, fixture::rules(), &mut out).unwrap();
         }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_well_at_every_width() {
+    fn hits_at_every_width() {
         for columns in [40, 60, 80, 100, 200] {
             insta::assert_snapshot!(format!("hits_at_{columns}"), page(columns, false));
         }
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn fits_whatever_the_width() {
+    fn lines_fit_every_width() {
         for columns in (40..260).chain([u16::MAX]) {
             for line in page(columns, false).lines() {
                 assert!(width(line) <= columns.into(), "{columns}: {line}");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_only_repeats_what_the_words_say() {
+    fn colour_does_not_change_the_text() {
         let colored = page(120, true);
         let line = colored.lines().find(|line| line.contains("ANSWERED")).unwrap();
         assert!(line.contains("\u{1b}[1m\u{1b}[31m200 ANSWERED\u{1b}[0m"), "{line}");
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_day_is_told_when_it_changes() {
+    fn a_new_day_is_printed_with_its_date() {
         let mut lines = LiveLines::new(100, false);
         let mut clock = |utc| lines.clock(Some(LogTime { utc, offset: 60 }));
         assert_eq!(clock(1_793_574_000), "2026-11-02 00:00:00");
@@ -370,7 +370,7 @@ mod tests {
         fn any_hit_is_one_line_that_fits(target in any::<Vec<u8>>(), client in any::<Vec<u8>>(), method in any::<Vec<u8>>(), text: String,
             status in any::<Option<u16>>(), utc: i32, columns in 40_u16..250, which in 0_usize..9, answered: bool) {
             let time = Some(LogTime { utc: utc.into(), offset: 60 });
-            let hit = Hit { time, client: Client::Text(&client), target: &target, method: &method, status, ..night()[which].2 };
+            let hit = Hit { time, client: Client::Text(&client), target: &target, method: &method, status, ..sample_hits()[which].2 };
             for hit in [hit, Hit { target: text.as_bytes(), client: Client::V6(u128::MAX), ..hit }, Hit { method: b"GET", ..hit }] {
                 let mut out = Vec::new();
                 LiveLines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();

@@ -1,22 +1,22 @@
-//! One line that grows to the right: each cell begins at its stop, or a gap behind the one before it where that is too
-//! long; the cells after it come back to their stops as soon as they can.
+//! Lays out one line of a stream: each cell begins at its column, or after a gap if the cell before it is too long. Later
+//! cells return to their columns when they can.
 //!
-//! A stream has no last row, so columns cannot be measured first as in a table. Nothing is written past the page unless
-//! it is asked for.
+//! A stream has no last row, so columns cannot be measured first as in a table. No line is wider than the page, except by
+//! [`push_uncut`](LineLayout::push_uncut).
 
 use anstyle::Style;
 
 use crate::render::layout::{truncate, width};
 use crate::render::style::Painter;
 
-/// The line that is being written, and the page it must fit.
+/// The current line, and the width of the page.
 #[derive(Debug)]
 pub(crate) struct LineLayout {
     text: String,
-    /// Columns of the page that are taken.
+    /// Columns used so far.
     taken: usize,
     pub(crate) page: usize,
-    /// Blanks between two cells, at least.
+    /// The least blanks between two cells.
     pub(crate) gap: usize,
     pub(crate) painter: Painter,
 }
@@ -26,18 +26,18 @@ impl LineLayout {
         Self { text: String::new(), taken: 0, page, gap, painter }
     }
 
-    /// Columns that are left for a cell with this stop.
+    /// Columns left for a cell that begins at `stop`.
     pub(crate) fn remaining(&self, stop: usize) -> usize {
         self.page.saturating_sub(self.start(stop))
     }
 
-    /// Adds a cell, cut to `most` columns and to the page. Its text is fit for an output.
+    /// Adds a cell, cut to `most` columns and to the page. Its text must be redacted.
     pub(crate) fn push_cell(&mut self, stop: usize, style: Style, text: &str, most: usize) {
         let cell = truncate(text, most.min(self.remaining(stop)));
         self.push_uncut(stop, style, &cell);
     }
 
-    /// Adds a cell that is not truncate, be it wider than the page.
+    /// Adds a cell without cutting it, even if it is wider than the page.
     pub(crate) fn push_uncut(&mut self, stop: usize, style: Style, cell: &str) {
         if cell.is_empty() {
             return;
@@ -48,7 +48,7 @@ impl LineLayout {
         self.taken = start + width(cell);
     }
 
-    /// The line with its end, until the next one is begun.
+    /// The line with its newline.
     pub(crate) fn finish(&mut self) -> &str {
         self.text.push('\n');
         &self.text
@@ -59,7 +59,7 @@ impl LineLayout {
         self.taken = 0;
     }
 
-    /// Where a cell with this stop begins.
+    /// Where a cell for `stop` begins.
     fn start(&self, stop: usize) -> usize {
         if self.taken == 0 { stop } else { stop.max(self.taken + self.gap) }
     }
@@ -71,7 +71,7 @@ mod tests {
     use crate::render::style::PLAIN;
 
     #[test]
-    fn cells_come_back_to_their_stops() {
+    fn cells_return_to_their_columns() {
         let mut layout = LineLayout::new(20, 1, Painter { color: false });
         let mut line = |cells: [&str; 3]| {
             layout.clear();

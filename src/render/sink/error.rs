@@ -1,6 +1,6 @@
-//! Why an output could not be written, in words that say what to do.
+//! Errors of an output, with advice.
 //!
-//! Names the output as the user named it, escaped like everything else that is printed.
+//! The output is named as the user named it, escaped.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
@@ -9,11 +9,11 @@ use std::path::Path;
 use crate::redact::sanitize::escape;
 use crate::system::reason;
 
-/// What went wrong with an output.
+/// An output could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// Whoever read the output went away. Nothing to say; the exit code is 141.
-    #[error("the reader of {output} went away")]
+    /// The reader of the output is gone. Nothing is printed; the exit code is 141.
+    #[error("the reader of {output} is gone")]
     BrokenPipe {
         /// The output.
         output: String,
@@ -23,16 +23,16 @@ pub enum SinkError {
     Failed {
         /// The output, as the user named it.
         output: String,
-        /// What was being done: `write`, say.
+        /// The step that failed: `open`, `write` or `replace`.
         step: &'static str,
         /// What to do about it.
         advice: &'static str,
-        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        /// The error of the system. It is part of the message, so it is not a `source`, which would print it twice.
         error: io::Error,
     },
 }
 
-/// What was being done.
+/// A step of writing an output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SinkStep {
     Open,

@@ -1,6 +1,6 @@
-//! Where each line went: for every input the sum that must come out, and what was wrong with it.
+//! Line counts of every input, which add up, and the problems of inputs.
 //!
-//! Leaves out inputs that are well when they are many; never one with a problem without saying so.
+//! With many inputs only those with a problem are listed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -14,14 +14,14 @@ use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::skipped;
 use crate::render::style::{BOLD, DIM, WARNING};
 
-/// A line of the table: an input, or the sum of all.
+/// A row of the table: an input, or the sum of all.
 struct AccountingLine<'r> {
     name: Cow<'r, str>,
     input: &'r Input,
     is_sum: bool,
 }
 
-/// Writes the section, the problems and the last line.
+/// Writes the section, the problems and the summary line.
 pub(crate) fn write<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let lines = lines(report, page.top);
     page.heading("WHERE EACH LINE WENT", out)?;
@@ -35,7 +35,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W)
     write_wrapped(&last, 0, page.width, (page.painter, DIM), out)
 }
 
-/// One line where all is well, the problems where it is not, and how to see more.
+/// Writes the problems, the summary line, and how to see more.
 pub(crate) fn write_short<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_notes(report, page, out)?;
     let sum = &report.totals.sum;
@@ -55,7 +55,7 @@ pub(crate) fn write_short<W: Write>(report: &Report<'_>, page: TablePage, out: &
     write_wrapped("--full shows paths, rules, campaigns and each input.", 0, page.width, (page.painter, DIM), out)
 }
 
-/// The inputs, or only those with a problem where they are more than `top`; and the sum of all.
+/// The inputs, or only those with a problem if there are more than `top`; and the sum of all.
 fn lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<AccountingLine<'r>> {
     let many = report.inputs.len() > top;
     let shown = report.inputs.iter().filter(|input| !many || input.problem.is_some()).take(top);
@@ -69,7 +69,7 @@ fn lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<AccountingLine<'r>> {
 
 fn grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
     let count = |name, field: fn(&Input) -> u64| {
-        // A column of zeros may go when room is short; one that is part of the sum may not.
+        // A column of zeros is left out before the other counts.
         let rank = if lines.iter().all(|line| field(line.input) == 0) { 4 } else { 1 };
         (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| number(field(line.input), line.is_sum))
     };
@@ -102,12 +102,12 @@ fn emphasis(cell: Cell, is_sum: bool) -> Cell {
     if is_sum { cell.styled(BOLD) } else { cell }
 }
 
-/// What was wrong with inputs, what was left out of them, and which counts are bounds.
+/// Writes problems of inputs, skipped inputs, and which counts are bounds.
 fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     write_problems(report, page, out)?;
     if report.totals.without_time > 0 {
         let many = counted(report.totals.without_time, "line without a time was", "lines without a time were");
-        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+        page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
     if let Some(sentence) = skipped::sentence(&report.inputs) {
         page.note(&sentence, out)?;

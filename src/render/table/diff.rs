@@ -1,4 +1,4 @@
-//! What differs between two reports, for a person: one sentence, then a section each for answers, rules, paths and clients.
+//! Prints what differs between two reports: a sentence, then sections for answers, rules, paths and clients.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use crate::render::RenderOptions;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{self, ALARM, BOLD};
 
-/// Writes the rows, of which there may be none, and the notes.
+/// Writes the rows, if any, and the notes.
 pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     let (sentence, is_alarm) = headline(rows);
@@ -22,29 +22,29 @@ pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOp
     notes.iter().try_for_each(|note| page.note(note, out))
 }
 
-/// The sentence, and whether it is bad news.
+/// The sentence, and whether there is a new answer.
 fn headline(rows: &[Row]) -> (String, bool) {
     if rows.is_empty() {
         return ("No difference.".into(), false);
     }
     let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
     let now = |fates: &[Fate]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
-    let mut said = Vec::new();
-    let mut say = |n, one: &str, many: &str| {
+    let mut parts = Vec::new();
+    let mut add = |n, one: &str, many: &str| {
         if n > 0 {
-            said.push(counted(n, one, many));
+            parts.push(counted(n, one, many));
         }
     };
-    say(new(Kind::Answer), "path answers that did not", "paths answer that did not");
-    say(now(&[Fate::Refused, Fate::Unanswered]), "path answers no more", "paths answer no more");
-    let blurred = now(&[Fate::Uncertain, Fate::Soft404, Fate::Ordinary]);
-    say(blurred, "answer is no longer distinct", "answers are no longer distinct");
-    say(now(&[Fate::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
-    say(new(Kind::Rule), "new rule", "new rules");
-    say(new(Kind::Path), "new path", "new paths");
-    say(new(Kind::Client), "new client", "new clients");
+    add(new(Kind::Answer), "path answers that did not", "paths answer that did not");
+    add(now(&[Fate::Refused, Fate::Unanswered]), "path no longer answers", "paths no longer answer");
+    let no_longer_distinct = now(&[Fate::Uncertain, Fate::Soft404, Fate::Ordinary]);
+    add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
+    add(now(&[Fate::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(new(Kind::Rule), "new rule", "new rules");
+    add(new(Kind::Path), "new path", "new paths");
+    add(new(Kind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
-    (format!("{}.", if said.is_empty() { rest() } else { said.join(", ") }), new(Kind::Answer) > 0)
+    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(Kind::Answer) > 0)
 }
 
 fn title(kind: Kind) -> &'static str {
@@ -65,7 +65,7 @@ fn grid(rows: &[Row]) -> Grid<'_, Row> {
         .column(Column::number("after").rank(1), |row| Cell::new(grouped(row.after)))
 }
 
-/// The change in words, with the status of what was not answered.
+/// The change in words, with the status if it is not answered any more.
 fn change(row: &Row) -> String {
     let word = row.change.as_str().replace('_', " ");
     match (row.change, row.status) {

@@ -1,7 +1,6 @@
-//! The report for a person: one sentence that matters, then what answered, who asked, for what, and where each line went.
+//! Prints a report as tables for people: a headline, then answers, clients, paths, rules and line counts.
 //!
-//! Fits the width it is given, and writes no escape unless asked for colour. Programs read CSV or JSON instead: this
-//! layout promises them nothing.
+//! Fits the given width. Programs read CSV or JSON: the layout of tables may change.
 
 mod accounting;
 pub(crate) mod diff;
@@ -19,7 +18,7 @@ use crate::number::grouped;
 use crate::render::layout::write_wrapped;
 use crate::time::LogTime;
 
-/// What every section needs to know of the page.
+/// The page that sections are written to.
 #[derive(Debug, Clone, Copy)]
 struct TablePage {
     width: usize,
@@ -56,13 +55,13 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, options: &RenderOptions, out:
     accounting::write(report, page, out)
 }
 
-/// Lines of a screen: all of the short table fits it.
+/// Lines of a screen, which the short table fits.
 const SCREEN: usize = 24;
-/// Clients of the short table, and rows of it that are never given up for other sections.
+/// Clients of the short table, and the least rows of each of its sections.
 const CLIENTS: usize = 5;
 const FEWEST: usize = 2;
 
-/// What matters on one screen: what answered, a sentence for each site that answers anything, a few clients, where the lines went.
+/// Writes the short table, on one screen: answers, a sentence for each site that answers anything, a few clients, line counts.
 fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, out: &mut W) -> io::Result<()> {
     let rendered = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
@@ -76,7 +75,7 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     let floods = rendered(&|text| sections::write_floods(report, TablePage { top: page.top.min(FLOODS), ..page }, text))?;
     let suppressed = rendered(&|text| sections::write_suppressed(report, TablePage { top: page.top.min(1), ..page }, text))?;
     let accounting = rendered(&|text| accounting::write_short(report, page, text))?;
-    // A section has a blank line, a heading, the names of its columns, and a line that says how many more there are.
+    // A section has a blank line, a heading, the names of its columns, and a line with the number of further rows.
     let fixed = opening + lines(&grades) + lines(&floods) + lines(&suppressed) + lines(&accounting);
     let room = if is_chosen { usize::MAX } else { SCREEN.saturating_sub(fixed) };
     let of_clients = if is_chosen { page.top } else { CLIENTS.min(page.top).min(report.clients.len()) };
@@ -91,12 +90,12 @@ fn write_short<W: Write>(report: &Report<'_>, page: TablePage, is_chosen: bool, 
     Ok(())
 }
 
-/// Sites of the short table that answer anything.
+/// Sites that answer anything, in the short table.
 const SITES: usize = 2;
-/// Its floods.
+/// Floods of the short table.
 const FLOODS: usize = 3;
 
-/// The headline, and the time it speaks of.
+/// The headline, and the time range of the logs.
 fn write_opening<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     let (sentence, is_alarm) = headline::sentence(report);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
@@ -124,7 +123,7 @@ impl TablePage {
         write_wrapped(text, 2, self.width, (self.painter, style::PLAIN), out)
     }
 
-    /// How many were left out of `all`, what they are, and how to see them.
+    /// Writes how many of `all` were left out, and how to see them.
     fn more<W: Write>(self, all: usize, what: &str, other_way: &str, out: &mut W) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
@@ -136,7 +135,7 @@ impl TablePage {
     }
 }
 
-/// `2026-11-02 08:01`, by the log's own clock.
+/// `2026-11-02 08:01`, in the log's own time zone.
 pub(crate) fn minute(time: LogTime) -> String {
     let full = time.rfc3339();
     full.get(..16).unwrap_or(&full).replace('T', " ")
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_well_at_every_width() {
+    fn tables_at_every_width() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         insta::assert_snapshot!("80", table(&report, wide(80)));
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_section_when_asked_for() {
+    fn by_prints_one_section() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         insta::assert_snapshot!("pairs", table(&report, RenderOptions { by: Some(GroupBy::Pair), top: Some(5), ..wide(100) }));
@@ -182,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_night_is_short() {
+    fn a_report_without_hits_is_short() {
         let rules = fixture::rules();
         insta::assert_snapshot!("quiet", table(&fixture::empty(rules), wide(80)));
     }
 
     #[test]
-    fn colours_are_seen_or_absent() {
+    fn colour_does_not_change_the_text() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         let colored = table(&report, RenderOptions { color: true, ..wide(80) });
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn fits_whatever_the_width() {
+    fn lines_fit_every_width() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         for width in (0..260).chain([u16::MAX]) {
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn many_inputs_become_a_sum() {
+    fn many_inputs_are_summed() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         let well = report.inputs[0].clone();

@@ -1,4 +1,4 @@
-//! Proposals for a person: one sentence, the paths, and what to do with them.
+//! Prints proposals as a table for people.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::render::RenderOptions;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::skipped;
 
-/// A proposal and its place in the list.
+/// A proposal and its rank.
 struct Ranked<'r> {
     rank: u64,
     proposal: &'r Proposal<'r>,
@@ -36,8 +36,8 @@ fn headline(proposals: &Proposals<'_>) -> String {
     let probers = counted(proposals.probers, "client is known to probe", "clients are known to probe");
     let enough = counted(proposals.min_probers, "independent prober", "independent probers");
     match proposals.proposals.len() as u64 {
-        0 => format!("No unlisted path was asked for by {enough}; {probers}."),
-        n => format!("{} asked for by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
+        0 => format!("No unlisted path was requested by {enough}; {probers}."),
+        n => format!("{} requested by {enough} or more; {probers}.", counted(n, "unlisted path was", "unlisted paths were")),
     }
 }
 
@@ -57,22 +57,22 @@ fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
         })
 }
 
-/// What was left out, what to do next, and where the lines went.
+/// Writes what was left out, what to do next, and line counts.
 fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W) -> io::Result<()> {
     if proposals.random > 0 {
         let many =
             counted(proposals.random, "more path was left out: a part of it looks", "more paths were left out: a part of them looks");
-        page.note(&format!("{many} made up by a machine, a hash or a number."), out)?;
+        page.note(&format!("{many} generated, like a hash or a number."), out)?;
     }
     if proposals.without_time > 0 {
         let many = counted(proposals.without_time, "line without a time was", "lines without a time were");
-        page.note(&format!("{many} kept: neither --since nor --until can tell."), out)?;
+        page.note(&format!("{many} kept: --since and --until need one."), out)?;
     }
     if let Some(sentence) = skipped::sentence(&proposals.inputs) {
         page.note(&sentence, out)?;
     }
     if !proposals.proposals.is_empty() {
-        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; --rules FILE has a scan use them.", out)?;
+        page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
     }
     let sum = |field: fn(&crate::analysis::model::Input) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
     let last = format!(

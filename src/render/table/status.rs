@@ -1,4 +1,4 @@
-//! How far the logs were read, for a person: one sentence, then a line a log.
+//! Prints how far the logs were read: a sentence, then a line per log.
 
 use std::io::{self, Write};
 
@@ -10,12 +10,12 @@ use crate::render::RenderOptions;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{DIM, PLAIN};
 
-/// Writes it.
+/// Writes the status.
 pub(crate) fn write<W: Write>(status: &Status, options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     write_wrapped(&headline(status), 0, page.width, (page.painter, BOLD), out)?;
     if let Some((number, folders)) = &status.last_run {
-        let last = format!("The last report is that of run {number}: {}", folders.join(", "));
+        let last = format!("The last report is from run {number}: {}", folders.join(", "));
         write_wrapped(&last, 0, page.width, (page.painter, DIM), out)?;
     }
     if status.logs.is_empty() {
@@ -26,12 +26,12 @@ pub(crate) fn write<W: Write>(status: &Status, options: &RenderOptions, out: &mu
 }
 
 fn headline(status: &Status) -> String {
-    let behind = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
+    let lagging = status.logs.iter().filter(|log| log.lag > 0).count() as u64;
     let lag: u64 = status.logs.iter().map(|log| log.lag).sum();
-    match (status.logs.len() as u64, behind) {
-        (0, _) => "No log was read so far.".to_owned(),
+    match (status.logs.len() as u64, lagging) {
+        (0, _) => "No log has been read yet.".to_owned(),
         (all, 0) => format!("{} read to the end.", counted(all, "log was", "logs were")),
-        (all, behind) => format!("{} not read yet, in {behind} of {}.", size(lag), counted(all, "log", "logs")),
+        (all, lagging) => format!("{} not read yet, in {lagging} of {}.", size(lag), counted(all, "log", "logs")),
     }
 }
 
@@ -42,7 +42,7 @@ fn grid(logs: &[LogStatus]) -> Grid<'_, LogStatus> {
         .column(Column::number("lines read").rank(1), |log| Cell::new(grouped(log.lines)))
         .column(Column::number("bytes read").rank(2), |log| Cell::new(grouped(log.read)))
         .column(Column::number("not read"), |log| Cell::new(grouped(log.lag)).styled(if log.lag == 0 { DIM } else { BOLD }))
-        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "a line waits for its end" } else { "" }))
+        .column(Column::text("").rank(3), |log| Cell::new(if log.pending { "last line incomplete" } else { "" }))
 }
 
 #[cfg(test)]
@@ -62,6 +62,6 @@ mod tests {
         let status = Status { last_run: Some((12, vec!["000012-20261121T000500Z".into()])), logs };
         insta::assert_snapshot!(shown(&status, 100));
         assert!(shown(&status, 40).lines().all(|line| line.chars().count() <= 40));
-        assert_eq!(shown(&Status::default(), 80), "No log was read so far.\n");
+        assert_eq!(shown(&Status::default(), 80), "No log has been read yet.\n");
     }
 }
