@@ -17,7 +17,7 @@ use super::model::{FloodRow, Report, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, display_key};
 use crate::analysis::seen::NoveltyKind;
 use crate::client::Anonymizer;
-use crate::redact::mask::as_logged;
+use crate::redact::mask::unredacted;
 
 /// How much is told.
 #[derive(Debug, Clone)]
@@ -157,7 +157,7 @@ impl Privacy {
             Some(veil) => veil.anonymize_text(text, place == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
-        if self.redact { hidden } else { as_logged(&hidden) }
+        if self.redact { hidden } else { unredacted(&hidden) }
     }
 }
 

@@ -13,7 +13,7 @@ use super::rows::{self, RowItem};
 use crate::analysis::site::{self, find_campaigns};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::tally::union_span;
 
 /// Paths that a row shows: enough to tell one list from another.
@@ -104,7 +104,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
 /// Twelve hexadecimal digits of a list of paths. They come of the paths as shown: a report that was read back holds no
 /// others.
 fn key(material: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| shown(material.tally.path(*path))).collect();
+    let mut shown: Vec<_> = paths.iter().map(|path| redacted(material.tally.path(*path))).collect();
     shown.sort_unstable();
     shown.dedup();
     let mut hash = Xxh3Default::new();

@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::finding::RuleId;
 use crate::names::Names;
 use crate::number::{counted, grouped};
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::rules::{By, RuleSet, Window};
 use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, MinuteKey, Tally};
@@ -159,7 +159,7 @@ pub(crate) fn describe(rules: &RuleSet, flood: &FloodRow<'_>) -> String {
     let what = if flood.path.is_empty() {
         Cow::Borrowed("requests")
     } else {
-        Cow::Owned(format!("{} {}", flood.method.as_str(), shown(flood.path)))
+        Cow::Owned(format!("{} {}", flood.method.as_str(), redacted(flood.path)))
     };
     let requests = grouped(flood.requests);
     let others = match flood.paths {

@@ -103,6 +103,6 @@ impl Proposal<'_> {
 
 impl ProposalExample<'_> {
     pub(crate) fn shown_target(&self) -> Cow<'_, str> {
-        mask::shown(self.target)
+        mask::redacted(self.target)
     }
 }

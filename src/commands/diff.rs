@@ -8,8 +8,8 @@ use super::screen::Screen;
 use super::{DiffSettings, Exit, RetoldSettings, message, screen};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::diff::{ReportIndex, diff, notes};
-use crate::render::View;
-use crate::render::diff::render;
+use crate::render::RenderOptions;
+use crate::render::render_diff;
 use crate::rules::{RuleSet, load};
 
 /// Compares the reports and prints what differs.
@@ -34,8 +34,8 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
         }
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
-    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: asked.format, by: None, top: asked.top, full: true, width, color };
+    render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }

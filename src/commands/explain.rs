@@ -26,8 +26,8 @@ use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
 use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
 use crate::record::Record;
-use crate::render::explain::{Subject, Taken, Views, write};
-use crate::render::{Color, Format, View};
+use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
+use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
@@ -55,7 +55,7 @@ pub struct Question {
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to colour.
     pub color: Color,
     /// No notices on standard error.
@@ -115,7 +115,7 @@ pub fn run(question: &Question) -> Exit {
         max_line: question.max_line,
     };
     let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: question.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let reader = Reader { context, log_reader: LogReader::default(), line: Vec::new() };
@@ -215,7 +215,7 @@ struct Desk<'a, W> {
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
-    view: View,
+    view: RenderOptions,
     reader: Reader<'a>,
     log: Log<'a>,
     out: W,
@@ -295,10 +295,10 @@ impl<W: Write> Desk<'_, W> {
         let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
             (Some(frame), _) => {
-                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
-            (None, None) => (Taken::Unparsed(recognize(text)), None),
+            (None, Some(typed)) => (ReadAs::Request, Some(typed.record())),
+            (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);
@@ -308,13 +308,13 @@ impl<W: Write> Desk<'_, W> {
         if let Some(answer) = &answer {
             withhold(&mut explanation, answer, self.rules, self.question.min_severity);
         }
-        if self.told > 0 && self.view.format == Format::Table {
+        if self.told > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
         }
         self.told += 1;
-        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject = ExplainedRequest { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }

@@ -15,8 +15,8 @@ use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::engine::Scope;
 use crate::finding::Severity;
-use crate::render::View;
-use crate::render::proposals::render;
+use crate::render::RenderOptions;
+use crate::render::render_proposals;
 use crate::render::rule_file;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, load};
@@ -84,8 +84,8 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), Failure> {
     let scan = &settings.scan;
     let Screen { width, color } = screen::of(scan.color, scan.output.is_some());
-    let view = View { format: scan.format, by: None, top: scan.top, full: true, width, color };
-    render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color };
+    render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),

@@ -7,7 +7,7 @@ use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
 use crate::analysis::accuracy;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
-use crate::render::{View, render};
+use crate::render::{RenderOptions, render};
 use crate::rules::load;
 
 /// Adds the reports up and prints what they come to.
@@ -47,7 +47,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.fail_severity;
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: settings.by, top: asked.top, full: settings.full, width, color };
+    let view = RenderOptions { format: asked.format, by: settings.by, top: asked.top, full: settings.full, width, color };
     privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {

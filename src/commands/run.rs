@@ -26,7 +26,7 @@ use crate::formats::builtin::UnknownFormat;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
 use crate::input::find::{FoundInputs, InputSource, find};
 use crate::input::order::sort_by_age;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleError, RuleSet};
@@ -190,7 +190,7 @@ pub(super) fn read(
         mmap: settings.mmap,
         stop: stop.flag(),
         progress: &progress,
-        keep_lines: settings.format == Format::Ndjson,
+        keep_lines: settings.format == OutputFormat::Ndjson,
         prefix: settings.client.prefix,
     };
     let shown = settings.progress && !settings.quiet;
@@ -241,7 +241,7 @@ pub(super) fn tell_problems(inputs: &[InputSummary]) -> bool {
     for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), shown(problem)));
+            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), shown(problem)));
         }
     }
     any

@@ -17,7 +17,7 @@ use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::engine::Scope;
 use crate::render::sink::Sink;
-use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
 use crate::scan;
 
@@ -122,25 +122,25 @@ fn proxy_hint(settings: &Settings, scan: &scan::ScanResult, sum: &InputSummary) 
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> RowSelection {
-    let is = |row: By| by.unwrap_or_default() == row;
-    let shown = |row: By| by.map_or(full, |b| b == row);
+pub(super) fn wanted(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
+    let is = |row: GroupBy| by.unwrap_or_default() == row;
+    let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {
-        Format::Ndjson => RowSelection::default(),
-        Format::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
-        Format::Csv => {
-            let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
-            RowSelection { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
+        OutputFormat::Ndjson => RowSelection::default(),
+        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Csv => {
+            let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
-        Format::Table => RowSelection {
+        OutputFormat::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
             // The section of pairs says how many there are, so all are made.
-            pairs: by == Some(By::Pair),
-            clients: by.is_none_or(|row| row == By::Client),
-            paths: shown(By::Path),
-            rules: shown(By::Rule),
-            most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            pairs: by == Some(GroupBy::Pair),
+            clients: by.is_none_or(|row| row == GroupBy::Client),
+            paths: shown(GroupBy::Path),
+            rules: shown(GroupBy::Rule),
+            most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
         },
     }
 }
@@ -163,7 +163,7 @@ fn write(
         })
     } else {
         let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
-        let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
         privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;

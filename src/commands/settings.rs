@@ -11,7 +11,7 @@ use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{Mmap, rotated_files};
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
 use crate::server_config::ConfiguredLog;
@@ -32,9 +32,9 @@ pub struct Settings {
     /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
     pub left: Vec<String>,
     /// What to print.
-    pub format: Format,
+    pub format: OutputFormat,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// Where to print it; `None` is standard output.
@@ -219,7 +219,7 @@ pub struct RetoldSettings {
     /// Keep only these outcomes; all where empty.
     pub outcomes: Vec<Outcome>,
     /// What to print.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Rows in each section; `None` is the format's own default.
     pub top: Option<usize>,
     /// Where to print it; `None` is standard output.
@@ -236,7 +236,7 @@ pub struct MergeSettings {
     /// The reports, or the folders they lie in; `-` is standard input.
     pub reports: Vec<PathBuf>,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// Exit 1 when something at or above this was found.

@@ -1,7 +1,7 @@
-//! One JSON object a hit, a line each.
+//! Writes one JSON object per hit and line.
 //!
-//! The keys and their order are a promise: additions only, at the end. Every text is valid UTF-8 and lossless but for
-//! secrets: what could act on a reader is written out as `\xNN` or `\u{..}`.
+//! The keys and their order are stable: new keys come at the end. All text is valid UTF-8, with secrets masked and unsafe
+//! characters escaped as `\xNN` or `\u{..}`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,14 +11,14 @@ use serde::Serialize;
 use crate::analysis::labels;
 use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
-use crate::redact::mask::{shown, shown_decoded};
-use crate::redact::sanitize::text;
+use crate::redact::mask::{redacted, redacted_decoded};
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 #[derive(Serialize)]
-struct Object<'a> {
+struct HitObject<'a> {
     id: String,
     time: Option<String>,
     client: Cow<'a, str>,
@@ -52,15 +52,15 @@ pub fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> i
     out.write_all(&line)
 }
 
-fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
-    Object {
+fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+    HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
         client: labels::client(hit.client),
         method: unless_empty(hit.method),
-        target: shown(hit.target),
-        path: shown(hit.path),
-        decoded: hit.decoded.map(|decoded| shown_decoded(hit.target, decoded)),
+        target: redacted(hit.target),
+        path: redacted(hit.path),
+        decoded: hit.decoded.map(|decoded| redacted_decoded(hit.target, decoded)),
         protocol: unless_empty(hit.protocol),
         status: hit.status,
         bytes: hit.bytes,
@@ -70,10 +70,10 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
         rules: labels::rule_ids(rules, hit.rules),
         classes: labels::classes(rules, hit.rules),
         cve: labels::cves(rules, hit.rules),
-        host: hit.host.map(shown),
-        referer: hit.referer.map(shown),
-        user_agent: hit.user_agent.map(shown),
-        source: text(hit.source),
+        host: hit.host.map(redacted),
+        referer: hit.referer.map(redacted),
+        user_agent: hit.user_agent.map(redacted),
+        source: escape(hit.source),
         line: hit.line,
         offset: hit.offset,
         context: hit.context,
@@ -81,7 +81,7 @@ fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> Object<'a> {
 }
 
 fn unless_empty(text: &[u8]) -> Option<Cow<'_, str>> {
-    (!text.is_empty()).then(|| shown(text))
+    (!text.is_empty()).then(|| redacted(text))
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_null() {
+    fn missing_fields_are_null() {
         let hit = ReportedHit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
@@ -123,7 +123,7 @@ mod tests {
             let line = line(&hit);
             prop_assert_eq!(line.matches('\n').count(), 1);
             let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-            prop_assert_eq!(value["target"].as_str().unwrap(), &*shown(&target));
+            prop_assert_eq!(value["target"].as_str().unwrap(), &*redacted(&target));
         }
     }
 }

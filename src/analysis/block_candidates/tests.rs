@@ -11,7 +11,7 @@ use crate::analysis::block_candidates::*;
 use crate::analysis::model::InputSummary;
 use crate::block::trusted;
 use crate::engine::{Judge, Scope, Scratch};
-use crate::render::{By, Format, View, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{AllowList, RuleSet, check};
 use crate::source::SourceInfo;
 use crate::tally::{LinePosition, Tally};
@@ -238,16 +238,16 @@ fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
     judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
         let text = |format, by| {
             let mut out = Vec::new();
-            render(report, &View { format, by: Some(by), ..View::default() }, &mut out).unwrap();
+            render(report, &RenderOptions { format, by: Some(by), ..RenderOptions::default() }, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
-        let clients = text(Format::Csv, By::Client);
+        let clients = text(OutputFormat::Csv, GroupBy::Client);
         let mut rows = clients.lines();
         assert!(rows.next().unwrap().ends_with(",source,line,block_candidate,block_reason,network,network_probers,floods"));
         assert!(rows.next().unwrap().ends_with(",true,3 probes of 3 paths; no ordinary request,203.0.113.0/24,1,"), "{clients}");
         assert!(rows.next().unwrap().ends_with(",false,not an address,,1,"), "{clients}");
-        assert!(text(Format::Csv, By::Path).lines().next().unwrap().ends_with(",source,line"));
-        let document: serde_json::Value = serde_json::from_str(&text(Format::Json, By::Client)).unwrap();
+        assert!(text(OutputFormat::Csv, GroupBy::Path).lines().next().unwrap().ends_with(",source,line"));
+        let document: serde_json::Value = serde_json::from_str(&text(OutputFormat::Json, GroupBy::Client)).unwrap();
         let [first, second] = [0, 1].map(|n| &document["clients"][n]);
         assert_eq!((&first["block_candidate"], &first["network"]), (&true.into(), &"203.0.113.0/24".into()));
         assert_eq!(first["block_reason"], "3 probes of 3 paths; no ordinary request");

@@ -61,12 +61,12 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
 fn told(one: &Campaign<'_>) -> String {
     let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
     let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());
-    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| shown(path)).collect();
+    let paths_of_it: Vec<_> = sample_paths.iter().map(|path| redacted(path)).collect();
     format!(
         "key {key}\n{severity}, {clients} clients of {networks} networks, {paths} paths\n{hits} hits, {answered} answered, {times:?}\n\
          {paths_of_it:?}\nline {}: {} {:?}\n\n",
         sample.line,
-        shown(sample.target),
+        redacted(sample.target),
         sample.status
     )
 }

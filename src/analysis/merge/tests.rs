@@ -13,7 +13,7 @@ use crate::analysis::snapshot::read;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::Severity;
 use crate::formats::LogFormat;
-use crate::render::{By, Format, View, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::{LinePosition, union_span};
 
@@ -98,15 +98,15 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
     use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
 }
 
-fn printed(rules: &RuleSet, scanned: &Scanned, format: Format, by: By) -> String {
-    let view = View { format, by: Some(by), ..View::default() };
+fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {
+    let view = RenderOptions { format, by: Some(by), ..RenderOptions::default() };
     let mut out = Vec::new();
     with_report(rules, scanned, |report| render(report, &view, &mut out)).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn json(scanned: &Scanned) -> String {
-    printed(rules(), scanned, Format::Json, By::Pair)
+    printed(rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 /// Adds up reports in JSON.
@@ -201,8 +201,8 @@ proptest! {
         let groups: Vec<String> = [&parts[..at], &parts[at..]].iter().filter(|group| !group.is_empty()).map(|group| json(&merged(group))).collect();
         for result in [merged(&parts), merged(&groups)] {
             prop_assert_eq!(json(&result), json(&whole));
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                prop_assert_eq!(printed(rules(), &result, Format::Csv, by), printed(rules(), &whole, Format::Csv, by));
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                prop_assert_eq!(printed(rules(), &result, OutputFormat::Csv, by), printed(rules(), &whole, OutputFormat::Csv, by));
             }
         }
     }
@@ -254,8 +254,8 @@ proptest! {
         prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
         prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
         prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
-        for by in [By::Pair, By::Client, By::Path, By::Rule] {
-            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
+        for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+            let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, OutputFormat::Csv, by)));
             prop_assert_eq!(result, whole);
         }
     }
@@ -352,12 +352,15 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     }];
     let texts = vec![SourceInfo::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
-    let told = printed(&own, &scanned, Format::Json, By::Pair);
+    let told = printed(&own, &scanned, OutputFormat::Json, GroupBy::Pair);
     let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);
         merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
         let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
-        (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
+        (
+            printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, OutputFormat::Json, GroupBy::Pair),
+            unknown_rules,
+        )
     };
     assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
     let (by_fewer, unknown) = as_told(&fewer, &|_| false);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::client::Client;
 use crate::names::Names;
-use crate::redact::mask::Key;
-use crate::redact::sanitize::exact;
+use crate::redact::mask::RedactedKey;
+use crate::redact::sanitize::escape_lossless;
 
 /// Names in order.
 pub(crate) struct SortedIds<T> {
@@ -59,7 +59,7 @@ pub(crate) enum ClientText<'a> {
 impl<'a> ClientText<'a> {
     pub(crate) fn new(client: Client<'a>) -> Self {
         match client {
-            Client::Text(text) => Self::Text(Key::of(text).bytes()),
+            Client::Text(text) => Self::Text(RedactedKey::new(text).into_bytes()),
             address => Self::Address(address),
         }
     }
@@ -67,7 +67,7 @@ impl<'a> ClientText<'a> {
     pub(crate) fn exact(&self) -> Cow<'_, str> {
         match self {
             Self::Address(address) => Cow::Owned(address.to_string()),
-            Self::Text(text) => exact(text),
+            Self::Text(text) => escape_lossless(text),
         }
     }
 }
@@ -81,7 +81,7 @@ pub(crate) struct PathText<'a> {
 
 impl<'a> PathText<'a> {
     pub(crate) fn new(path: &'a [u8]) -> Self {
-        let key = Key::of(path);
-        Self { shown: key.shown(), bytes: key.bytes() }
+        let key = RedactedKey::new(path);
+        Self { shown: key.redacted(), bytes: key.into_bytes() }
     }
 }

@@ -17,7 +17,7 @@ use super::sums::{self, DocumentTotals};
 use super::write::{BOUNDS, LISTS};
 use super::{ReportSnapshot, SnapshotError};
 use crate::client::Ipv6Prefix;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::RuleSet;
 
 /// Bytes read at a time.
@@ -70,7 +70,7 @@ struct ReportDocument<'r> {
 impl ReportDocument<'_> {
     /// What an error of the parser means: before it was known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
-        let message = text(error.to_string().as_bytes()).into_owned();
+        let message = escape(error.to_string().as_bytes()).into_owned();
         match error.classify() {
             serde_json::error::Category::Io if error.io_error_kind() != Some(std::io::ErrorKind::InvalidData) => {
                 SnapshotError::Io(error.into())
@@ -123,8 +123,8 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                     }
                 }
                 "totals" => self.totals = Some(map.next_value()?),
-                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
-                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| text(name.as_bytes()).into_owned()),
+                "log_host" => self.log_host = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
+                "period" => self.period = map.next_value::<Option<String>>()?.map(|name| escape(name.as_bytes()).into_owned()),
                 "ipv6_prefix" => {
                     let bits = map.next_value::<Option<u8>>()?;
                     self.prefix =

@@ -15,8 +15,8 @@ use crate::client::Client;
 use crate::finding::{Few, Others, RuleId};
 use crate::formats::LogFormat;
 use crate::names::Names;
-use crate::redact::mask::as_shown;
-use crate::redact::sanitize::text;
+use crate::redact::mask::pre_redacted;
+use crate::redact::sanitize::escape;
 use crate::rules::{MOST_RULES, RuleSet};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceInfo, unescaped};
@@ -99,7 +99,7 @@ impl<'r> SnapshotDecoder<'r> {
         self.add(row.parsed)?;
         let others = self.others(&row.other_formats)?;
         let path = bytes(&row.path)?;
-        let log_host = row.log_host.as_ref().map(|host| text(host.as_bytes()).into_owned());
+        let log_host = row.log_host.as_ref().map(|host| escape(host.as_bytes()).into_owned());
         let (first_time, last_time) = span(row.times)?.unzip();
         self.evidence.texts.push(SourceInfo::new(path.clone(), 0, Vec::new()).with_host(log_host.as_deref()));
         self.evidence.inputs.push(InputSummary {
@@ -119,7 +119,7 @@ impl<'r> SnapshotDecoder<'r> {
             hits: 0,
             first_time,
             last_time,
-            problem: row.problem.as_ref().map(|problem| text(problem.as_bytes()).into_owned()),
+            problem: row.problem.as_ref().map(|problem| escape(problem.as_bytes()).into_owned()),
             skipped_whole: row.skipped_whole,
         });
         Ok(())
@@ -133,7 +133,7 @@ impl<'r> SnapshotDecoder<'r> {
         let mut others = Others::default();
         for (name, lines) in rows {
             self.add(*lines)?;
-            others.count(&text(name.as_bytes()).as_ref().into(), *lines);
+            others.count(&escape(name.as_bytes()).as_ref().into(), *lines);
         }
         Ok(others)
     }
@@ -237,7 +237,7 @@ impl<'r> SnapshotDecoder<'r> {
         match mention {
             BackRef::Again(number) => at(&self.generations, number, "generation").copied(),
             BackRef::First(digits) => {
-                let wrong = |_| format!("'{}' names no generation of a log", text(digits.as_bytes()));
+                let wrong = |_| format!("'{}' names no generation of a log", escape(digits.as_bytes()));
                 let generation = u64::from_str_radix(&digits, 16).map_err(wrong)?;
                 self.generations.push(generation);
                 Ok(generation)
@@ -309,7 +309,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn site_path(&mut self, row: SitePathRow) -> Result<(), String> {
         let SitePathRow(input, host, path, shape, rules, flags, get, post) = row;
         let (input, host) = self.site(input, host)?;
-        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", text(path.as_bytes())))?;
+        let path = u64::from_str_radix(&path, 16).map_err(|_| format!("'{}' is no hash of a path", escape(path.as_bytes())))?;
         let rules: Vec<Option<RuleId>> = rules.iter().map(|&place| at(&self.rules, place, "rule").copied()).collect::<Result<_, _>>()?;
         let rules: Vec<RuleId> = rules.into_iter().flatten().collect();
         let known = PathEvidence::from_numbers(PathNumbers { shape, flags, get, post }, &rules);
@@ -328,7 +328,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn allowed(&mut self, row: AllowedRow<'_>) -> Result<(), String> {
         let AllowedRow(file, line, reason, requests) = row;
         self.add(requests)?;
-        let shown = |told: &str| text(told.as_bytes()).into_owned();
+        let shown = |told: &str| escape(told.as_bytes()).into_owned();
         let entry = u16::try_from(self.evidence.allowed.len()).map_err(|_| "it has too many entries of allow lists".to_owned())?;
         self.evidence.allowed.push(AllowOrigin { file: shown(&file), line, reason: shown(&reason) });
         self.evidence.tally.insert_allowed(entry, requests);
@@ -376,10 +376,10 @@ fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {
-    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
+    unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", escape(exact.as_bytes())))
 }
 
 /// A text that was shown before; it is made fit again, as it may come from anywhere.
 fn imported_text(told: &str) -> Box<[u8]> {
-    as_shown(&text(told.as_bytes())).into()
+    pre_redacted(&escape(told.as_bytes())).into()
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::rows::{BackRef, SampleRow};
 use crate::analysis::labels;
 use crate::analysis::rows::sample_request;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 use crate::source::SourceInfo;
 use crate::tally::{SampleView, Site};
 
@@ -22,12 +22,12 @@ impl<'a> SampleEncoder<'a> {
     /// The row of a sample; `path` and `site` are what its cell says already.
     pub(crate) fn row(&mut self, text: &'a SourceInfo, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
         let told = sample_request(text, sample);
-        let host = told.host.map(shown);
+        let host = told.host.map(redacted);
         let is_usual = match site {
-            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| redacted(usual))),
             Site::Input(_) => host.is_none(),
         };
-        let target = shown(told.target);
+        let target = redacted(told.target);
         SampleRow {
             time: sample.time.map(Into::into),
             generation: self.generation(told.generation),
@@ -35,7 +35,7 @@ impl<'a> SampleEncoder<'a> {
             line: told.line,
             target: Some(target).filter(|target| Some(&**target) != path),
             host: host.filter(|_| !is_usual),
-            user_agent: told.user_agent.map(|agent| self.agent(shown(agent))),
+            user_agent: told.user_agent.map(|agent| self.agent(redacted(agent))),
         }
     }
 

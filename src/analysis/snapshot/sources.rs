@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::rows::InputRow;
 use crate::analysis::model::{InputSummary, Report};
 use crate::formats::LogFormat;
-use crate::redact::sanitize::{exact, text};
+use crate::redact::sanitize::{escape, escape_lossless};
 use crate::source::SourceInfo;
 
 /// The rows of inputs.
@@ -55,28 +55,28 @@ fn row<'a>(input: &'a InputSummary, log_host: Option<&'a str>) -> InputRow<'a> {
         formats[format] = input.parsed;
     }
     InputRow {
-        log_host: input.log_host.as_deref().or(log_host).map(|log_host| text(log_host.as_bytes())),
-        path: exact(&input.path),
+        log_host: input.log_host.as_deref().or(log_host).map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&input.path),
         bytes: input.bytes,
         lines: input.lines,
         parsed: input.parsed,
         formats,
-        other_formats: input.others.iter().map(|(name, lines)| (text(name.as_bytes()), lines)).collect(),
+        other_formats: input.others.iter().map(|(name, lines)| (escape(name.as_bytes()), lines)).collect(),
         unparsed: input.unparsed,
         oversized: input.oversized,
         skipped: input.skipped,
         pending: input.pending,
         requests: input.requests,
         times: input.first_time.zip(input.last_time).map(|(first, last)| (first.into(), last.into())),
-        problem: input.problem.as_ref().map(|problem| text(problem.as_bytes())),
+        problem: input.problem.as_ref().map(|problem| escape(problem.as_bytes())),
         skipped_whole: input.skipped_whole,
     }
 }
 
 fn unlisted<'a>(source: &'a SourceInfo, log_host: Option<&'a str>) -> InputRow<'a> {
     InputRow {
-        log_host: log_host.map(|log_host| text(log_host.as_bytes())),
-        path: exact(&source.path),
+        log_host: log_host.map(|log_host| escape(log_host.as_bytes())),
+        path: escape_lossless(&source.path),
         bytes: 0,
         lines: 0,
         parsed: 0,

@@ -17,8 +17,8 @@ use super::sources::InputTable;
 use crate::analysis::model::{AllowedCount, Report};
 use crate::finding::{Few, RuleId, Signs};
 use crate::names::Names;
-use crate::redact::mask::Key;
-use crate::redact::sanitize::{exact, text};
+use crate::redact::mask::RedactedKey;
+use crate::redact::sanitize::{escape, escape_lossless};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
 use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, Site, Tally};
@@ -140,7 +140,7 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// The first one is no host.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.hosts.names.iter().map(|host| exact(host))
+        self.hosts.names.iter().map(|host| escape_lossless(host))
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
@@ -152,7 +152,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        self.paths.names.iter().map(|path| exact(&path.bytes))
+        self.paths.names.iter().map(|path| escape_lossless(&path.bytes))
     }
 
     /// Lists of places of rules.
@@ -265,7 +265,9 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn allowed(&self) -> impl Iterator<Item = AllowedRow<'_>> {
-        self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
+        self.allowed
+            .iter()
+            .map(|entry| AllowedRow(escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()), entry.requests))
     }
 
     /// Whether nothing was let go, so that there are no bounds to tell.
@@ -359,7 +361,7 @@ fn input_of(site: Site<'_>) -> Option<u32> {
 /// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
 fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
-    let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
+    let mut hosts: Vec<_> = known.into_iter().map(|host| (RedactedKey::new(host).into_bytes(), host)).collect();
     hosts.sort_unstable();
     let places = hosts.iter().zip(1..).map(|((_, host), place)| (*host, place)).collect();
     HostTable { names: std::iter::once(Cow::Borrowed(&b""[..])).chain(hosts.into_iter().map(|(told, _)| told)).collect(), places }
@@ -376,7 +378,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
     let all = |texts: &'_ [String]| texts.iter().map(|text| Cow::Owned(text.clone())).collect();
     RuleRow {
         id: Cow::Borrowed(&rule.id),
-        title: text(rule.title.as_bytes()),
+        title: escape(rule.title.as_bytes()),
         class: Cow::Borrowed(&rule.class),
         severity: rule.severity,
         exposes: rule.exposes(),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::analysis::fixture;
 use crate::analysis::snapshot::*;
-use crate::render::{Format, View, render};
+use crate::render::{OutputFormat, RenderOptions, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::Budget;
 
@@ -218,7 +218,7 @@ fn what_makes_no_sense_is_refused() {
 fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
-    render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();
+    render(&fixture::report(rules), &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).unwrap();
     assert!(matches!(read(&*out, rules), Err(SnapshotError::Cut)));
     let empty = lists()
         .into_iter()

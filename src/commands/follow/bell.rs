@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
-use crate::tui::Input;
+use crate::tui::TerminalInput;
 
 /// A log that is being written to rings without end; so long is listened before it is read.
 const GATHER: Duration = Duration::from_millis(20);
@@ -18,7 +18,7 @@ pub(super) enum Ring {
     /// Something happened in a folder.
     Woken(WatchEvent),
     /// Something came from the terminal.
-    Input(Input),
+    Input(TerminalInput),
 }
 
 /// Where it rings.
@@ -37,7 +37,7 @@ pub(super) struct Rung {
     /// Something happened to these.
     pub(super) paths: BTreeSet<PathBuf>,
     /// What came from the terminal, in order.
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<TerminalInput>,
 }
 
 impl Bell {

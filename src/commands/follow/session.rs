@@ -21,7 +21,7 @@ use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
 use crate::scan::live::{LiveScan, LiveState, SummaryStart};
-use crate::tui::{Command, LogRow};
+use crate::tui::{LogRow, TuiCommand};
 
 /// The longest wait: signals are looked for so often.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -218,9 +218,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn ending(&mut self, now: Instant, rung: &Rung) -> Result<Option<Exit>, Failure> {
         for &input in &rung.inputs {
             match self.crew.voice.input(input) {
-                Some(Command::Quit) => return Ok(Some(Exit::Success)),
-                Some(Command::Interrupt) => return Ok(Some(Exit::Interrupted)),
-                Some(Command::Redraw) => self.crew.voice.redraw(now)?,
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.crew.voice.redraw(now)?,
                 None => {}
             }
         }
@@ -340,7 +340,7 @@ fn tell(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
+        actions.tell(raised.severity, &json, &alert::text_line(&raised, rules));
         if told.is_ok() {
             told = written;
         }

@@ -17,8 +17,8 @@ use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
-use crate::render::mail::{self, Page};
-use crate::render::{By, Format, View, render, write_answered};
+use crate::render::mail::{self, RunSummary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{Archive, StagedFile, Staging, run_folder};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
@@ -31,7 +31,8 @@ use crate::time::Period;
 const WHOLE: &str = "report.json";
 
 /// The tables, and what a row of each is.
-const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
+const TABLES: [(&str, GroupBy); 4] =
+    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
 /// Everything, in every file.
 const WANTED: RowSelection =
@@ -122,7 +123,7 @@ impl<'r> Editions<'r> {
                 let news = find_new(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
                 self.desk.privacy.with_redacted(report, &news, |report, news| {
-                    mail::write_page(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
+                    mail::write_summary(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
                 })?;
                 Ok(page)
             })?;
@@ -233,21 +234,21 @@ impl<'r> Editions<'r> {
         news: &[NewItem<'_>],
     ) -> Result<Option<Vec<u8>>, Failure> {
         for (name, by) in TABLES {
-            let view = View { format: Format::Csv, by: Some(by), ..View::default() };
+            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
             put(staging, name, |out| render(report, &view, out))?;
         }
         put(staging, "answered.csv", |out| write_answered(report, out))?;
-        put(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
+        put(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
         let notes = self.notes(edition, report);
         let page = self.page(edition, report, news, &notes);
-        put(staging, "summary.txt", |out| mail::write_page(&page, out))?;
-        let view = View { format: Format::Json, ..View::default() };
+        put(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
+        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
         self.mail_of(&page)
     }
 
-    fn mail_of(&self, page: &Page<'_>) -> Result<Option<Vec<u8>>, Failure> {
-        if self.desk.settings.notify_level.is_none() || !mail::is_due(page) {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, Failure> {
+        if self.desk.settings.notify_level.is_none() || !mail::is_notable(page) {
             return Ok(None);
         }
         let mut mail = Vec::new();
@@ -300,12 +301,18 @@ impl<'r> Editions<'r> {
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [NewItem<'p>], notes: &'p [String]) -> Page<'p> {
-        Page {
+    fn page<'p>(
+        &'p self,
+        edition: &'p Edition<'_>,
+        report: &'p Report<'p>,
+        news: &'p [NewItem<'p>],
+        notes: &'p [String],
+    ) -> RunSummary<'p> {
+        RunSummary {
             report,
             news,
             label: &edition.label,
-            machine: Some(&self.desk.machine),
+            host: Some(&self.desk.machine),
             is_first: self.is_first,
             folder: &edition.folder,
             notes,

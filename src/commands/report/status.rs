@@ -11,7 +11,7 @@ use super::failure::Failure;
 use crate::analysis::status::{LogStage, LogStatus, ReadStatus};
 use crate::commands::{Exit, ReportSettings, screen, servers, stdout};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
-use crate::render::View;
+use crate::render::RenderOptions;
 use crate::render::table::status::write;
 use crate::source::Checkpoint;
 use crate::state::{ReportState, StateFolder};
@@ -24,7 +24,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failu
     let status = ReadStatus { last_run, logs: logs(settings, checkpoints) };
     let screen = screen::of(settings.scan.color, false);
     let mut page = Vec::new();
-    write(&status, &View { width: screen.width, color: screen.color, ..View::default() }, &mut page)?;
+    write(&status, &RenderOptions { width: screen.width, color: screen.color, ..RenderOptions::default() }, &mut page)?;
     Ok(stdout::print(&page))
 }
 

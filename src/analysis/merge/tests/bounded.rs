@@ -72,7 +72,7 @@ fn cut_back_to(budget: Budget, scanned: Scanned) -> Scanned {
 }
 
 fn told(scanned: &Scanned) -> String {
-    printed(two_rules(), scanned, Format::Json, By::Pair)
+    printed(two_rules(), scanned, OutputFormat::Json, GroupBy::Pair)
 }
 
 fn sum(reports: &[String], budget: Budget) -> Scanned {
@@ -227,10 +227,10 @@ proptest! {
             if is_whole {
                 prop_assert_eq!(told(&again), report);
             }
-            for by in [By::Pair, By::Client, By::Path, By::Rule] {
-                printed(two_rules(), &result, Format::Csv, by);
+            for by in [GroupBy::Pair, GroupBy::Client, GroupBy::Path, GroupBy::Rule] {
+                printed(two_rules(), &result, OutputFormat::Csv, by);
             }
-            prop_assert_eq!(printed(two_rules(), &result, Format::Table, By::Rule).contains("Approximate: "), !is_exact);
+            prop_assert_eq!(printed(two_rules(), &result, OutputFormat::Table, GroupBy::Rule).contains("Approximate: "), !is_exact);
         }
     }
 
@@ -279,8 +279,8 @@ proptest! {
             let MergedReport { tally, texts, inputs, allow, rules, .. } = merged.finish(|_| false).unwrap();
             let rules = rules.as_ref().unwrap_or(two_rules());
             let scanned = Scanned { tally, texts, inputs, allow };
-            for format in [Format::Json, Format::Csv, Format::Table] {
-                printed(rules, &scanned, format, By::Path);
+            for format in [OutputFormat::Json, OutputFormat::Csv, OutputFormat::Table] {
+                printed(rules, &scanned, format, GroupBy::Path);
             }
         }
     }

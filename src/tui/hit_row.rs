@@ -16,7 +16,7 @@ use crate::soft_404::Answer;
 use crate::time::LogTime;
 
 /// Rules named in a row; a request that matches more is rare, and says no more by it.
-const MOST_RULES: usize = 8;
+const MAX_RULES: usize = 8;
 
 /// A hit. Two texts that are alike as far as they are kept are one to the view.
 #[derive(Debug, Clone)]
@@ -43,17 +43,17 @@ pub(super) struct HitRow {
     pub(super) place: Box<str>,
 }
 
-/// A number for a thing, the same in every picture of a run.
-pub(super) fn number_of<T: Hash + ?Sized>(thing: &T) -> u64 {
+/// A number for a thing, the same in every snapshot of a run.
+pub(super) fn stable_id<T: Hash + ?Sized>(thing: &T) -> u64 {
     FixedState::default().hash_one(thing)
 }
 
 impl HitRow {
     /// Keeps what the view shows of a hit.
     pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
-        let target = text::of_log(hit.target);
-        let path = if hit.path.is_empty() { target.clone() } else { text::of_log(hit.path) };
-        let decoded = hit.decoded.map(|decoded| text::kept(&mask::shown_decoded(hit.target, decoded), text::MOST));
+        let target = text::redact_and_truncate(hit.target);
+        let path = if hit.path.is_empty() { target.clone() } else { text::redact_and_truncate(hit.path) };
+        let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&mask::redacted_decoded(hit.target, decoded), text::MAX_BYTES));
         Self {
             number,
             time: hit.time,
@@ -61,15 +61,15 @@ impl HitRow {
             outcome: hit.outcome,
             status: hit.status,
             answered: hit.answer == Some(Answer::Distinct),
-            client: text::of_client(hit.client),
-            method: text::of_log(hit.method),
+            client: text::client_name(hit.client),
+            method: text::redact_and_truncate(hit.method),
             decoded: decoded.filter(|decoded| *decoded != target),
             target,
             path,
-            rules: names_of(hit, rules),
-            host: hit.host.map(text::of_log),
-            agent: hit.user_agent.map(text::of_log),
-            place: format!("{}:{}", text::of_machine(hit.source), hit.line).into(),
+            rules: rule_names(hit, rules),
+            host: hit.host.map(text::redact_and_truncate),
+            agent: hit.user_agent.map(text::redact_and_truncate),
+            place: format!("{}:{}", text::escape_and_truncate(hit.source), hit.line).into(),
         }
     }
 
@@ -93,11 +93,11 @@ pub(super) fn contains(text: &str, wanted: &str) -> bool {
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
 }
 
-fn names_of(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
+fn rule_names(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
     let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
     ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
-    ids.truncate(MOST_RULES);
-    let names: Vec<_> = ids.iter().map(|rule| text::kept(&rule.id, text::MOST)).collect();
+    ids.truncate(MAX_RULES);
+    let names: Vec<_> = ids.iter().map(|rule| text::truncate_bytes(&rule.id, text::MAX_BYTES)).collect();
     names.join(" ").into()
 }
 

@@ -1,13 +1,13 @@
-//! Secrets that are part of a URL's structure: the password of `http://user:password@host`, the token of a reset link.
+//! Secrets in the structure of a URL: the password of `http://user:password@host`, the token of a reset link.
 //!
-//! Reads URLs as they stand in other text; checks none of them.
+//! Finds URLs within other text and does not validate them.
 
 use std::ops::Range;
 
-use super::octet::{has_encoded, octets};
+use super::decoded_byte::{decoded_bytes, has_encoded};
 
-/// Path segments that a one-time token follows, `_` read as `-`.
-const BEFORE_TOKENS: [&str; 16] = [
+/// Path segments before a one-time token. `_` counts as `-`.
+const TOKEN_PREFIX_SEGMENTS: [&str; 16] = [
     "reset",
     "reset-password",
     "password-reset",
@@ -27,12 +27,12 @@ const BEFORE_TOKENS: [&str; 16] = [
 ];
 
 /// Django writes `reset/<user>/<token>`: the token may be the second segment.
-const REACH: usize = 2;
+const MAX_SEGMENTS_AFTER: usize = 2;
 
 /// The shortest one-time token.
 const MIN_TOKEN: usize = 16;
 
-/// The shortest user name that is taken for an access token: GitHub's have 40 characters, GitLab's 20.
+/// The shortest user name that counts as an access token: GitHub's have 40 characters, GitLab's 20.
 const MIN_USER_TOKEN: usize = 20;
 
 /// Adds the passwords of URLs, and user names that are access tokens.
@@ -42,11 +42,11 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
     }
     let mut last = [0; 3];
     let mut at = 0;
-    while let Some(octet) = octets(text, at).next() {
-        at = octet.end;
-        last = [last[1], last[2], octet.byte];
+    while let Some(decoded) = decoded_bytes(text, at).next() {
+        at = decoded.end;
+        last = [last[1], last[2], decoded.byte];
         if last == *b"://" {
-            let (user_info, end) = authority(text, at, octet.depth);
+            let (user_info, end) = authority(text, at, decoded.depth);
             found.extend(user_info);
             at = end;
         }
@@ -56,12 +56,12 @@ pub(crate) fn find_user_info(text: &[u8], found: &mut Vec<Range<usize>>) {
 /// What is secret in the authority that begins here, and where the authority ends.
 fn authority(text: &[u8], start: usize, depth: usize) -> (Option<Range<usize>>, usize) {
     let (mut colon, mut host, mut end) = (None, None, text.len());
-    for octet in octets(text, start).filter(|octet| octet.depth <= depth) {
-        match octet.byte {
-            b':' if colon.is_none() => colon = Some(octet.end),
-            b'@' => host = Some(octet.start),
+    for decoded in decoded_bytes(text, start).filter(|decoded| decoded.depth <= depth) {
+        match decoded.byte {
+            b':' if colon.is_none() => colon = Some(decoded.end),
+            b'@' => host = Some(decoded.start),
             b'/' | b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' | b'<' | b'>' => {
-                end = octet.start;
+                end = decoded.start;
                 break;
             }
             _ => {}
@@ -90,24 +90,24 @@ pub(crate) fn find_reset_tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
         if reach > 0 && is_one_time_token(inside) {
             found.push(start..end);
         }
-        reach = match (in_path, is_before_token(inside)) {
+        reach = match (in_path, precedes_token(inside)) {
             (false, _) => 0,
-            (true, true) => REACH,
+            (true, true) => MAX_SEGMENTS_AFTER,
             (true, false) => reach.saturating_sub(1),
         };
         start = next;
     };
-    for octet in octets(text, 0) {
-        match octet.byte {
-            b'/' => segment(octet.start, true, octet.end),
-            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(octet.start, false, octet.end),
+    for decoded in decoded_bytes(text, 0) {
+        match decoded.byte {
+            b'/' => segment(decoded.start, true, decoded.end),
+            b'?' | b'#' | b'&' | b';' | b' ' | b'"' | b'\'' => segment(decoded.start, false, decoded.end),
             _ => {}
         }
     }
     segment(text.len(), false, text.len());
 }
 
-/// Whether some segment is long enough: few are. A `/` may be encoded, and then the text is looked at whole.
+/// Whether some segment is long enough, which few are: a quick check. An encoded `/` also passes.
 fn may_hold_token(text: &[u8]) -> bool {
     let is_long = |at: usize| text.get(at + 1..=at + MIN_TOKEN).is_some_and(|start| start.iter().copied().all(is_token));
     memchr::memchr_iter(b'/', text).any(is_long) || has_encoded(text, &[b"2f", b"2F", b"25"])
@@ -117,14 +117,14 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'~' | b':' | b'=')
 }
 
-fn is_before_token(segment: &[u8]) -> bool {
+fn precedes_token(segment: &[u8]) -> bool {
     let same = |word: &&str| {
         word.len() == segment.len() && word.bytes().zip(segment).all(|(w, s)| w == s.to_ascii_lowercase() || (w == b'-' && *s == b'_'))
     };
-    BEFORE_TOKENS.iter().any(same)
+    TOKEN_PREFIX_SEGMENTS.iter().any(same)
 }
 
-/// Long, of token characters, and no word or file name: `/verify/eval-stdin.php` shows what someone was after.
+/// Long, made of token characters, and neither a word nor a file name, as in `/verify/eval-stdin.php`.
 fn is_one_time_token(segment: &[u8]) -> bool {
     let any = |test: fn(&u8) -> bool| segment.iter().any(test);
     let is_file = segment.iter().rposition(|&b| b == b'.').is_some_and(|dot| segment.len() - dot <= 6);

@@ -7,32 +7,32 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::redact::mask::secrets_of_decoded;
+use crate::redact::mask::secrets_in_decoded;
 use crate::redact::sanitize;
 
 /// A text fit for an output, piece by piece.
 #[derive(Debug)]
-pub(crate) struct Marked {
-    pieces: Vec<Piece>,
+pub(crate) struct AnnotatedText {
+    pieces: Vec<TextPiece>,
 }
 
 /// What is not taken apart: a character, an escape, a mask.
 #[derive(Debug)]
-struct Piece {
-    shown: Shown,
+struct TextPiece {
+    shown: PieceText,
     width: usize,
     bytes: Range<usize>,
 }
 
 #[derive(Debug)]
-enum Shown {
+enum PieceText {
     Char(char),
     Text(Box<str>),
 }
 
 /// A line of a text, and which of its columns lie in which of the places.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct AnnotatedLine {
     /// Pieces of text, each with whether any place covers it.
     pub(crate) parts: Vec<(String, bool)>,
     /// For each place the columns it covers.
@@ -44,15 +44,15 @@ const CUT: &str = "…";
 /// Columns that any piece fits into, with a cut on both sides.
 const LEAST: usize = 16;
 
-impl Marked {
+impl AnnotatedText {
     /// `text`, which came of `logged`.
     pub(crate) fn new(text: &[u8], logged: &[u8]) -> Self {
         let mut pieces = Vec::new();
         let mut at = 0;
-        for secret in secrets_of_decoded(logged, text) {
+        for secret in secrets_in_decoded(logged, text) {
             push_plain(&mut pieces, text, at..secret.start);
             at = secret.end;
-            pieces.push(Piece { shown: Shown::Text(MASK.into()), width: MASK.len(), bytes: secret });
+            pieces.push(TextPiece { shown: PieceText::Text(MASK.into()), width: MASK.len(), bytes: secret });
         }
         push_plain(&mut pieces, text, at..text.len());
         Self { pieces }
@@ -70,9 +70,9 @@ impl Marked {
     }
 
     /// As much of the text as fits into `room` columns, with the first of the places in it.
-    pub(crate) fn line(&self, places: &[Range<usize>], room: usize) -> Line {
+    pub(crate) fn line(&self, places: &[Range<usize>], room: usize) -> AnnotatedLine {
         let (start, end) = self.window(places, room);
-        let mut line = Line { parts: Vec::new(), columns: vec![0..0; places.len()] };
+        let mut line = AnnotatedLine { parts: Vec::new(), columns: vec![0..0; places.len()] };
         let mut column = 0;
         if start > 0 {
             push(&mut line.parts, CUT, false);
@@ -109,7 +109,7 @@ impl Marked {
             });
             start + fitting.count()
         };
-        let covered = |piece: &Piece| places.iter().any(|place| meets(&piece.bytes, place));
+        let covered = |piece: &TextPiece| places.iter().any(|place| meets(&piece.bytes, place));
         let first = self.pieces.iter().position(covered).unwrap_or(0);
         let last = first + self.pieces[first..].iter().take_while(|piece| covered(piece)).count();
         if last <= fits_from(0) {
@@ -123,12 +123,12 @@ impl Marked {
     }
 }
 
-fn join<'p>(pieces: impl IntoIterator<Item = &'p Piece>) -> String {
+fn join<'p>(pieces: impl IntoIterator<Item = &'p TextPiece>) -> String {
     let mut text = String::new();
     for piece in pieces {
         match &piece.shown {
-            Shown::Char(c) => text.push(*c),
-            Shown::Text(shown) => text.push_str(shown),
+            PieceText::Char(c) => text.push(*c),
+            PieceText::Text(shown) => text.push_str(shown),
         }
     }
     text
@@ -151,43 +151,43 @@ fn meets(bytes: &Range<usize>, place: &Range<usize>) -> bool {
     bytes.start < place.end && place.start < bytes.end
 }
 
-fn push_plain(pieces: &mut Vec<Piece>, text: &[u8], range: Range<usize>) {
+fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
     let mut at = range.start;
     for chunk in text[range].utf8_chunks() {
         for c in chunk.valid().chars() {
             let bytes = at..at + c.len_utf8();
             at = bytes.end;
-            pieces.push(Piece::of(c, bytes));
+            pieces.push(TextPiece::of(c, bytes));
         }
         for byte in chunk.invalid() {
             let shown = format!("\\x{byte:02x}");
-            pieces.push(Piece { width: shown.len(), shown: Shown::Text(shown.into()), bytes: at..at + 1 });
+            pieces.push(TextPiece { width: shown.len(), shown: PieceText::Text(shown.into()), bytes: at..at + 1 });
             at += 1;
         }
     }
 }
 
-impl Piece {
+impl TextPiece {
     /// A mark that would sit on the character before it is written out: it has no column of its own.
     fn of(c: char, bytes: Range<usize>) -> Self {
         if matches!(c, ' '..='~') {
-            return Self { shown: Shown::Char(c), width: 1, bytes };
+            return Self { shown: PieceText::Char(c), width: 1, bytes };
         }
         let shown = match c.width() {
             Some(0) => format!("\\u{{{:x}}}", u32::from(c)),
-            _ => sanitize::text(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
+            _ => sanitize::escape(c.encode_utf8(&mut [0; 4]).as_bytes()).into_owned(),
         };
-        Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown: Shown::Text(shown.into()), bytes }
+        Self { width: shown.chars().map(|c| c.width().unwrap_or(0)).sum(), shown: PieceText::Text(shown.into()), bytes }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::render::explain::marked::*;
+    use crate::render::explain::annotated::*;
     use proptest::prelude::*;
 
     fn drawn(text: &[u8], place: Range<usize>, room: usize) -> String {
-        let line = Marked::new(text, text).line(&[place], room);
+        let line = AnnotatedText::new(text, text).line(&[place], room);
         let text: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
         let columns = &line.columns[0];
         format!("{text}\n{:start$}{}", "", "^".repeat(columns.len()), start = columns.start)
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_secret_stays_one() {
         assert_eq!(drawn(b"/?token=abcdef&x='", 10..12, 40), "/?token=***&x='\n        ^^^");
-        let marked = Marked::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
+        let marked = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
         assert_eq!(marked.whole(), "/?password=***&x=<");
         assert_eq!(marked.text(&(11..13)), "***");
     }
@@ -222,7 +222,7 @@ mod tests {
         #[test]
         fn fits_and_shows_its_place(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in LEAST..60) {
             let start = start.index(text.len() + 1);
-            let marked = Marked::new(&text, &text);
+            let marked = AnnotatedText::new(&text, &text);
             let place = start..text.len().min(start + 1);
             let line = marked.line(std::slice::from_ref(&place), room);
             let shown: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();

@@ -3,23 +3,23 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::super::number::{counted, short};
-use super::super::picture::HITS;
-use super::super::row::HitRow;
-use super::super::shown::{Item, Shown, Subject};
-use super::super::text::pieces;
-use super::super::view::View;
+use super::super::hit_row::HitRow;
+use super::super::snapshot::HITS;
+use super::super::text::split_to_width;
+use super::super::view::ViewState;
+use super::super::visible_rows::{DetailSubject, PanelItem, VisibleRows};
 use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::rows;
+use crate::number::{compact, compact_counted};
 
 /// Rows of the list that stay before the proof is given any.
-const LEAST: u16 = 4;
+const MIN_ROWS: u16 = 4;
 
 /// Columns of the labels of the proof.
 const LABEL: u16 = 9;
 
 /// Draws the page.
-pub(super) fn draw(subject: &Subject, shown: &Shown<'_>, view: &mut View, area: Rect, canvas: &mut Canvas<'_>) {
+pub(super) fn draw(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, canvas: &mut Canvas<'_>) {
     let items = shown.hits_of(subject);
     canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, shown), REVERSED);
     let area = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
@@ -29,30 +29,30 @@ pub(super) fn draw(subject: &Subject, shown: &Shown<'_>, view: &mut View, area: 
         canvas.text(area, 0, 0, why, DIM);
         return;
     }
-    let at = view.opened_mark().position(&items);
-    let proof = if let Some(Item::Hit(row)) = items.get(at) { proof(row, area.width) } else { Vec::new() };
-    let proof_rows = (proof.len() as u16 + 1).min(area.height.saturating_sub(LEAST));
+    let at = view.detail_cursor().position(&items);
+    let proof = if let Some(PanelItem::Hit(row)) = items.get(at) { proof(row, area.width) } else { Vec::new() };
+    let proof_rows = (proof.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
     let list = Rect { height: area.height - proof_rows, ..area };
-    let first = view.opened_mark().scroll(&items, list.height.into());
+    let first = view.detail_cursor().scroll(&items, list.height.into());
     let seen: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
-    rows::draw_hits(&seen, matches!(subject, Subject::Client(_)), at - first, list, canvas);
+    rows::draw_hits(&seen, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
     draw_proof(&proof, Rect { y: area.y + list.height, height: proof_rows, ..area }, canvas);
 }
 
 /// `24 hits · 2 answered · worst critical`, as far as they are known.
-fn summary(subject: &Subject, shown: &Shown<'_>) -> String {
-    let Some(entry) = subject.entry(&shown.picture.tables) else {
-        return format!("not among the latest {} hits", short(HITS as u64));
+fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
+    let Some(entry) = subject.entry(&shown.snapshot.tables) else {
+        return format!("not among the latest {} hits", compact(HITS as u64));
     };
-    let answered = if entry.answered > 0 { format!(" · {} answered", short(entry.answered)) } else { String::new() };
-    format!("{}{answered} · worst {}", counted(entry.hits, "hit", "hits"), entry.severity)
+    let answered = if entry.answered > 0 { format!(" · {} answered", compact(entry.answered)) } else { String::new() };
+    format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)
 }
 
 /// A label and a line of what it says; no label where a text goes on.
-type Proof = Vec<(&'static str, String)>;
+type DetailLines = Vec<(&'static str, String)>;
 
 /// All there is to say of a hit.
-fn proof(row: &HitRow, page: u16) -> Proof {
+fn proof(row: &HitRow, page: u16) -> DetailLines {
     let status = row.status.map(|status| format!("{status} ")).unwrap_or_default();
     let said = [
         ("rules", Some(&*row.rules)),
@@ -67,14 +67,14 @@ fn proof(row: &HitRow, page: u16) -> Proof {
     let room = usize::from(page.saturating_sub(LABEL)).max(1);
     let mut proof = Vec::new();
     for (label, text) in said {
-        let lines = pieces(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
+        let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
         proof.extend(labels.zip(lines));
     }
     proof
 }
 
-fn draw_proof(proof: &Proof, area: Rect, canvas: &mut Canvas<'_>) {
+fn draw_proof(proof: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
     canvas.heading(Rect { height: area.height.min(1), ..area }, "CHOSEN HIT", "", BOLD);
     for (y, (label, text)) in (1..).zip(proof) {
         canvas.text(area, 0, y, label, DIM);

@@ -6,32 +6,32 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::alarm::AlarmRow;
+use super::alert_row::AlertRow;
 use super::dashboard::LogRow;
-use super::hour::Hour;
-use super::row::HitRow;
-use super::top::Top;
+use super::hit_row::HitRow;
+use super::hourly::HourlySeries;
+use super::top::TopTable;
 
 /// The latest hits that are kept.
 pub(super) const HITS: usize = 5_000;
 
 /// The latest alerts that are kept.
-pub(super) const ALARMS: usize = 200;
+pub(super) const ALERTS: usize = 200;
 
 /// Logs that are listed; more are only counted.
 pub(super) const LOGS: usize = 1_000;
 
 /// Who, what and by which rule, counted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tables {
+pub(super) struct TopTables {
     /// Client and path of hits whose answer means something.
-    pub(super) answered: Top,
-    pub(super) clients: Top,
-    pub(super) paths: Top,
-    pub(super) rules: Top,
+    pub(super) answered: TopTable,
+    pub(super) clients: TopTable,
+    pub(super) paths: TopTable,
+    pub(super) rules: TopTable,
 }
 
-impl Tables {
+impl TopTables {
     /// Counts one hit.
     pub(super) fn count(&mut self, row: &Arc<HitRow>) {
         if row.answered {
@@ -44,11 +44,11 @@ impl Tables {
         }
     }
 
-    fn take_back(&mut self, row: &HitRow) {
-        self.clients.take_back(&row.client);
-        self.paths.take_back(&row.path);
+    fn remove_answer(&mut self, row: &HitRow) {
+        self.clients.remove_answer(&row.client);
+        self.paths.remove_answer(&row.path);
         for id in row.rule_ids() {
-            self.rules.take_back(id);
+            self.rules.remove_answer(id);
         }
     }
 }
@@ -59,15 +59,15 @@ fn pair(row: &HitRow) -> String {
 
 /// Everything.
 #[derive(Debug, Clone)]
-pub(super) struct Picture {
-    pub(super) hour: Hour,
-    pub(super) tables: Tables,
+pub(super) struct DashboardSnapshot {
+    pub(super) hour: HourlySeries,
+    pub(super) tables: TopTables,
     /// Oldest first.
     pub(super) hits: VecDeque<Arc<HitRow>>,
     /// Oldest first.
-    pub(super) alarms: VecDeque<Arc<AlarmRow>>,
+    pub(super) alerts: VecDeque<Arc<AlertRow>>,
     /// Alerts and notices, ever.
-    pub(super) alarms_told: u64,
+    pub(super) alert_count: u64,
     pub(super) logs: Vec<LogRow>,
     /// Sums over all logs, listed or not.
     pub(super) log_count: usize,
@@ -76,14 +76,14 @@ pub(super) struct Picture {
     pub(super) version: u64,
 }
 
-impl Picture {
+impl DashboardSnapshot {
     pub(super) fn new(start: Instant) -> Self {
         Self {
-            hour: Hour::new(start),
-            tables: Tables::default(),
+            hour: HourlySeries::new(start),
+            tables: TopTables::default(),
             hits: VecDeque::new(),
-            alarms: VecDeque::new(),
-            alarms_told: 0,
+            alerts: VecDeque::new(),
+            alert_count: 0,
             logs: Vec::new(),
             log_count: 0,
             lag: 0,
@@ -100,9 +100,9 @@ impl Picture {
     }
 
     /// Keeps an alert.
-    pub(super) fn alarm(&mut self, row: AlarmRow) {
-        self.alarms_told = row.number;
-        push(&mut self.alarms, Arc::new(row), ALARMS);
+    pub(super) fn alert(&mut self, row: AlertRow) {
+        self.alert_count = row.number;
+        push(&mut self.alerts, Arc::new(row), ALERTS);
         self.version += 1;
     }
 
@@ -123,8 +123,8 @@ impl Picture {
         let row = Arc::new(HitRow { number: old.number, ..new });
         match (old.answered, row.answered) {
             (true, false) => {
-                self.tables.take_back(&old);
-                self.tables.answered.uncount(&pair(&old));
+                self.tables.remove_answer(&old);
+                self.tables.answered.remove_hit(&pair(&old));
             }
             (false, true) => self.tables.answered.count(&pair(&row), &row),
             _ => {}

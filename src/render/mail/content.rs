@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::Page;
+use super::RunSummary;
 use crate::analysis::block_candidates::{self, BlockDecision};
 use crate::analysis::labels;
 use crate::analysis::model::{InputSummary, Report, Row, RowKey};
@@ -14,11 +14,11 @@ use crate::analysis::seen::NoveltyKind;
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
-use crate::redact::mask::shown;
+use crate::redact::mask::redacted;
 
 /// A site's path with a distinct answer.
 #[derive(Debug)]
-pub(crate) struct Answered<'r> {
+pub(crate) struct AnsweredPath<'r> {
     pub(crate) row: &'r Row<'r>,
     /// The path, with its host before it where there are several.
     pub(crate) place: String,
@@ -26,7 +26,7 @@ pub(crate) struct Answered<'r> {
     pub(crate) is_new: bool,
 }
 
-impl Answered<'_> {
+impl AnsweredPath<'_> {
     /// The status and the size: `200, 412 bytes`.
     pub(crate) fn response(&self) -> String {
         let Some(answer) = &self.row.answer else { return String::new() };
@@ -39,15 +39,15 @@ impl Answered<'_> {
 }
 
 /// The answers: what is new first, then the worst.
-pub(crate) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
+pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let rows = &page.report.answered;
     let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !page.is_first && new(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
-        let host = host(row).filter(|_| several).map(shown).unwrap_or_default();
-        Answered { place: format!("{host}{path}"), row, is_new }
+        let is_new = !page.is_first && news_of(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
+        let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
+        AnsweredPath { place: format!("{host}{path}"), row, is_new }
     };
     let mut answers: Vec<_> = rows.iter().map(answer).collect();
     answers.sort_by_key(|answer| Reverse((answer.is_new, answer.row.severity, answer.row.hits)));
@@ -55,7 +55,7 @@ pub(crate) fn answers<'r>(page: &Page<'r>) -> Vec<Answered<'r>> {
 }
 
 /// New items of one kind.
-pub(crate) fn new<'p, 'a>(page: &'p Page<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
+pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     page.news.iter().filter(move |news| news.kind == kind)
 }
 
@@ -66,7 +66,7 @@ fn is_at(key: &str, path: &str) -> bool {
 
 /// Who asked: a client, or all clients of an IPv6 network, who are one party.
 #[derive(Debug)]
-pub(crate) struct Asker<'r> {
+pub(crate) struct TopClient<'r> {
     /// The row of the worst of them.
     pub(crate) row: &'r Row<'r>,
     /// What was made of it, where somebody asked whom one could block.
@@ -78,7 +78,7 @@ pub(crate) struct Asker<'r> {
     pub(crate) answered: u64,
 }
 
-impl Asker<'_> {
+impl TopClient<'_> {
     /// The address, or the network.
     pub(crate) fn who(&self) -> String {
         match (self.row.key.client(), self.clients) {
@@ -90,45 +90,45 @@ impl Asker<'_> {
 }
 
 /// Who asked most.
-pub(crate) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'r>> {
+pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopClient<'r>> {
     let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
-    let mut askers: Vec<Asker<'r>> = Vec::new();
+    let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(judged) {
         let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
-        let at = network.map_or(askers.len(), |network| *networks.entry(network).or_insert(askers.len()));
-        if at == askers.len() {
-            askers.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
+        let at = network.map_or(top.len(), |network| *networks.entry(network).or_insert(top.len()));
+        if at == top.len() {
+            top.push(TopClient { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
         }
-        let asker = &mut askers[at];
-        asker.clients += 1;
-        asker.hits += row.hits;
-        asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.stats.paths));
-        asker.answered += row.answered;
+        let client = &mut top[at];
+        client.clients += 1;
+        client.hits += row.hits;
+        client.paths = client.paths.max(block.map_or(row.paths, |block| block.stats.paths));
+        client.answered += row.answered;
     }
-    askers.sort_by_key(|asker| Reverse(asker.hits));
-    askers.truncate(most);
-    askers
+    top.sort_by_key(|client| Reverse(client.hits));
+    top.truncate(most);
+    top
 }
 
 /// The path of a row or, where a request had none, what it said instead.
 pub(crate) fn path(row: &Row<'_>) -> String {
-    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| shown(row.sample.target)).into_owned()
+    row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)).into_owned()
 }
 
 /// What the worst of a row's rules looks for, in words.
-pub(crate) fn title<'r>(report: &Report<'r>, rules: &[RuleId]) -> &'r str {
+pub(crate) fn worst_rule_title<'r>(report: &Report<'r>, rules: &[RuleId]) -> &'r str {
     // Of equals the first: rules come sorted.
     rules.iter().rev().map(|&rule| report.rule_set.rule(rule)).max_by_key(|rule| rule.severity).map_or("", |rule| &rule.title)
 }
 
 /// What a rule of this name looks for, in words; the name, where it is not known.
-pub(crate) fn title_of<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
+pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
     report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
 }
 
 /// Everything a reader must know besides: what could not be read first, a log called as `name` says.
-pub(crate) fn notes(page: &Page<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
     let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
     page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
 }

@@ -16,12 +16,12 @@ const SLOTS: usize = SECONDS as usize + 1;
 
 /// What was counted in some time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct TrafficCounts {
     pub(super) requests: u64,
     pub(super) hits: u64,
 }
 
-impl Counts {
+impl TrafficCounts {
     fn add(&mut self, more: Self) {
         self.requests += more.requests;
         self.hits += more.hits;
@@ -30,18 +30,24 @@ impl Counts {
 
 /// The counts, and where in time we are.
 #[derive(Debug, Clone)]
-pub(super) struct Hour {
+pub(super) struct HourlySeries {
     start: Instant,
     /// Whole seconds since the start.
     second: u64,
-    minutes: [Counts; MINUTES],
-    seconds: [Counts; SLOTS],
-    total: Counts,
+    minutes: [TrafficCounts; MINUTES],
+    seconds: [TrafficCounts; SLOTS],
+    total: TrafficCounts,
 }
 
-impl Hour {
+impl HourlySeries {
     pub(super) fn new(start: Instant) -> Self {
-        Self { start, second: 0, minutes: [Counts::default(); MINUTES], seconds: [Counts::default(); SLOTS], total: Counts::default() }
+        Self {
+            start,
+            second: 0,
+            minutes: [TrafficCounts::default(); MINUTES],
+            seconds: [TrafficCounts::default(); SLOTS],
+            total: TrafficCounts::default(),
+        }
     }
 
     /// Moves on; whether a new second has begun. A time before the latest one changes nothing.
@@ -51,41 +57,41 @@ impl Hour {
             return false;
         }
         for passed in (self.second + 1..=second).rev().take(SLOTS) {
-            self.seconds[slot(passed, SLOTS)] = Counts::default();
+            self.seconds[slot(passed, SLOTS)] = TrafficCounts::default();
         }
         for passed in (self.second / 60 + 1..=second / 60).rev().take(MINUTES) {
-            self.minutes[slot(passed, MINUTES)] = Counts::default();
+            self.minutes[slot(passed, MINUTES)] = TrafficCounts::default();
         }
         self.second = second;
         true
     }
 
     /// Counts, in the second that [`advance`](Self::advance) came to.
-    pub(super) fn count(&mut self, more: Counts) {
+    pub(super) fn count(&mut self, more: TrafficCounts) {
         self.seconds[slot(self.second, SLOTS)].add(more);
         self.minutes[slot(self.second / 60, MINUTES)].add(more);
         self.total.add(more);
     }
 
     /// All that was counted, ever.
-    pub(super) fn total(&self) -> Counts {
+    pub(super) fn total(&self) -> TrafficCounts {
         self.total
     }
 
     /// Tenths a second, over the last whole seconds; over the first one while it lasts.
-    pub(super) fn rate(&self) -> Counts {
+    pub(super) fn rate(&self) -> TrafficCounts {
         let whole = self.second.min(SECONDS);
-        let mut sum = Counts::default();
+        let mut sum = TrafficCounts::default();
         let over = if whole == 0 { 0..1 } else { self.second - whole..self.second };
         for second in over {
             sum.add(self.seconds[slot(second, SLOTS)]);
         }
         let tenths = |n: u64| n.saturating_mul(10) / whole.max(1);
-        Counts { requests: tenths(sum.requests), hits: tenths(sum.hits) }
+        TrafficCounts { requests: tenths(sum.requests), hits: tenths(sum.hits) }
     }
 
     /// The minutes, oldest first; the last is the one that runs.
-    pub(super) fn minutes(&self) -> impl DoubleEndedIterator<Item = Counts> + ExactSizeIterator {
+    pub(super) fn minutes(&self) -> impl DoubleEndedIterator<Item = TrafficCounts> + ExactSizeIterator {
         let now = slot(self.second / 60, MINUTES);
         (0..MINUTES).map(move |ago| self.minutes[(now + 1 + ago) % MINUTES])
     }
@@ -101,14 +107,14 @@ mod tests {
     use proptest::prelude::*;
     use std::time::Duration;
 
-    fn requests(requests: u64) -> Counts {
-        Counts { requests, hits: 0 }
+    fn requests(requests: u64) -> TrafficCounts {
+        TrafficCounts { requests, hits: 0 }
     }
 
     #[test]
     fn a_rate_is_that_of_the_last_seconds() {
         let start = Instant::now();
-        let mut hour = Hour::new(start);
+        let mut hour = HourlySeries::new(start);
         hour.count(requests(7));
         assert_eq!(hour.rate().requests, 70, "the first second counts while it lasts");
         for second in 1..=20 {
@@ -126,7 +132,7 @@ mod tests {
     #[test]
     fn time_does_not_go_back() {
         let start = Instant::now();
-        let mut hour = Hour::new(start + Duration::from_secs(100));
+        let mut hour = HourlySeries::new(start + Duration::from_secs(100));
         assert!(!hour.advance(start));
         assert!(hour.advance(start + Duration::from_secs(101)));
         assert!(!hour.advance(start + Duration::from_secs(101)));
@@ -136,7 +142,7 @@ mod tests {
         #[test]
         fn the_ring_agrees_with_a_list(steps in prop::collection::vec((0_u64..9_000, 0_u64..50), 1..60)) {
             let start = Instant::now();
-            let (mut hour, mut list, mut second) = (Hour::new(start), Vec::new(), 0);
+            let (mut hour, mut list, mut second) = (HourlySeries::new(start), Vec::new(), 0);
             for (pause, count) in steps {
                 second += pause;
                 hour.advance(start + Duration::from_secs(second));

@@ -1,15 +1,15 @@
 //! One alert, or one notice of the run, as the live view keeps it: owned, short, masked and escaped.
 
-use super::number::counted;
 use super::text;
 use crate::alerting::event::{Alert, Kind};
 use crate::finding::Severity;
+use crate::number::compact_counted;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// An alert.
 #[derive(Debug, Clone)]
-pub(super) struct AlarmRow {
+pub(super) struct AlertRow {
     /// Its place among all alerts, from 1.
     pub(super) number: u64,
     pub(super) time: Option<LogTime>,
@@ -23,17 +23,17 @@ pub(super) struct AlarmRow {
     pub(super) path: Option<Box<str>>,
 }
 
-impl AlarmRow {
+impl AlertRow {
     /// Keeps what the view shows of an alert.
     pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
-        let client = alert.client.as_ref().map(|client| text::of_client(client.client()));
-        let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::of_log);
+        let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
+        let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::redact_and_truncate);
         let text = sentence(alert, rules, client.as_deref(), path.as_deref());
         Self {
             number,
             time: alert.last_time.or(alert.first_time),
             severity: Some(alert.severity),
-            text: text::kept(&text, 2 * text::MOST),
+            text: text::truncate_bytes(&text, 2 * text::MAX_BYTES),
             client,
             path,
         }
@@ -41,29 +41,29 @@ impl AlarmRow {
 
     /// Something that the run has to say, which is no alert.
     pub(super) fn notice(number: u64, notice: &str) -> Self {
-        Self { number, time: None, severity: None, text: text::of_machine(notice.as_bytes()), client: None, path: None }
+        Self { number, time: None, severity: None, text: text::escape_and_truncate(notice.as_bytes()), client: None, path: None }
     }
 }
 
 fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&str>) -> String {
-    let who = client.map_or_else(|| counted(alert.clients, "client", "clients"), str::to_owned);
+    let who = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
     let span = span(alert);
     match alert.kind {
         Kind::Threshold(rule) => {
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
-            format!("{who}: {} of {}{on}{span}", counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
+            format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
-        Kind::Probing => format!("{who} asked for {}{span}", counted(alert.paths, "probe path", "probe paths")),
+        Kind::Probing => format!("{who} asked for {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
         Kind::Answered => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
-            format!("{who} was answered{status}: {}", text::of_log(&alert.sample.target))
+            format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
         }
         Kind::Campaign => {
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();
             format!(
                 "{} asked for the same {}{of}{span}",
-                counted(alert.clients, "client", "clients"),
-                counted(alert.paths, "path", "paths")
+                compact_counted(alert.clients, "client", "clients"),
+                compact_counted(alert.paths, "path", "paths")
             )
         }
     }
