@@ -5,7 +5,7 @@
 //! | threshold | so many requests of a rule with a `window`, by one client or for one path, within its minutes |
 //! | probing | one client that asked for many different probe paths within minutes |
 //! | answered | a probe that was answered where the answer means something, and bad enough |
-//! | campaign | unusual paths that many networks ask for within minutes; see `campaign.rs` |
+//! | campaign | unusual paths that many networks ask for within minutes; observe `campaign.rs` |
 //!
 //! Floods are counted by fixed minutes, as reports count them: `minutes.rs` says how, and which of them are a flood.
 //!
@@ -18,11 +18,10 @@
 //! one campaign at a time. All that is remembered is bounded, whoever asks for how much: of clients and paths there are
 //! hashes, and what was seen long ago gives way to what is seen now. Of 4,096 keys it is 8 MB.
 
+pub mod alert;
 mod campaign;
-mod cooldown;
-pub mod event;
-mod minutes;
-mod span;
+mod floods;
+mod sliding_window;
 #[cfg(test)]
 mod tests;
 
@@ -30,38 +29,37 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use crate::alerting::event::{ANSWERED_FROM, Alert, Kind, Sample};
+use crate::alerting::alert::{Alert, AlertKind, AlertSample, MIN_ANSWERED_SEVERITY};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
 use crate::recent::Recent;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
-use campaign::Campaigns;
-use cooldown::Cooldown;
-use minutes::{Counted, Minutes};
-pub use minutes::{Flood, floods};
-use span::{Limit, Mark, Span, Sum};
+use campaign::CampaignDetector;
+pub use floods::{Flood, floods};
+use floods::{FloodCount, MinuteCounts};
+use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 /// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
 /// old pages, comes to a handful; the shortest lists of probing tools hold more than twenty.
-const PROBING: Limit = Limit { count: 20, within: 300 };
+const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
 
 /// Alerts about many requests are no less than this, even where each of them is noise.
-const MANY: Severity = Severity::Medium;
+const MIN_SEVERITY: Severity = Severity::Medium;
 
-/// Requests or minutes that the thresholds of rules remember, for each key of [`Options::keys`]; all rules share them.
-const MARKS: usize = 16;
+/// Requests or minutes that the thresholds of rules remember, for each key of [`AlertOptions::keys`]; all rules share them.
+const ENTRIES_PER_KEY: usize = 16;
 
 /// How much is remembered, and how often the same is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct AlertOptions {
     /// The same alert is raised again only after so many seconds of the log's time.
     pub cooldown: u64,
     /// Clients, paths and alerts that are remembered, of each; at least two.
     pub keys: usize,
 }
 
-impl Default for Options {
+impl Default for AlertOptions {
     fn default() -> Self {
         Self { cooldown: 600, keys: 4_096 }
     }
@@ -69,7 +67,7 @@ impl Default for Options {
 
 /// One request that matched some rule, and is not allowed.
 #[derive(Debug, Clone, Copy)]
-pub struct Event<'a> {
+pub struct ObservedHit<'a> {
     /// When.
     pub time: Option<LogTime>,
     /// Who asked.
@@ -87,12 +85,12 @@ pub struct Event<'a> {
     /// Those of them that are reported.
     pub reported: &'a [RuleId],
     /// The request, to prove an alert.
-    pub request: Request<'a>,
+    pub request: AlertSampleRef<'a>,
 }
 
-/// What an alert shows of a request: a [`Sample`] that is not copied yet.
+/// What an alert shows of a request: a [`AlertSample`] that is not copied yet.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Request<'a> {
+pub struct AlertSampleRef<'a> {
     /// With `offset` the identity of the request.
     pub generation: u64,
     /// Bytes from the start of the log's text.
@@ -109,22 +107,22 @@ pub struct Request<'a> {
     pub status: Option<u16>,
 }
 
-impl From<&Request<'_>> for Sample {
-    fn from(request: &Request<'_>) -> Self {
-        let Request { generation, offset, source, line, method, target, status } = *request;
+impl From<&AlertSampleRef<'_>> for AlertSample {
+    fn from(request: &AlertSampleRef<'_>) -> Self {
+        let AlertSampleRef { generation, offset, source, line, method, target, status } = *request;
         Self { generation, offset, source: source.into(), line, method: method.into(), target: target.into(), status }
     }
 }
 
 /// Watches requests and raises alerts.
 #[derive(Debug)]
-pub struct Alarms {
-    options: Options,
+pub struct AlertDetector {
+    options: AlertOptions,
     state: RandomState,
     /// By rule.
-    thresholds: Vec<Threshold>,
-    probers: Recent<u64, Span>,
-    campaigns: Campaigns,
+    thresholds: Vec<RuleThreshold>,
+    probers: Recent<u64, SlidingWindow>,
+    campaigns: CampaignDetector,
     cooldown: Cooldown,
     /// The latest time of all.
     latest: Option<i64>,
@@ -132,18 +130,18 @@ pub struct Alarms {
 
 /// A rule with a window.
 #[derive(Debug)]
-struct Threshold {
+struct RuleThreshold {
     rule: RuleId,
     /// The hash of the rule's id, which outlives its number.
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<u64, Minutes>,
+    keys: Recent<u64, MinuteCounts>,
 }
 
 /// What an alert is about.
-struct Found {
-    kind: Kind,
+struct Detection {
+    kind: AlertKind,
     severity: Severity,
     times: Option<(LogTime, LogTime)>,
     hits: u64,
@@ -151,126 +149,135 @@ struct Found {
     paths: u64,
 }
 
-impl Found {
-    fn alert(self, event: &Event<'_>) -> Alert {
+impl Detection {
+    fn into_alert(self, hit: &ObservedHit<'_>) -> Alert {
         let Self { kind, severity, times, hits, clients, paths } = self;
         let (first_time, last_time) = times.unzip();
-        let mut rules = event.matched.to_vec();
+        let mut rules = hit.matched.to_vec();
         rules.sort_unstable();
-        let client = (clients == 1).then(|| ClientKey::from(&event.client));
-        let path = (paths == 1).then(|| event.path.to_vec());
-        let sample = Sample::from(&event.request);
+        let client = (clients == 1).then(|| ClientKey::from(&hit.client));
+        let path = (paths == 1).then(|| hit.path.to_vec());
+        let sample = AlertSample::from(&hit.request);
         Alert { kind, severity, first_time, last_time, client, path, hits, clients, paths, rules, sample }
     }
 }
 
-impl Alarms {
+impl AlertDetector {
     /// Watches for the windows of these rules, and what is built in.
     #[must_use]
-    pub fn new(rules: &RuleSet, options: Options) -> Self {
-        let options = Options { keys: options.keys.max(2), ..options };
-        let mut alarms = Self {
+    pub fn new(rules: &RuleSet, options: AlertOptions) -> Self {
+        let options = AlertOptions { keys: options.keys.max(2), ..options };
+        let mut detector = Self {
             options,
             state: RandomState::default(),
             thresholds: Vec::new(),
             probers: Recent::new(options.keys),
-            campaigns: Campaigns::new(options.keys),
+            campaigns: CampaignDetector::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
             latest: None,
         };
-        alarms.take_rules(rules);
-        alarms
+        detector.set_rules(rules);
+        detector
     }
 
-    /// Goes on with other rules, as after a reload: what was counted for a rule stays where the rule has the same window.
-    pub fn take_rules(&mut self, rules: &RuleSet) {
+    /// Goes on with distinct_key rules, as after a reload: what was counted for a rule stays where the rule has the same window.
+    pub fn set_rules(&mut self, rules: &RuleSet) {
         let mut known = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
         let windows: Vec<_> = numbered.filter_map(|(rule, number)| Some((rule, number, rule.window?))).collect();
         let all = windows.len();
         for (rule, number, window) in windows {
             let id = self.state.hash_one(&rule.id);
-            let most = (self.options.keys * MARKS / all / Minutes::most(window).max(window.count as usize)).clamp(2, self.options.keys);
+            let most = (self.options.keys * ENTRIES_PER_KEY / all / MinuteCounts::max_minutes(window).max(window.count as usize))
+                .clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
             let keys = same.map_or_else(|| Recent::new(most), |at| known.swap_remove(at).keys.of_at_most(most));
-            self.thresholds.push(Threshold { rule: number, id, window, severity: rule.severity, keys });
+            self.thresholds.push(RuleThreshold { rule: number, id, window, severity: rule.severity, keys });
         }
     }
 
     /// Takes in a request, and raises the alerts it leads to.
-    pub fn see(&mut self, event: &Event<'_>, raise: &mut impl FnMut(Alert)) {
-        self.latest = self.latest.max(event.time.map(|time| time.utc));
-        let mut tell = |found: Option<Found>| found.into_iter().for_each(|found| raise(found.alert(event)));
-        if event.is_update {
-            return tell(self.answered(event));
+    pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
+        self.latest = self.latest.max(hit.time.map(|time| time.utc));
+        let mut tell = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
+        if hit.is_update {
+            return tell(self.answered(hit));
         }
-        for &rule in event.matched {
-            tell(self.flood(rule, event));
+        for &rule in hit.matched {
+            tell(self.flood(rule, hit));
         }
-        if !event.reported.is_empty() {
-            tell(self.answered(event));
-            tell(self.probing(event));
-            tell(self.campaign(event));
+        if !hit.reported.is_empty() {
+            tell(self.answered(hit));
+            tell(self.probing(hit));
+            tell(self.campaign(hit));
         }
     }
 
     /// One request more for the window of a rule.
-    fn flood(&mut self, rule: RuleId, event: &Event<'_>) -> Option<Found> {
+    fn flood(&mut self, rule: RuleId, hit: &ObservedHit<'_>) -> Option<Detection> {
         let at = self.thresholds.binary_search_by_key(&rule, |threshold| threshold.rule).ok()?;
         let window = self.thresholds[at].window;
-        let (client, path) = (self.hash_of_client(event.client), self.state.hash_one(event.path));
-        let (key, other) = match window.by {
+        let (client, path) = (self.hash_of_client(hit.client), self.state.hash_one(hit.path));
+        let (key, distinct_key) = match window.by {
             By::Client => (client?, path),
             By::Path => (path, client.unwrap_or_default()),
         };
-        let Threshold { severity, ref mut keys, id, .. } = self.thresholds[at];
-        let mark = mark(event, other)?;
-        let minutes = keys.value(key, Minutes::default);
-        let Counted { requests, times, others } = minutes.take(mark, window)?;
-        if !self.cooldown.is_over(self.state.hash_one((id, key)), minutes.latest()) {
+        let RuleThreshold { severity, ref mut keys, id, .. } = self.thresholds[at];
+        let entry = window_entry(hit, distinct_key)?;
+        let minutes = keys.value(key, MinuteCounts::default);
+        let FloodCount { requests, times, distinct } = minutes.record(entry, window)?;
+        if !self.cooldown.should_raise(self.state.hash_one((id, key)), minutes.latest()) {
             return None;
         }
         let (clients, paths) = match window.by {
-            By::Client => (1, others),
-            By::Path => (others, 1),
+            By::Client => (1, distinct),
+            By::Path => (distinct, 1),
         };
-        Some(Found { kind: Kind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
+        Some(Detection { kind: AlertKind::Threshold(rule), severity, times: Some(times), hits: requests, clients, paths })
     }
 
-    fn answered(&mut self, event: &Event<'_>) -> Option<Found> {
-        if !event.answered || event.severity < ANSWERED_FROM {
+    fn answered(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        if !hit.answered || hit.severity < MIN_ANSWERED_SEVERITY {
             return None;
         }
-        let key = self.state.hash_one((Kind::Answered, self.hash_of_client(event.client), event.path));
-        if !self.cooldown.is_over(key, event.time.map(|time| time.utc).or(self.latest)) {
+        let key = self.state.hash_one((AlertKind::Answered, self.hash_of_client(hit.client), hit.path));
+        if !self.cooldown.should_raise(key, hit.time.map(|time| time.utc).or(self.latest)) {
             return None;
         }
-        let times = event.time.map(|time| (time, time));
-        Some(Found { kind: Kind::Answered, severity: event.severity, times, hits: 1, clients: 1, paths: 1 })
+        let times = hit.time.map(|time| (time, time));
+        Some(Detection { kind: AlertKind::Answered, severity: hit.severity, times, hits: 1, clients: 1, paths: 1 })
     }
 
-    fn probing(&mut self, event: &Event<'_>) -> Option<Found> {
-        let client = self.hash_of_client(event.client)?;
-        let mark = mark(event, self.state.hash_one(event.path))?;
-        let span = self.probers.value(client, Span::default);
-        if !span.take(mark, PROBING) || !self.cooldown.is_over(self.state.hash_one((Kind::Probing, client)), span.latest()) {
+    fn probing(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        let client = self.hash_of_client(hit.client)?;
+        let entry = window_entry(hit, self.state.hash_one(hit.path))?;
+        let window = self.probers.value(client, SlidingWindow::default);
+        if !window.record(entry, PROBING) || !self.cooldown.should_raise(self.state.hash_one((AlertKind::Probing, client)), window.latest())
+        {
             return None;
         }
-        let sum = Sum::of([&*span]);
-        let severity = sum.severity.max(MANY);
-        Some(Found { kind: Kind::Probing, severity, times: sum.times, hits: sum.hits, clients: 1, paths: sum.others })
+        let summary = WindowSummary::from_windows([&*window]);
+        let severity = summary.severity.max(MIN_SEVERITY);
+        Some(Detection {
+            kind: AlertKind::Probing,
+            severity,
+            times: summary.times,
+            hits: summary.hits,
+            clients: 1,
+            paths: summary.distinct,
+        })
     }
 
-    fn campaign(&mut self, event: &Event<'_>) -> Option<Found> {
-        self.hash_of_client(event.client)?;
-        let mark = mark(event, self.state.hash_one(Network::of(event.client)))?;
-        let latest = self.campaigns.see(self.state.hash_one(event.path), mark)?;
-        if !self.cooldown.is_over(self.state.hash_one(Kind::Campaign), Some(latest)) {
+    fn campaign(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
+        self.hash_of_client(hit.client)?;
+        let entry = window_entry(hit, self.state.hash_one(Network::of(hit.client)))?;
+        let latest = self.campaigns.observe(self.state.hash_one(hit.path), entry)?;
+        if !self.cooldown.should_raise(self.state.hash_one(AlertKind::Campaign), Some(latest)) {
             return None;
         }
-        let sum = self.campaigns.sum();
-        let (severity, paths) = (sum.severity.max(MANY), campaign::PATHS as u64);
-        Some(Found { kind: Kind::Campaign, severity, times: sum.times, hits: sum.hits, clients: sum.others, paths })
+        let summary = self.campaigns.summary();
+        let (severity, paths) = (summary.severity.max(MIN_SEVERITY), campaign::MIN_PATHS as u64);
+        Some(Detection { kind: AlertKind::Campaign, severity, times: summary.times, hits: summary.hits, clients: summary.distinct, paths })
     }
 
     /// The hash of a client; `None` for a line that names none.
@@ -285,7 +292,40 @@ impl Alarms {
 }
 
 /// What is remembered of a request; nothing of one without a time.
-fn mark(event: &Event<'_>, other: u64) -> Option<Mark> {
-    let LogTime { utc, offset } = event.time?;
-    Some(Mark { utc, other, offset, severity: event.severity })
+fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry> {
+    let LogTime { utc, offset } = hit.time?;
+    Some(WindowEntry { utc, distinct_key, offset, severity: hit.severity })
+}
+
+/// When each alert was last_raised last.
+#[derive(Debug)]
+struct Cooldown {
+    last_raised: Recent<u64, Option<i64>>,
+    /// In seconds of the log's time.
+    rest: i64,
+}
+
+impl Cooldown {
+    /// Remembers at most so many alerts.
+    fn new(seconds: u64, keys: usize) -> Self {
+        Self { last_raised: Recent::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
+    }
+
+    /// Whether an alert is to be last_raised now, which counts as last_raised then. Time only goes on: what an older line calls for, after
+    /// a newer one did, waits until the log has caught up. A log without any time tells each alert once.
+    fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
+        let now = now.unwrap_or(i64::MIN);
+        let last_raised = self.last_raised.value(alert, || None);
+        let should_raise = last_raised.is_none_or(|then| now >= then.saturating_add(self.rest));
+        if should_raise {
+            *last_raised = Some(now);
+        }
+        should_raise
+    }
+
+    /// Alerts it remembers.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.last_raised.values().count()
+    }
 }

@@ -1,4 +1,4 @@
-//! The alarms against a slow and obvious twin that keeps every request, and their bounds.
+//! The detector against a slow and obvious twin that keeps every request, and their bounds.
 
 use std::path::Path;
 
@@ -76,10 +76,10 @@ impl Asked {
         format!("/{}", self.path).into_bytes()
     }
 
-    fn see(&self, number: usize, alarms: &mut Alarms, raise: &mut impl FnMut(Alert)) {
+    fn see(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
-        let request = Request { offset: number as u64, target: &path, ..Request::default() };
-        let event = Event {
+        let request = AlertSampleRef { offset: number as u64, target: &path, ..AlertSampleRef::default() };
+        let event = ObservedHit {
             time: self.utc().map(|utc| LogTime { utc, offset: 0 }),
             client: Client::V4(self.client),
             path: &path,
@@ -90,16 +90,16 @@ impl Asked {
             reported: &self.reported,
             request,
         };
-        alarms.see(&event, raise);
+        detector.observe(&event, raise);
     }
 }
 
 /// All alerts, in order.
-fn alerts(asked: &[Asked], options: Options) -> Vec<Alert> {
-    let mut alarms = Alarms::new(&rules(RULES), options);
+fn alerts(asked: &[Asked], options: AlertOptions) -> Vec<Alert> {
+    let mut detector = AlertDetector::new(&rules(RULES), options);
     let mut raised = Vec::new();
     for (number, asked) in asked.iter().enumerate() {
-        asked.see(number, &mut alarms, &mut |alert| raised.push(alert));
+        asked.observe(number, &mut detector, &mut |alert| raised.push(alert));
     }
     raised
 }
@@ -108,7 +108,7 @@ fn alerts(asked: &[Asked], options: Options) -> Vec<Alert> {
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     number: usize,
-    kind: Kind,
+    kind: AlertKind,
     severity: Severity,
     times: Option<(i64, i64)>,
     client: Option<u32>,
@@ -135,9 +135,9 @@ impl From<Alert> for Told {
 #[derive(Default)]
 struct Twin {
     seen: Vec<Asked>,
-    /// Each time that a path was unusual and sought by many.
-    sought: Vec<(i64, u32)>,
-    told: Vec<(Kind, u32, u32, i64)>,
+    /// Each time that a path was unusual and unusual_paths by many.
+    unusual_paths: Vec<(i64, u32)>,
+    told: Vec<(AlertKind, u32, u32, i64)>,
     raised: Vec<Told>,
 }
 
@@ -145,7 +145,7 @@ struct Twin {
 type Simple = (i64, u32, Severity);
 
 /// The last requests within a span that ends with the latest of them.
-fn last_within(all: &[Simple], limit: Limit) -> Vec<Simple> {
+fn last_within(all: &[Simple], limit: WindowLimit) -> Vec<Simple> {
     let latest = all.iter().map(|one| one.0).max().unwrap();
     let mut within: Vec<Simple> = all.iter().copied().filter(|one| one.0 > latest - i64::from(limit.within)).collect();
     // Stable, as all sorts here: of equals the one that came later is the later one.
@@ -160,7 +160,7 @@ fn last_within(all: &[Simple], limit: Limit) -> Vec<Simple> {
 }
 
 /// The requests that reach a threshold with the last of them, if they do.
-fn reached(all: &[Simple], limit: Limit) -> Option<Vec<Simple>> {
+fn reached(all: &[Simple], limit: WindowLimit) -> Option<Vec<Simple>> {
     let latest = all.iter().map(|one| one.0).max()?;
     let counts = all.last()?.0 > latest - i64::from(limit.within);
     Some(last_within(all, limit)).filter(|within| counts && within.len() == limit.count)
@@ -211,7 +211,7 @@ impl Twin {
                     let (client, path) = if rule == BY_CLIENT { (asked.client, 0) } else { (0, asked.path) };
                     let (clients, paths) = if rule == BY_CLIENT { (1, others) } else { (others, 1) };
                     let latest = all.iter().map(|one| one.0).max().unwrap();
-                    self.tell_at(latest, Kind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
+                    self.tell_at(latest, AlertKind::Threshold(rule), (client, path), severity, &within, clients, paths, cooldown);
                 }
             }
         }
@@ -221,15 +221,15 @@ impl Twin {
         let latest = self.seen.iter().filter_map(Asked::utc).max();
         if asked.answered && asked.severity >= Severity::High {
             let this = (asked.utc().or(latest).unwrap_or(i64::MIN), asked.path, asked.severity);
-            self.tell(Kind::Answered, (asked.client, asked.path), asked.severity, &[this], 1, 1, cooldown);
+            self.tell(AlertKind::Answered, (asked.client, asked.path), asked.severity, &[this], 1, 1, cooldown);
         }
         if asked.time.is_none() {
             return;
         }
         let all = self.those(|one| !one.reported.is_empty() && one.client == asked.client, |one| one.path);
-        if let Some(within) = reached(&all, Limit { count: 20, within: 300 }) {
+        if let Some(within) = reached(&all, WindowLimit { count: 20, within: 300 }) {
             let worst = within.iter().map(|one| one.2).max().unwrap();
-            self.tell(Kind::Probing, (asked.client, 0), worst.max(Severity::Medium), &within, 1, 20, cooldown);
+            self.tell(AlertKind::Probing, (asked.client, 0), worst.max(Severity::Medium), &within, 1, 20, cooldown);
         }
         self.campaign(asked, cooldown);
     }
@@ -240,13 +240,13 @@ impl Twin {
     }
 
     /// Who asked for a path, by network.
-    fn parties(&self, path: u32) -> Vec<Simple> {
+    fn networks(&self, path: u32) -> Vec<Simple> {
         self.those(|one| !one.reported.is_empty() && one.path == path, |one| one.client >> 8)
     }
 
     fn campaign(&mut self, asked: &Asked, cooldown: i64) {
-        let five = Limit { count: 5, within: 600 };
-        let all = self.parties(asked.path);
+        let five = WindowLimit { count: 5, within: 600 };
+        let all = self.networks(asked.path);
         let mut begun = i64::MAX;
         let (mut since, mut last) = (i64::MIN, i64::MIN);
         for one in self.seen.iter().filter(|one| !one.reported.is_empty()) {
@@ -267,20 +267,20 @@ impl Twin {
         if reached(&all, five).is_none() || last >= since.saturating_add(600) {
             return;
         }
-        self.sought.push((last, asked.path));
-        let sought: Vec<Simple> = self.sought.iter().map(|&(last, path)| (last, path, Severity::Info)).collect();
-        if let Some(paths) = reached(&sought, five) {
+        self.unusual_paths.push((last, asked.path));
+        let unusual_paths: Vec<Simple> = self.unusual_paths.iter().map(|&(last, path)| (last, path, Severity::Info)).collect();
+        if let Some(paths) = reached(&unusual_paths, five) {
             let now = paths.last().unwrap().0;
-            let all: Vec<Simple> = paths.iter().flat_map(|path| last_within(&self.parties(path.1), five)).collect();
+            let all: Vec<Simple> = paths.iter().flat_map(|path| last_within(&self.networks(path.1), five)).collect();
             let worst = all.iter().map(|one| one.2).max().unwrap().max(Severity::Medium);
-            if self.is_due(Kind::Campaign, (0, 0), now, cooldown) {
-                self.raise(Kind::Campaign, worst, &all, distinct(all.iter().map(|one| one.1)), 5);
+            if self.is_due(AlertKind::Campaign, (0, 0), now, cooldown) {
+                self.raise(AlertKind::Campaign, worst, &all, distinct(all.iter().map(|one| one.1)), 5);
             }
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that an alert says")]
-    fn tell(&mut self, kind: Kind, key: (u32, u32), worst: Severity, within: &[Simple], clients: u64, paths: u64, cooldown: i64) {
+    fn tell(&mut self, kind: AlertKind, key: (u32, u32), worst: Severity, within: &[Simple], clients: u64, paths: u64, cooldown: i64) {
         self.tell_at(within.last().unwrap().0, kind, key, worst, within, clients, paths, cooldown);
     }
 
@@ -288,7 +288,7 @@ impl Twin {
     fn tell_at(
         &mut self,
         now: i64,
-        kind: Kind,
+        kind: AlertKind,
         key: (u32, u32),
         worst: Severity,
         within: &[Simple],
@@ -301,8 +301,8 @@ impl Twin {
         }
     }
 
-    fn is_due(&mut self, kind: Kind, (client, path): (u32, u32), now: i64, cooldown: i64) -> bool {
-        let same = |told: &&(Kind, u32, u32, i64)| (told.0, told.1, told.2) == (kind, client, path);
+    fn is_due(&mut self, kind: AlertKind, (client, path): (u32, u32), now: i64, cooldown: i64) -> bool {
+        let same = |told: &&(AlertKind, u32, u32, i64)| (told.0, told.1, told.2) == (kind, client, path);
         let is_due = self.told.iter().rfind(same).is_none_or(|told| now >= told.3.saturating_add(cooldown));
         if is_due {
             self.told.push((kind, client, path, now));
@@ -310,7 +310,7 @@ impl Twin {
         is_due
     }
 
-    fn raise(&mut self, kind: Kind, severity: Severity, within: &[Simple], clients: u64, paths: u64) {
+    fn raise(&mut self, kind: AlertKind, severity: Severity, within: &[Simple], clients: u64, paths: u64) {
         let asked = self.seen.last().unwrap();
         let times = || Some((within.iter().map(|one| one.0).min()?, within.iter().map(|one| one.0).max()?));
         self.raised.push(Told {
@@ -355,13 +355,13 @@ const FLOODS: (u32, u32, i64, usize) = (3, 4, 3, 120);
 const PROBES: (u32, u32, i64, usize) = (1, 30, 3, 250);
 const CAMPAIGNS: (u32, u32, i64, usize) = (7, 7, 3, 300);
 
-/// What the alarms and their twin say of a log.
+/// What the detector and their twin say of a log.
 fn both(asked: &[Asked], cooldown: u64) -> (Vec<Told>, Vec<Told>) {
     let mut twin = Twin::default();
     for one in asked {
-        twin.see(one, cooldown.cast_signed());
+        twin.observe(one, cooldown.cast_signed());
     }
-    let raised = alerts(asked, Options { cooldown, ..Options::default() });
+    let raised = alerts(asked, AlertOptions { cooldown, ..AlertOptions::default() });
     (raised.into_iter().map(Told::from).collect(), twin.raised)
 }
 
@@ -394,30 +394,32 @@ fn the_logs_of_the_laws_raise_every_alert() {
     for kind in [FLOODS, PROBES, CAMPAIGNS] {
         for _ in 0..100 {
             let asked = log_of(kind).new_tree(&mut runner).unwrap().current();
-            for alert in alerts(&asked, Options::default()) {
+            for alert in alerts(&asked, AlertOptions::default()) {
                 *count.entry(alert.kind).or_insert(0) += 1;
             }
         }
     }
-    for kind in [Kind::Threshold(BY_CLIENT), Kind::Threshold(BY_PATH), Kind::Probing, Kind::Answered, Kind::Campaign] {
+    for kind in
+        [AlertKind::Threshold(BY_CLIENT), AlertKind::Threshold(BY_PATH), AlertKind::Probing, AlertKind::Answered, AlertKind::Campaign]
+    {
         assert!(count.get(&kind).is_some_and(|n| *n >= 10), "{kind:?}: {count:?}");
     }
 }
 
-fn kinds(asked: &[Asked]) -> Vec<(usize, Kind)> {
-    alerts(asked, Options::default()).iter().map(|alert| (alert.sample.offset as usize, alert.kind)).collect()
+fn kinds(asked: &[Asked]) -> Vec<(usize, AlertKind)> {
+    alerts(asked, AlertOptions::default()).iter().map(|alert| (alert.sample.offset as usize, alert.kind)).collect()
 }
 
 #[test]
 fn a_flood_is_counted_by_minutes() {
     // The first minute of the log has forty seconds.
     let times = |times: [i64; 3]| times.map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
-    assert_eq!(kinds(&times([0, 39, 99])), [(2, Kind::Threshold(BY_CLIENT))], "two minutes");
+    assert_eq!(kinds(&times([0, 39, 99])), [(2, AlertKind::Threshold(BY_CLIENT))], "two minutes");
     assert_eq!(kinds(&times([39, 40, 100])), [], "three minutes");
-    assert_eq!(kinds(&times([99, 0, 39])), [(2, Kind::Threshold(BY_CLIENT))], "in any order");
+    assert_eq!(kinds(&times([99, 0, 39])), [(2, AlertKind::Threshold(BY_CLIENT))], "in any order");
     assert_eq!(kinds(&times([40, 100, 39])), [], "a late one is one of its own minute");
     let late = [3_600, 3_601, 0, 1, 2].map(|time| Asked::counted(time, 1, 1, BY_CLIENT));
-    assert_eq!(kinds(&late), [(4, Kind::Threshold(BY_CLIENT))], "a flood that comes late is one");
+    assert_eq!(kinds(&late), [(4, AlertKind::Threshold(BY_CLIENT))], "a flood that comes late is one");
     let mut two = times([0, 1, 2]);
     two[1].client = 2;
     assert_eq!(kinds(&two), [], "two clients");
@@ -443,7 +445,7 @@ proptest! {
         let mut asked = asked;
         let middle = shuffled.index(asked.len());
         asked.rotate_left(middle);
-        let raised = alerts(&asked, Options::default());
+        let raised = alerts(&asked, AlertOptions::default());
         for (rule, by) in [(BY_CLIENT, true), (BY_PATH, false)] {
             let window = rules(RULES).rule(rule).window.unwrap();
             let key = |one: &Asked| if by { one.client } else { one.path };
@@ -451,7 +453,7 @@ proptest! {
             let is_flood = |minutes: &std::collections::BTreeMap<i64, u64>| !floods(window, &minutes.clone().into_iter().collect::<Vec<_>>()).is_empty();
             let expected: Vec<u32> = minutes_of(&counted, key).into_iter().filter(|(_, minutes)| is_flood(minutes)).map(|(key, _)| key).collect();
             let mut found: Vec<u32> =
-                raised.iter().filter(|alert| alert.kind == Kind::Threshold(rule)).map(|alert| key(&asked[alert.sample.offset as usize])).collect();
+                raised.iter().filter(|alert| alert.kind == AlertKind::Threshold(rule)).map(|alert| key(&asked[alert.sample.offset as usize])).collect();
             found.sort_unstable();
             found.dedup();
             prop_assert_eq!(found, expected);
@@ -487,11 +489,11 @@ proptest! {
 fn an_alert_says_what_it_counted() {
     let mut asked = [(7, 2), (3, 1), (5, 2)].map(|(time, path)| Asked::counted(time, 9, path, BY_CLIENT));
     asked[2].matched = vec![PLAIN, BY_CLIENT];
-    let raised = alerts(&asked, Options::default());
+    let raised = alerts(&asked, AlertOptions::default());
     let time = |seconds| Some(LogTime { utc: START + seconds, offset: 0 });
-    let sample = Sample { offset: 2, target: b"/2".to_vec(), ..Sample::default() };
+    let sample = AlertSample { offset: 2, target: b"/2".to_vec(), ..AlertSample::default() };
     let expected = Alert {
-        kind: Kind::Threshold(BY_CLIENT),
+        kind: AlertKind::Threshold(BY_CLIENT),
         severity: Severity::Low,
         first_time: time(3),
         last_time: time(7),
@@ -509,13 +511,13 @@ fn an_alert_says_what_it_counted() {
 #[test]
 fn probing_takes_twenty_paths_in_five_minutes() {
     let ask = |step: i64, paths: u32| (0..20_u32).map(|n| Asked::probe(i64::from(n) * step, 1, n % paths)).collect::<Vec<_>>();
-    assert_eq!(kinds(&ask(15, 20)), [(19, Kind::Probing)]);
+    assert_eq!(kinds(&ask(15, 20)), [(19, AlertKind::Probing)]);
     assert_eq!(kinds(&ask(16, 20)), [], "too slow");
     assert_eq!(kinds(&ask(1, 19)), [], "nineteen paths");
     let mut bad = ask(1, 20);
-    assert_eq!(alerts(&bad, Options::default())[0].severity, Severity::Medium, "no less than that");
+    assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Medium, "no less than that");
     bad[3].severity = Severity::Critical;
-    assert_eq!(alerts(&bad, Options::default())[0].severity, Severity::Critical);
+    assert_eq!(alerts(&bad, AlertOptions::default())[0].severity, Severity::Critical);
     for one in &mut bad {
         one.reported.clear();
     }
@@ -536,19 +538,19 @@ fn an_answer_is_told_at_once_and_once() {
         Asked { time: None, ..answered(7, 5, 1, Severity::High) },
         answered(600, 1, 1, Severity::High),
     ];
-    assert_eq!(kinds(&asked), [0, 2, 3, 6, 8].map(|number| (number, Kind::Answered)));
+    assert_eq!(kinds(&asked), [0, 2, 3, 6, 8].map(|number| (number, AlertKind::Answered)));
 }
 
 #[test]
 fn each_rule_rests_for_itself() {
     let both = rules(&RULES.replace("by = \"path\"", "by = \"client\""));
-    let mut alarms = Alarms::new(&both, Options::default());
+    let mut detector = AlertDetector::new(&both, AlertOptions::default());
     let mut raised = Vec::new();
     for time in 0..9 {
         let asked = Asked { matched: vec![BY_CLIENT, BY_PATH], ..Asked::counted(time, 1, 1, BY_CLIENT) };
-        asked.see(0, &mut alarms, &mut |alert| raised.push((time, alert.kind)));
+        asked.observe(0, &mut detector, &mut |alert| raised.push((time, alert.kind)));
     }
-    assert_eq!(raised, [(2, Kind::Threshold(BY_CLIENT)), (3, Kind::Threshold(BY_PATH))]);
+    assert_eq!(raised, [(2, AlertKind::Threshold(BY_CLIENT)), (3, AlertKind::Threshold(BY_PATH))]);
 }
 
 /// Five networks ask for these paths, from a time on, all within five minutes.
@@ -560,8 +562,8 @@ fn botnet(from: i64, paths: std::ops::Range<u32>) -> Vec<Asked> {
 fn a_campaign_is_unusual_paths_from_many_networks() {
     let begin = Asked::probe(0, 99 << 8, 99);
     let with = |rest: Vec<Asked>| [vec![begin.clone()], rest].concat();
-    let raised = alerts(&with(botnet(3_600, 0..5)), Options::default());
-    assert_eq!(raised.iter().map(|alert| alert.kind).collect::<Vec<_>>(), [Kind::Campaign]);
+    let raised = alerts(&with(botnet(3_600, 0..5)), AlertOptions::default());
+    assert_eq!(raised.iter().map(|alert| alert.kind).collect::<Vec<_>>(), [AlertKind::Campaign]);
     let Alert { hits, clients, paths, severity, ref client, ref path, .. } = raised[0];
     assert_eq!((hits, clients, paths, severity), (25, 5, 5, Severity::Medium));
     assert_eq!((client, path), (&None, &None));
@@ -589,11 +591,11 @@ fn an_hour_without_a_request_makes_a_path_unusual() {
 
 #[test]
 fn those_without_a_name_are_nobody() {
-    let mut alarms = Alarms::new(&rules(RULES), Options::default());
+    let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     for client in [&b""[..], b"-"] {
         for number in 0..100 {
             let path = format!("/{number}");
-            let event = Event {
+            let event = ObservedHit {
                 time: Some(LogTime { utc: START, offset: 0 }),
                 client: Client::Text(client),
                 path: path.as_bytes(),
@@ -602,63 +604,65 @@ fn those_without_a_name_are_nobody() {
                 is_update: false,
                 matched: &[BY_CLIENT, PLAIN],
                 reported: &[PLAIN],
-                request: Request::default(),
+                request: AlertSampleRef::default(),
             };
-            alarms.see(&event, &mut |alert| panic!("{alert:?}"));
+            detector.observe(&event, &mut |alert| panic!("{alert:?}"));
         }
     }
 }
 
 #[test]
 fn other_rules_leave_what_was_counted() {
-    let mut alarms = Alarms::new(&rules(RULES), Options::default());
+    let mut detector = AlertDetector::new(&rules(RULES), AlertOptions::default());
     let mut raised = Vec::new();
-    let mut see = |alarms: &mut Alarms, time, rule| {
-        Asked::counted(time, 1, 1, rule).see(0, alarms, &mut |alert| raised.push(alert.kind));
+    let mut see = |detector: &mut AlertDetector, time, rule| {
+        Asked::counted(time, 1, 1, rule).observe(0, detector, &mut |alert| raised.push(alert.kind));
     };
-    see(&mut alarms, 0, BY_CLIENT);
-    see(&mut alarms, 1, BY_CLIENT);
-    see(&mut alarms, 1, BY_PATH);
+    see(&mut detector, 0, BY_CLIENT);
+    see(&mut detector, 1, BY_CLIENT);
+    see(&mut detector, 1, BY_PATH);
     // One rule comes before the others, and one has another window.
     let first = "[[rule]]\nid = 's/first'\ntitle = 'F'\nclass = 'panel'\nseverity = 'low'\npaths = ['/f']\n";
-    alarms.take_rules(&rules(&(first.to_owned() + &RULES.replace("count = 4", "count = 2"))));
-    see(&mut alarms, 2, RuleId(2));
-    see(&mut alarms, 2, RuleId(1));
-    see(&mut alarms, 3, RuleId(2));
-    assert_eq!(raised, [Kind::Threshold(RuleId(1)), Kind::Threshold(RuleId(2))]);
+    detector.set_rules(&rules(&(first.to_owned() + &RULES.replace("count = 4", "count = 2"))));
+    see(&mut detector, 2, RuleId(2));
+    see(&mut detector, 2, RuleId(1));
+    see(&mut detector, 3, RuleId(2));
+    assert_eq!(raised, [AlertKind::Threshold(RuleId(1)), AlertKind::Threshold(RuleId(2))]);
     let none = rules(first);
-    alarms.take_rules(&none);
-    Asked::counted(3, 1, 1, RuleId(0)).see(0, &mut alarms, &mut |alert| panic!("{alert:?}"));
+    detector.set_rules(&none);
+    Asked::counted(3, 1, 1, RuleId(0)).observe(0, &mut detector, &mut |alert| panic!("{alert:?}"));
 }
 
 /// Bytes that everything remembered takes, and the most keys of a table.
-fn held(alarms: &Alarms) -> (usize, usize) {
+fn held(detector: &AlertDetector) -> (usize, usize) {
     // A table keeps up to a seventh free, doubles, and has a byte of its own for each place.
     let table = |keys: usize, value: usize| (keys * 8 / 7).next_power_of_two() * (size_of::<u64>() + value + 1);
-    let spans = |spans: &Recent<u64, Span>| (spans.values().map(Span::room).sum::<usize>(), spans.values().count());
-    let (paths, path_keys) = alarms.campaigns.room();
+    let spans =
+        |spans: &Recent<u64, SlidingWindow>| (spans.values().map(SlidingWindow::allocated_bytes).sum::<usize>(), spans.values().count());
+    let (paths, path_keys) = detector.campaigns.allocated_bytes();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
-    let counts = |keys: &Recent<u64, Minutes>| (keys.values().map(Minutes::room).sum::<usize>(), keys.values().count());
-    for (room, keys) in alarms.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&alarms.probers)]) {
-        bytes += room + table(keys, size_of::<Span>().max(size_of::<Minutes>()));
+    let counts =
+        |keys: &Recent<u64, MinuteCounts>| (keys.values().map(MinuteCounts::allocated_bytes).sum::<usize>(), keys.values().count());
+    for (allocated_bytes, keys) in detector.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&detector.probers)]) {
+        bytes += allocated_bytes + table(keys, size_of::<SlidingWindow>().max(size_of::<MinuteCounts>()));
         most = most.max(keys);
     }
-    (bytes + table(alarms.cooldown.len(), size_of::<Option<i64>>()), most.max(alarms.cooldown.len()))
+    (bytes + table(detector.cooldown.len(), size_of::<Option<i64>>()), most.max(detector.cooldown.len()))
 }
 
 #[test]
 fn an_attack_by_very_many_takes_no_more_room() {
-    let options = Options::default();
-    let mut alarms = Alarms::new(&rules(RULES), options);
+    let options = AlertOptions::default();
+    let mut detector = AlertDetector::new(&rules(RULES), options);
     let mut raised = 0_usize;
     let matched = vec![BY_CLIENT, BY_PATH, PLAIN];
     for number in 0..200_000_u32 {
         // First clients that ask for thirty paths each, which are asked for by thirty; then very many that ask for one.
         let (client, path) = if number < 150_000 { (number / 30, number % 30 + number / 900 * 30) } else { (number, number) };
         let asked = Asked { matched: matched.clone(), answered: true, severity: Severity::High, ..Asked::probe(0, client << 8, path) };
-        asked.see(0, &mut alarms, &mut |_| raised += 1);
+        asked.observe(0, &mut detector, &mut |_| raised += 1);
         if number % 10_000 == 9_999 {
-            let (bytes, keys) = held(&alarms);
+            let (bytes, keys) = held(&detector);
             assert!(keys <= options.keys, "{keys} keys");
             assert!(bytes <= 8_000_000, "{bytes} bytes");
         }
@@ -669,12 +673,12 @@ fn an_attack_by_very_many_takes_no_more_room() {
 #[test]
 fn a_high_count_takes_no_more_room() {
     let high = rules(&RULES.replace("count = 3", "count = 1000"));
-    let mut alarms = Alarms::new(&high, Options::default());
+    let mut detector = AlertDetector::new(&high, AlertOptions::default());
     let mut raised = 0;
     for number in 0..300_000 {
-        Asked::counted(0, number / 1_000, number, BY_CLIENT).see(0, &mut alarms, &mut |_| raised += 1);
+        Asked::counted(0, number / 1_000, number, BY_CLIENT).observe(0, &mut detector, &mut |_| raised += 1);
     }
-    let (bytes, _) = held(&alarms);
+    let (bytes, _) = held(&detector);
     assert!(bytes <= 8_000_000, "{bytes} bytes");
     assert_eq!(raised, 300);
 }
@@ -686,27 +690,43 @@ fn one_who_floods_is_seen_among_many_others() {
     for at in [100, 1_500, 2_900] {
         asked.insert(at, Asked::counted(asked[at].time.unwrap(), 1, 7, BY_CLIENT));
     }
-    assert_eq!(kinds(&asked), [(2_900, Kind::Threshold(BY_CLIENT))]);
+    assert_eq!(kinds(&asked), [(2_900, AlertKind::Threshold(BY_CLIENT))]);
 }
 
 #[test]
 fn a_key_remembers_eight_minutes_and_thirty_two_others() {
     let window = Window { by: By::Client, count: 3, within: 60 };
-    let mark = |minute: i64, other| Mark { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
+    let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
     // Logs of so many times, read side by side.
     let third = |times: i64| {
-        let mut minutes = Minutes::default();
+        let mut minutes = MinuteCounts::default();
         for request in 0..2 {
-            (0..times).for_each(|minute| assert_eq!(minutes.take(mark(minute, request), window), None));
+            (0..times).for_each(|minute| assert_eq!(minutes.record(entry(minute, request), window), None));
         }
-        minutes.take(mark(0, 2), window).map(|counted| counted.requests)
+        minutes.record(entry(0, 2), window).map(|counted| counted.requests)
     };
     assert_eq!((third(8), third(9)), (Some(3), None));
-    assert_eq!(Minutes::most(Window { within: 1_200, ..window }), 42, "two windows of a long one");
+    assert_eq!(MinuteCounts::max_minutes(Window { within: 1_200, ..window }), 42, "two windows of a long one");
     let others = |count| {
-        let mut minutes = Minutes::default();
+        let mut minutes = MinuteCounts::default();
         let window = Window { count, ..window };
-        (0..50).filter_map(|other| minutes.take(mark(0, other), window)).last().map(|counted| (counted.requests, counted.others))
+        (0..50).filter_map(|other| minutes.record(entry(0, other), window)).last().map(|counted| (counted.requests, counted.distinct))
     };
     assert_eq!((others(3), others(40)), (Some((50, 32)), Some((50, 40))));
+}
+
+#[test]
+fn the_same_is_told_again_after_a_rest() {
+    let mut cooldown = Cooldown::new(600, 8);
+    let last_raised: Vec<_> = [0, 1, 599, 600, 10, 601, 1_199, 1_200].map(|now| cooldown.should_raise(7, Some(now))).into();
+    assert_eq!(last_raised, [true, false, false, true, false, false, false, true]);
+    assert!(cooldown.should_raise(8, Some(601)), "another one is not the same");
+}
+
+#[test]
+fn without_a_time_once() {
+    let mut cooldown = Cooldown::new(600, 8);
+    assert_eq!([None, None, Some(0), Some(1), None].map(|now| cooldown.should_raise(7, now)), [true, false, true, false, false]);
+    let mut none = Cooldown::new(0, 8);
+    assert_eq!([None, None, Some(0), Some(0)].map(|now| none.should_raise(7, now)), [true; 4], "no rest");
 }

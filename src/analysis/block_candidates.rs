@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::Material;
 use super::model::{Report, Row};
-use crate::block::{Guard, Shelter, group};
+use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
@@ -62,7 +62,7 @@ pub enum Verdict {
     /// One could, but there are more than were asked for.
     LeftOut,
     /// One must not.
-    Sheltered(Shelter),
+    Sheltered(NeverBlockReason),
     /// It did too little to tell.
     Unclear,
     /// It got all it asked for, as who follows links does.
@@ -76,18 +76,18 @@ pub enum Verdict {
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
 /// the worst. IPv6 networks are judged better where the report has its pairs.
 #[must_use]
-pub fn blocks(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<Block> {
+pub fn blocks(report: &Report<'_>, material: &Material<'_>, policy: &BlockPolicy<'_>, max: Option<usize>) -> Vec<Block> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::of(client)).or_default() += 1;
     }
-    let parties = parties(report, material, guard);
+    let parties = parties(report, material, policy);
     let mut room = max.unwrap_or(usize::MAX);
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { parties.get(&upper(bits)).copied() } else { None };
         let party = of_network.unwrap_or_else(|| Party::of(report, row));
-        let mut verdict = guard.shelter(client).map_or_else(|| party.verdict(), Verdict::Sheltered);
+        let mut verdict = policy.never_block_reason(client).map_or_else(|| party.verdict(), Verdict::Sheltered);
         if verdict == Verdict::Candidate {
             match room.checked_sub(1) {
                 Some(left) => room = left,
@@ -222,7 +222,7 @@ fn ordinary(n: u64) -> String {
 
 /// The IPv6 networks that several clients of the report belong to, by their upper half. One in which somebody is sheltered is
 /// no party: its addresses are judged one by one.
-fn parties(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>) -> HashMap<u64, Party> {
+fn parties(report: &Report<'_>, material: &Material<'_>, policy: &BlockPolicy<'_>) -> HashMap<u64, Party> {
     let mut parties: HashMap<u64, Party> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -233,7 +233,7 @@ fn parties(report: &Report<'_>, material: &Material<'_>, guard: &Guard<'_>) -> H
             parties.entry(upper).or_default().add(Party::of(report, row));
         }
     }
-    parties.retain(|&upper, party| party.clients > 1 && !guard.touches(&network_of(upper)));
+    parties.retain(|&upper, party| party.clients > 1 && !policy.overlaps(&network_of(upper)));
     if parties.is_empty() {
         return parties;
     }
@@ -276,7 +276,7 @@ fn network_of(upper: u64) -> IpNet {
 
 /// What counts as one party around a client: its /24 or /64, or what was counted as one.
 pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
-    if let Some(network) = group(client) {
+    if let Some(network) = prefix_network(client) {
         return Some(network);
     }
     match Network::of(client) {

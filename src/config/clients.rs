@@ -120,8 +120,8 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
-        networks.push(block::trusted(network).map_err(wrong)?.0);
+        let wrong = |error: block::TrustedProxyError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
+        networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
     if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
 }

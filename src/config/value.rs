@@ -160,7 +160,7 @@ impl FromStr for Proxies {
         match text.strip_prefix('@') {
             Some("") => Err("no file is named; type @ and the name of a file".to_owned()),
             Some(path) => Ok(Self::File(path.into())),
-            None => block::trusted(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+            None => block::parse_trusted_proxy(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::picture::Picture;
 use super::row::HitRow;
 use super::shown::Filtered;
 use super::view::{Asked, Command, Page, View};
-use crate::alerting::event::Alert;
+use crate::alerting::alert::Alert;
 use crate::analysis::model::Hit;
 use crate::rules::RuleSet;
 

@@ -19,12 +19,12 @@ pub(super) enum Panel {
     Paths,
     Rules,
     Latest,
-    Alarms,
+    AlertDetector,
 }
 
 impl Panel {
     /// In the order of the screen.
-    pub(super) const ALL: [Self; 6] = [Self::Answered, Self::Clients, Self::Paths, Self::Rules, Self::Latest, Self::Alarms];
+    pub(super) const ALL: [Self; 6] = [Self::Answered, Self::Clients, Self::Paths, Self::Rules, Self::Latest, Self::AlertDetector];
 
     /// The panel so many places on, in a circle.
     pub(super) fn after(self, places: usize) -> Self {
@@ -119,7 +119,7 @@ impl<'p> Shown<'p> {
             Panel::Paths => self.entries(&self.tables.paths),
             Panel::Rules => self.entries(&self.tables.rules),
             Panel::Latest => self.hits.iter().rev().map(|row| Item::Hit(row)).collect(),
-            Panel::Alarms => self.alarms(),
+            Panel::AlertDetector => self.alarms(),
         }
     }
 

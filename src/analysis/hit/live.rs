@@ -1,7 +1,7 @@
 //! Tells a line at once, in the light of what was seen so far.
 
 use super::{Desk, Spot, Verdict, counted, lowered, response, told};
-use crate::alerting::event::ANSWERED_FROM;
+use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
 use crate::analysis::model::Hit;
 use crate::analysis::rows::reread;
 use crate::analysis::rule_status::{Late, LiveContext, LiveSeen};
@@ -92,7 +92,8 @@ pub fn live<'a>(context: &mut LiveContext<'_>, line: &LiveLine<'a>, occasion: Oc
     };
     let decision = context.decide(line.rules, &seen, &met, rules);
     let answer = decision.grade.map(|grade| grade.answer);
-    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && context.may_alert(&met);
+    let alerts =
+        decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && context.may_alert(&met);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
         context.keep_graded(&met, seen.response, answer, alerts, line);
     }

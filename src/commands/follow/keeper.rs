@@ -107,7 +107,7 @@ impl Keeper {
     }
 
     /// Goes on with other rules.
-    pub(super) fn take_rules(&mut self, rules: u64) {
+    pub(super) fn set_rules(&mut self, rules: u64) {
         self.rules = rules;
     }
 }

@@ -22,7 +22,7 @@ use super::brief::Brief;
 use super::run::{privacy, warn_of_small};
 use super::{Exit, FollowSettings, message, servers};
 use crate::alert_sinks::{Actions, Service, Wanted};
-use crate::alerting::{self, Alarms};
+use crate::alerting::{self, AlertDetector};
 use crate::input::tail::{First, Options, Tail};
 use crate::scan::follow::Carried;
 
@@ -47,7 +47,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
     let begin = if settings.state.from_start { First::Start } else { First::End };
     let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
-    let window = alerting::Options { cooldown: settings.cooldown.as_secs().max(1), ..alerting::Options::default() };
+    let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
     let wanted = Wanted {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
@@ -61,7 +61,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         signals,
         keeper,
         tail: Tail::new(servers::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
-        alarms: Alarms::new(&brief.rules, window),
+        detector: AlertDetector::new(&brief.rules, window),
         actions: Actions::new(wanted)?,
         service: Service::from_environment(),
         // Last, as it may take the terminal: what goes wrong before is told on that.
@@ -76,7 +76,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         match end {
             End::Stopped(exit) => return Ok(crew.finish(exit)),
             End::Reloaded(new) => {
-                crew.alarms.take_rules(&new.rules);
+                crew.detector.set_rules(&new.rules);
                 brief = *new;
             }
         }

@@ -10,7 +10,7 @@ use super::keeper::Keeper;
 use super::signals::Signals;
 use super::voice::Voice;
 use crate::alert_sinks::{Actions, Service};
-use crate::alerting::{Alarms, Event, Request};
+use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{HitRoom, Privacy};
 use crate::analysis::build::Wanted;
 use crate::analysis::hit::LiveHit;
@@ -37,7 +37,7 @@ pub(super) struct Crew<'a> {
     pub(super) signals: Signals,
     pub(super) keeper: Keeper,
     pub(super) tail: Tail,
-    pub(super) alarms: Alarms,
+    pub(super) detector: AlertDetector,
     pub(super) actions: Actions,
     pub(super) service: Service,
     pub(super) bell: Bell,
@@ -156,14 +156,14 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.save()?;
         }
         let Self { crew, stream, brief, .. } = self;
-        let Crew { tail, voice, alarms, actions, keeper, privacy, .. } = &mut **crew;
+        let Crew { tail, voice, detector, actions, keeper, privacy, .. } = &mut **crew;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             keeper.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
+            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, actions);
             match stream.take(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
@@ -179,8 +179,8 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     /// Reports hits again whose grade changed by what came since.
     fn settle(&mut self, now: Instant) -> Result<(), Failure> {
         let Self { crew, stream, brief, .. } = self;
-        let Crew { voice, alarms, actions, privacy, .. } = &mut **crew;
-        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
+        let Crew { voice, detector, actions, privacy, .. } = &mut **crew;
+        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, actions);
         stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
     }
 
@@ -267,7 +267,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         match read {
             Ok(brief) => {
                 self.crew.voice.unfold(&self.brief.rules)?;
-                self.crew.keeper.take_rules(brief.fingerprint());
+                self.crew.keeper.set_rules(brief.fingerprint());
                 self.crew.voice.notice(&format!("read the rules again: {} of them", brief.rules.rules().len()));
                 Ok(Some(Box::new(brief)))
             }
@@ -307,14 +307,14 @@ fn tell(
     live: &LiveHit<'_>,
     (rules, privacy): (&RuleSet, &Privacy),
     voice: &mut Voice,
-    alarms: &mut Alarms,
+    detector: &mut AlertDetector,
     actions: &mut Actions,
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
         voice.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
     }
-    let event = Event {
+    let event = ObservedHit {
         time: hit.time,
         client: hit.client,
         path: hit.path,
@@ -323,7 +323,7 @@ fn tell(
         is_update: live.is_update,
         matched: live.matched,
         reported: hit.rules,
-        request: Request {
+        request: AlertSampleRef {
             generation: hit.generation,
             offset: hit.offset,
             source: hit.source,
@@ -334,7 +334,7 @@ fn tell(
         },
     };
     let mut told = Ok(());
-    alarms.see(&event, &mut |raised| {
+    detector.observe(&event, &mut |raised| {
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));

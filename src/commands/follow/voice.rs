@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::bell::Ring;
 use super::failure::Failure;
-use crate::alerting::event::Alert;
+use crate::alerting::alert::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
 use crate::commands::message::{self, shown};

@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 
 use super::failure::Failure;
 use crate::analysis::anonymize::Privacy;
-use crate::block::{self, Guard, PROC_NET};
+use crate::block::{self, BlockPolicy, PROC_NET};
 use crate::commands::ReportSettings;
 use crate::commands::brief::Brief;
 use crate::commands::message::{self, shown};
@@ -67,12 +67,16 @@ impl<'a> Desk<'a> {
             message::warnings(brief.rules.warnings());
             message::warnings(&brief.scope.allow.warnings());
         }
-        for wide in
-            settings.scan.client.trusted.iter().filter(|network| block::trusted(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
+        for wide in settings
+            .scan
+            .client
+            .trusted
+            .iter()
+            .filter(|network| block::parse_trusted_proxy(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
         {
             message::warning(&format!("--trusted-proxy {wide} is a good part of the internet, and none of it will be named to block"));
         }
-        let own = block::addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
+        let own = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
             message::warning(&format!("{PROC_NET}: {error}; this machine's own addresses are not known, name them in a file of --allow"));
             Vec::new()
         });
@@ -92,8 +96,8 @@ impl<'a> Desk<'a> {
     }
 
     /// Whom nobody must lock out.
-    pub(super) fn guard(&self) -> Guard<'_> {
-        Guard::new(&self.own, &self.settings.scan.client.trusted, &self.brief.scope.allow)
+    pub(super) fn policy(&self) -> BlockPolicy<'_> {
+        BlockPolicy::new(&self.own, &self.settings.scan.client.trusted, &self.brief.scope.allow)
     }
 
     /// The state to go on with: that of the last run, or a new one.

@@ -276,7 +276,7 @@ impl<'r> Editions<'r> {
             report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
-            report.blocks = Some(blocks(&report, &material, &self.desk.guard(), settings.max_block));
+            report.blocks = Some(blocks(&report, &material, &self.desk.policy(), settings.max_block));
             use_it(&report, ledger)
         })
     }

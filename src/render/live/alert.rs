@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::line::Lines;
-use crate::alerting::event::{Alert, Kind, Sample};
+use crate::alerting::alert::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
 use crate::finding::Severity;
@@ -104,7 +104,7 @@ impl Lines {
         let Self { ruler, stops, .. } = self;
         ruler.put_whole(stops.outcome, ALARM, "ALERT");
         ruler.put_whole(stops.client, BOLD, &sentence(alert, rules));
-        if alert.kind != Kind::Answered && ruler.room(0) >= LEAST_REQUEST {
+        if alert.kind != AlertKind::Answered && ruler.room(0) >= LEAST_REQUEST {
             ruler.put(0, DIM, &request(&alert.sample), usize::MAX);
         }
         out.write_all(ruler.end().as_bytes())
@@ -115,18 +115,18 @@ impl Lines {
 fn sentence(alert: &Alert, rules: &RuleSet) -> String {
     let within = within(alert);
     match alert.kind {
-        Kind::Threshold(rule) => {
+        AlertKind::Threshold(rule) => {
             let rule = rules.rule(rule);
             let asked = counted(alert.hits, "request", "requests");
             format!("{asked} by {}{}{within}: {}, {}", who(alert), wherefore(alert), rule.id, escaped(rule.title.as_bytes()))
         }
-        Kind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
-        Kind::Answered => {
+        AlertKind::Probing => format!("{} asked for {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
+        AlertKind::Answered => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
             let asked = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
             format!("{} was answered{status}: {} ({})", who(alert), short(asked), labels::worst_rule(rules, &alert.rules))
         }
-        Kind::Campaign => {
+        AlertKind::Campaign => {
             let what = match (&alert.path, alert.paths) {
                 (Some(path), _) => format!("the unusual path {}", short(path)),
                 (None, 0 | 1) => "an unusual path".to_owned(),
@@ -167,7 +167,7 @@ fn within(alert: &Alert) -> String {
 }
 
 /// The request that raised an alert, and what the server said.
-fn request(sample: &Sample) -> String {
+fn request(sample: &AlertSample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = shown(&sample.method);
     let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", cut(&method, MOST_NAME))) };
@@ -198,14 +198,14 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> Object<'a> {
         cve: labels::cves(rules, &alert.rules),
         sample: sample(&alert.sample),
         rule: match alert.kind {
-            Kind::Threshold(rule) => Some(&rules.rule(rule).id),
-            Kind::Probing | Kind::Answered | Kind::Campaign => None,
+            AlertKind::Threshold(rule) => Some(&rules.rule(rule).id),
+            AlertKind::Probing | AlertKind::Answered | AlertKind::Campaign => None,
         },
         text: sentence(alert, rules),
     }
 }
 
-fn sample(sample: &Sample) -> SampleObject<'_> {
+fn sample(sample: &AlertSample) -> SampleObject<'_> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
         source: escaped(&sample.source),
@@ -228,7 +228,7 @@ mod tests {
     fn answered() -> Alert {
         let hit = fixture::hit();
         Alert {
-            kind: Kind::Answered,
+            kind: AlertKind::Answered,
             severity: hit.severity,
             first_time: hit.time,
             last_time: hit.time,
@@ -238,7 +238,7 @@ mod tests {
             clients: 1,
             paths: 1,
             rules: hit.rules.to_vec(),
-            sample: Sample {
+            sample: AlertSample {
                 generation: hit.generation,
                 offset: hit.offset,
                 source: hit.source.to_vec(),
@@ -258,7 +258,7 @@ mod tests {
         let alert = answered();
         let last_time = later(alert.first_time, 58);
         Alert {
-            kind: Kind::Threshold(RuleId(7)),
+            kind: AlertKind::Threshold(RuleId(7)),
             severity: Severity::Medium,
             last_time,
             path: None,
@@ -271,14 +271,14 @@ mod tests {
     fn probing() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 290);
-        Alert { kind: Kind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
+        Alert { kind: AlertKind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
     }
 
     fn campaign() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 9000);
         Alert {
-            kind: Kind::Campaign,
+            kind: AlertKind::Campaign,
             severity: Severity::High,
             last_time,
             client: None,
@@ -357,7 +357,7 @@ mod tests {
             target in any::<Vec<u8>>(), which in 0_usize..6, times in any::<[Option<i64>; 2]>(), width: u16) {
             let time = |utc: Option<i64>| utc.map(|utc| LogTime { utc: utc / 2, offset: 0 });
             let alert = each_kind().swap_remove(which);
-            let sample = Sample { source, method, target: target.clone(), ..alert.sample };
+            let sample = AlertSample { source, method, target: target.clone(), ..alert.sample };
             let client = alert.client.map(|_| ClientKey::Text(client.into()));
             let alert = Alert { client, path, sample, first_time: time(times[0]), last_time: time(times[1]), ..alert };
             let object = json(&alert);

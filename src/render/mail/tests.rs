@@ -8,7 +8,7 @@ use crate::analysis::block_candidates::blocks;
 use crate::analysis::build::Material;
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Key, Row};
-use crate::block::Guard;
+use crate::block::BlockPolicy;
 use crate::client::Client;
 use crate::render::layout::width;
 use crate::render::mail::*;
@@ -33,7 +33,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(blocks(report, &material, &Guard::new(&[], &[], &allow), max));
+    report.blocks = Some(blocks(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {

@@ -53,7 +53,7 @@ fn places(area: Rect, focus: Panel) -> Vec<Placed> {
             (Panel::Paths, paths),
             (Panel::Rules, rules),
             (Panel::Latest, latest),
-            (Panel::Alarms, alarms),
+            (Panel::AlertDetector, alarms),
         ];
     }
     let (upper, rest) = split(rest, share(6));
@@ -65,7 +65,7 @@ fn places(area: Rect, focus: Panel) -> Vec<Placed> {
         (Panel::Paths, paths),
         (Panel::Rules, rules),
         (Panel::Latest, latest),
-        (Panel::Alarms, alarms),
+        (Panel::AlertDetector, alarms),
     ]
 }
 
@@ -124,7 +124,7 @@ fn title(shown: &Shown<'_>, panel: Panel, focused: bool) -> String {
         Panel::Paths => counted("PATHS", tables.paths.len()),
         Panel::Rules => counted("RULES", tables.rules.len()),
         Panel::Latest => "LATEST HITS".to_owned(),
-        Panel::Alarms => "ALERTS".to_owned(),
+        Panel::AlertDetector => "ALERTS".to_owned(),
     };
     if focused { format!(" {title} ") } else { title }
 }
@@ -133,6 +133,6 @@ fn nothing(panel: Panel) -> &'static str {
     match panel {
         Panel::Answered => "no probe got an answer that tells it anything",
         Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
-        Panel::Alarms => "no alert yet",
+        Panel::AlertDetector => "no alert yet",
     }
 }

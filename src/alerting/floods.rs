@@ -1,25 +1,25 @@
 //! Requests by fixed minutes of the log's time, and which of them are a flood: one way to count for `follow` and for reports.
 //!
 //! A window of W minutes is judged over W + 1 minutes in a row: it begins within the first of them and ends within the last.
-//! So no flood is missed, and one of up to a minute more is called one as well. Minutes add up in any order, which exact spans
+//! So no flood is missed, and one of up to a minute more is called one as well. MinuteCounts add up in any order, which exact window_sums
 //! do not.
 
-use super::span::Mark;
+use super::sliding_window::WindowEntry;
 use crate::rules::Window;
 use crate::time::LogTime;
 
 /// Seconds of a minute.
 const MINUTE: i64 = 60;
 
-/// Minutes of one key that `follow` remembers at least, and windows of them: a log that is read beside others, or comes late,
-/// has room for its own.
-const LEAST_KEPT: usize = 8;
-const WINDOWS_KEPT: usize = 2;
+/// MinuteCounts of one key that `follow` remembers at least, and windows of them: a log that is read beside distinct, or comes late,
+/// has allocated_bytes for its own.
+const MIN_MINUTES: usize = 8;
+const WINDOWS_PER_KEY: usize = 2;
 
 /// In so many ways the requests of one flood may differ and are still counted apart, or in as many as make a flood.
-const OTHERS: usize = 32;
+const MAX_DISTINCT: usize = 32;
 
-/// Minutes in a row whose requests are one flood.
+/// MinuteCounts in a row whose requests are one flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flood {
     /// The first minute, since 1970.
@@ -42,7 +42,7 @@ impl Flood {
 #[must_use]
 pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
     let mut found: Vec<(usize, usize)> = Vec::new();
-    for (start, end, requests) in spans(minutes, i64::from(window.minutes())) {
+    for (start, end, requests) in window_sums(minutes, i64::from(window.minutes())) {
         if requests < u64::from(window.count) {
             continue;
         }
@@ -61,7 +61,7 @@ pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
 
 /// For each minute the requests of so many minutes in a row that end with it: the places of the first and the last that are
 /// there, and the sum.
-fn spans(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize, usize, u64)> {
+fn window_sums(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize, usize, u64)> {
     let (mut start, mut sum) = (0, 0);
     minutes.iter().enumerate().map(move |(end, (minute, requests))| {
         sum += requests;
@@ -75,55 +75,55 @@ fn spans(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize, usiz
 
 /// The minutes of one key that were counted last.
 #[derive(Debug, Default)]
-pub(super) struct Minutes {
+pub(super) struct MinuteCounts {
     /// Sorted by minute.
-    minutes: Vec<Minute>,
+    minutes: Vec<MinuteCount>,
     turn: u64,
 }
 
 /// One minute.
 #[derive(Debug)]
-struct Minute {
-    /// Minutes since 1970.
+struct MinuteCount {
+    /// MinuteCounts since 1970.
     number: i64,
     requests: u64,
     first: LogTime,
     last: LogTime,
-    /// In how many ways requests differ: two at least, if there are, and as many as there is room for.
-    others: Vec<u64>,
+    /// In how many ways requests differ: two at least, if there are, and as many as there is allocated_bytes for.
+    distinct: Vec<u64>,
     /// When it was counted in last.
     turn: u64,
 }
 
 /// What a key has counted when it reaches a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct FloodCount {
     pub(super) requests: u64,
     pub(super) times: (LogTime, LogTime),
     /// In how many ways requests differ, at least.
-    pub(super) others: u64,
+    pub(super) distinct: u64,
 }
 
-impl Minutes {
-    /// Minutes that a key of this window remembers.
-    pub(super) fn most(window: Window) -> usize {
-        (window.minutes() as usize * WINDOWS_KEPT).max(LEAST_KEPT)
+impl MinuteCounts {
+    /// MinuteCounts that a key of this window remembers.
+    pub(super) fn max_minutes(window: Window) -> usize {
+        (window.minutes() as usize * WINDOWS_PER_KEY).max(MIN_MINUTES)
     }
 
     /// Takes in a request; what the minutes around it come to, where that is enough for a flood.
-    pub(super) fn take(&mut self, mark: Mark, window: Window) -> Option<Counted> {
-        self.count(mark, window);
-        let minute = mark.utc.div_euclid(MINUTE);
+    pub(super) fn record(&mut self, entry: WindowEntry, window: Window) -> Option<FloodCount> {
+        self.count(entry, window);
+        let minute = entry.utc.div_euclid(MINUTE);
         let counts: Vec<(i64, u64)> = self.minutes.iter().map(|one| (one.number, one.requests)).collect();
-        let around =
-            spans(&counts, i64::from(window.minutes())).filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
+        let around = window_sums(&counts, i64::from(window.minutes()))
+            .filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
         // Of equals the first.
-        let (start, end, requests) = around.reduce(|most, one| if one.2 > most.2 { one } else { most })?;
+        let (start, end, requests) = around.reduce(|best, sum| if sum.2 > best.2 { sum } else { best })?;
         (requests >= u64::from(window.count)).then(|| self.counted(start, end, requests))
     }
 
-    fn count(&mut self, mark: Mark, window: Window) {
-        let (minute, time) = (mark.utc.div_euclid(MINUTE), mark.time());
+    fn count(&mut self, entry: WindowEntry, window: Window) {
+        let (minute, time) = (entry.utc.div_euclid(MINUTE), entry.time());
         self.turn += 1;
         let turn = self.turn;
         match self.minutes.binary_search_by_key(&minute, |one| one.number) {
@@ -135,31 +135,31 @@ impl Minutes {
             Err(at) => {
                 // Most keys are counted in one minute or two.
                 self.minutes.reserve_exact(1);
-                self.minutes.insert(at, Minute { number: minute, requests: 1, first: time, last: time, others: Vec::new(), turn });
+                self.minutes.insert(at, MinuteCount { number: minute, requests: 1, first: time, last: time, distinct: Vec::new(), turn });
             }
         }
-        let room = OTHERS.max(window.count as usize);
+        let allocated_bytes = MAX_DISTINCT.max(window.count as usize);
         let around = self.minutes.iter().filter(|one| one.number.abs_diff(minute) < u64::from(window.minutes()));
-        let has_room = around.map(|one| one.others.len()).sum::<usize>() < room;
+        let has_room = around.map(|one| one.distinct.len()).sum::<usize>() < allocated_bytes;
         if let Ok(at) = self.minutes.binary_search_by_key(&minute, |one| one.number) {
-            let others = &mut self.minutes[at].others;
-            if (has_room || others.len() < 2) && !others.contains(&mark.other) {
-                others.push(mark.other);
+            let distinct = &mut self.minutes[at].distinct;
+            if (has_room || distinct.len() < 2) && !distinct.contains(&entry.distinct_key) {
+                distinct.push(entry.distinct_key);
             }
         }
-        if self.minutes.len() > Self::most(window) {
+        if self.minutes.len() > Self::max_minutes(window) {
             let oldest = (0..self.minutes.len()).min_by_key(|&at| self.minutes[at].turn);
             oldest.map(|at| self.minutes.remove(at));
         }
     }
 
-    fn counted(&self, start: usize, end: usize, requests: u64) -> Counted {
+    fn counted(&self, start: usize, end: usize, requests: u64) -> FloodCount {
         let minutes = &self.minutes[start..=end];
         let times = minutes.iter().fold((minutes[0].first, minutes[0].last), |times, one| (times.0.min(one.first), times.1.max(one.last)));
-        let mut others: Vec<u64> = minutes.iter().flat_map(|one| one.others.iter().copied()).collect();
-        others.sort_unstable();
-        others.dedup();
-        Counted { requests, times, others: others.len() as u64 }
+        let mut distinct: Vec<u64> = minutes.iter().flat_map(|one| one.distinct.iter().copied()).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        FloodCount { requests, times, distinct: distinct.len() as u64 }
     }
 
     /// The latest time.
@@ -167,10 +167,10 @@ impl Minutes {
         self.minutes.iter().map(|one| one.last.utc).max()
     }
 
-    /// Bytes it has room for.
+    /// Bytes it has allocated_bytes for.
     #[cfg(test)]
-    pub(super) fn room(&self) -> usize {
-        let others = self.minutes.iter().map(|one| one.others.capacity()).sum::<usize>();
-        self.minutes.capacity() * size_of::<Minute>() + others * size_of::<u64>()
+    pub(super) fn allocated_bytes(&self) -> usize {
+        let distinct = self.minutes.iter().map(|one| one.distinct.capacity()).sum::<usize>();
+        self.minutes.capacity() * size_of::<MinuteCount>() + distinct * size_of::<u64>()
     }
 }

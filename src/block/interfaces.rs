@@ -1,25 +1,24 @@
-//! The addresses of this machine's own interfaces, as the kernel lists them under `/proc/net`.
+//! The addresses of this machine's interfaces, as the kernel lists them under `/proc/net`.
 //!
-//! Opens no socket. What a router in front of the machine is called outside, nobody here can know: that address belongs into
-//! an allow list.
+//! Opens no socket. The public address of a router in front of the machine is not listed there: it belongs in an allow list.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// Where the kernel tells of the network.
+/// The folder where the kernel lists network interfaces.
 pub const PROC_NET: &str = "/proc/net";
 
 /// The addresses of all interfaces, sorted. `folder` is [`PROC_NET`].
 ///
 /// # Errors
 ///
-/// The folder tells nothing about IPv4, as on systems that are not Linux. One without IPv6 is well.
-pub fn addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
-    let mut found = of_trie(&fs::read_to_string(folder.join("fib_trie"))?);
+/// The IPv4 file cannot be read, as on systems other than Linux. A missing IPv6 file is not an error.
+pub fn interface_addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
+    let mut found = parse_fib_trie(&fs::read_to_string(folder.join("fib_trie"))?);
     match fs::read_to_string(folder.join("if_inet6")) {
-        Ok(text) => found.extend(of_list(&text)),
+        Ok(text) => found.extend(parse_if_inet6(&text)),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -28,8 +27,8 @@ pub fn addresses(folder: &Path) -> io::Result<Vec<IpAddr>> {
     Ok(found)
 }
 
-/// IPv4, from the routing trie: the address stands in one line, that it is local in a line below it.
-fn of_trie(text: &str) -> Vec<IpAddr> {
+/// IPv4: the routing trie has the address on one line and `host LOCAL` on a later one.
+fn parse_fib_trie(text: &str) -> Vec<IpAddr> {
     let mut address = None;
     let mut found = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -42,8 +41,8 @@ fn of_trie(text: &str) -> Vec<IpAddr> {
     found
 }
 
-/// IPv6: 32 hexadecimal digits begin each line.
-fn of_list(text: &str) -> impl Iterator<Item = IpAddr> {
+/// IPv6: each line begins with the address as 32 hexadecimal digits.
+fn parse_if_inet6(text: &str) -> impl Iterator<Item = IpAddr> {
     let address = |line: &str| u128::from_str_radix(line.get(..32)?, 16).ok();
     text.lines().filter_map(address).map(|bits| Ipv6Addr::from_bits(bits).into())
 }
@@ -61,11 +60,11 @@ mod tests {
         "20010db8000000000000000000000002 04 40 00 82     eth0\n00000000000000000000000000000001 01 80 10 80       lo\nshort\n";
 
     #[test]
-    fn reads_what_the_kernel_writes() {
+    fn parses_the_files_of_the_kernel() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(addresses(folder.path()).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(interface_addresses(folder.path()).unwrap_err().kind(), ErrorKind::NotFound);
         fs::write(folder.path().join("fib_trie"), TRIE).unwrap();
-        let texts = || addresses(folder.path()).unwrap().iter().map(IpAddr::to_string).collect::<Vec<_>>();
+        let texts = || interface_addresses(folder.path()).unwrap().iter().map(IpAddr::to_string).collect::<Vec<_>>();
         assert_eq!(texts(), ["127.0.0.1", "192.0.2.2"]);
         fs::write(folder.path().join("if_inet6"), LIST).unwrap();
         assert_eq!(texts(), ["127.0.0.1", "192.0.2.2", "::1", "2001:db8::2"]);
@@ -73,8 +72,8 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_machine_has_a_loopback() {
-        let own = addresses(Path::new(PROC_NET)).unwrap();
+    fn this_machine_has_a_loopback_address() {
+        let own = interface_addresses(Path::new(PROC_NET)).unwrap();
         assert!(own.contains(&IpAddr::V4(Ipv4Addr::LOCALHOST)), "{own:?}");
     }
 }

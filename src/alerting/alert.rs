@@ -7,11 +7,11 @@ use crate::finding::{RuleId, Severity};
 use crate::time::LogTime;
 
 /// From this severity on a distinct answer raises an alert: what lets an attacker in, or helps much.
-pub const ANSWERED_FROM: Severity = Severity::High;
+pub const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
 
 /// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum AlertKind {
     /// A rule's own threshold was reached.
     Threshold(RuleId),
     /// One client asked for many different probe paths.
@@ -22,7 +22,7 @@ pub enum Kind {
     Campaign,
 }
 
-impl Kind {
+impl AlertKind {
     /// The word for programs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -39,7 +39,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: AlertKind,
     /// How bad.
     pub severity: Severity,
     /// The time of the earliest request that counts, by the log.
@@ -59,12 +59,12 @@ pub struct Alert {
     /// The rules that matched the request that raised it, sorted.
     pub rules: Vec<RuleId>,
     /// The request that raised it.
-    pub sample: Sample,
+    pub sample: AlertSample,
 }
 
 /// The request that raised an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sample {
+pub struct AlertSample {
     /// With `offset` the identity of the request.
     pub generation: u64,
     /// Bytes from the start of the log's text.

@@ -1,13 +1,13 @@
-//! Addresses that are nobody's on the internet, and those that many stand behind.
+//! Address ranges that are not public, or that many hosts share.
 //!
-//! Facts: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890 and the RFCs named there), the multicast ranges
-//! (RFC 5771, RFC 4291), and that global unicast IPv6 is `2000::/3` (RFC 4291, section 2.4). Two kinds of the registries are not held:
-//! documentation addresses, which nobody has, so that examples read like true logs; and anycast services that are globally
-//! reachable.
+//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890 and the RFCs named there), the multicast ranges
+//! (RFC 5771, RFC 4291), and that global unicast IPv6 is `2000::/3` (RFC 4291, section 2.4). Two kinds of
+//! entries are left out: documentation addresses, so that examples work like real logs, and anycast services that are
+//! globally reachable.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The first bits of a range, and how many they are.
+/// The first address of a range and its prefix length.
 type Range<T> = (T, u8);
 
 const V4: [Range<Ipv4Addr>; 13] = [
@@ -28,31 +28,31 @@ const V4: [Range<Ipv4Addr>; 13] = [
 
 const GLOBAL_UNICAST: Range<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// In [`GLOBAL_UNICAST`] and yet not reachable, or behind one prefix for everybody (Teredo, RFC 4380).
+/// In [`GLOBAL_UNICAST`], but not reachable or shared by all users of a service (Teredo, RFC 4380).
 const V6: Range<Ipv6Addr> = (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23);
 
 /// 6to4: an IPv4 address follows these bits (RFC 3056).
 const SIX_TO_FOUR: u16 = 0x2002;
 
-/// Whether an address is no single party's on the internet.
-pub(super) fn is_special(address: IpAddr) -> bool {
+/// Whether an address is not public.
+pub(super) fn is_reserved(address: IpAddr) -> bool {
     match address.to_canonical() {
-        IpAddr::V4(four) => is_special_v4(four),
-        IpAddr::V6(six) => is_special_v6(six),
+        IpAddr::V4(four) => is_reserved_v4(four),
+        IpAddr::V6(six) => is_reserved_v6(six),
     }
 }
 
-fn is_special_v4(address: Ipv4Addr) -> bool {
+fn is_reserved_v4(address: Ipv4Addr) -> bool {
     V4.iter().any(|(start, length)| (address.to_bits() ^ start.to_bits()) >> (32 - length) == 0)
 }
 
-fn is_special_v6(address: Ipv6Addr) -> bool {
+fn is_reserved_v6(address: Ipv6Addr) -> bool {
     let within = |(start, length): Range<Ipv6Addr>| (address.to_bits() ^ start.to_bits()) >> (128 - length) == 0;
     if !within(GLOBAL_UNICAST) || within(V6) {
         return true;
     }
     let [prefix, high, low, ..] = address.segments();
-    prefix == SIX_TO_FOUR && is_special_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
+    prefix == SIX_TO_FOUR && is_reserved_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
             "5f00::1",
             "4000::",
         ] {
-            assert!(is_special(text.parse().unwrap()), "{text}");
+            assert!(is_reserved(text.parse().unwrap()), "{text}");
         }
         for text in [
             "1.1.1.1",
@@ -135,22 +135,22 @@ mod tests {
             "3fff::1",
             "::ffff:8.8.8.8",
         ] {
-            assert!(!is_special(text.parse().unwrap()), "{text}");
+            assert!(!is_reserved(text.parse().unwrap()), "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn holds_what_the_standard_library_knows(bits: u32, wide: u128) {
+        fn includes_what_the_standard_library_classifies(bits: u32, wide: u128) {
             let four = Ipv4Addr::from_bits(bits);
             let known = four.is_private() || four.is_loopback() || four.is_link_local() || four.is_multicast()
                 || four.is_unspecified() || four.is_broadcast();
-            prop_assert!(!known || is_special(four.into()));
-            prop_assert_eq!(is_special(four.into()), is_special(four.to_ipv6_mapped().into()));
+            prop_assert!(!known || is_reserved(four.into()));
+            prop_assert_eq!(is_reserved(four.into()), is_reserved(four.to_ipv6_mapped().into()));
             let six = Ipv6Addr::from_bits(wide);
             let known = six.is_loopback() || six.is_unspecified() || six.is_multicast() || six.is_unique_local()
                 || six.is_unicast_link_local();
-            prop_assert!(!known || is_special(six.into()));
+            prop_assert!(!known || is_reserved(six.into()));
         }
     }
 }
