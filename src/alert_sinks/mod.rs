@@ -6,30 +6,59 @@
 //!
 //! Notices hold paths as the user named them: show them through `report::sanitize`.
 
-mod error;
 mod exec;
+mod failure_notifier;
 mod file;
 mod queue;
-mod service;
 mod syslog;
-mod trouble;
+mod systemd;
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use self::exec::Exec;
-use self::file::AlertFile;
-use self::syslog::Syslog;
+use self::exec::ExecSink;
+use self::file::FileSink;
+use self::syslog::SyslogSink;
 use crate::finding::Severity;
-pub use error::ActionError;
-pub use service::Service;
+use crate::system::reason;
+pub use systemd::SystemdNotifier;
 
 /// The local socket of the system's log.
 pub const LOG_SOCKET: &str = "/dev/log";
 
+/// What does not work at the start. A wrong command line, as a rule: the exit code is 2 for a program, 4 for the others.
+#[derive(Debug, thiserror::Error)]
+pub enum AlertSinkError {
+    /// The program cannot be started.
+    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), reason(error))]
+    Exec {
+        /// As the user named it.
+        program: PathBuf,
+        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        error: io::Error,
+    },
+    /// The file cannot be opened.
+    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), reason(error))]
+    File {
+        /// As the user named it.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Nobody listens at the socket.
+    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), reason(error))]
+    Syslog {
+        /// The socket.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct AlertSinkSettings {
     /// The program that gets each alert as a line on its standard input: a path, or a name to look for in `PATH`.
     pub exec: Option<PathBuf>,
     /// The program's standard error goes nowhere, as the screen is ours; otherwise it is that of probewatch.
@@ -42,56 +71,56 @@ pub struct Wanted {
 
 /// The places that were asked for.
 #[derive(Debug, Default)]
-pub struct Actions {
-    exec: Option<Exec>,
-    file: Option<AlertFile>,
-    syslog: Option<Syslog>,
+pub struct AlertSinks {
+    exec: Option<ExecSink>,
+    file: Option<FileSink>,
+    syslog: Option<SyslogSink>,
 }
 
-impl Actions {
+impl AlertSinks {
     /// Starts the program, opens the file, connects to the log.
     ///
     /// # Errors
     ///
     /// The first of these that fails: what does not work at the start was most likely mistyped. Later trouble is told by
-    /// [`turn`](Self::turn), and tried again.
-    pub fn new(wanted: Wanted) -> Result<Self, ActionError> {
+    /// [`poll`](Self::turn), and tried again.
+    pub fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
         Ok(Self {
-            file: wanted.alert_file.map(AlertFile::open).transpose()?,
-            syslog: wanted.syslog.map(Syslog::connect).transpose()?,
+            file: settings.alert_file.map(FileSink::open).transpose()?,
+            syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
             // The program last, so that it is not started for nothing.
-            exec: wanted.exec.map(|program| Exec::start(program, wanted.exec_silent, now)).transpose()?,
+            exec: settings.exec.map(|program| ExecSink::start(program, settings.exec_silent, now)).transpose()?,
         })
     }
 
     /// Hands an alert to every place: `json` to the program and the file, one line with its newline; `text` to the log.
-    pub fn tell(&mut self, severity: Severity, json: &[u8], text: &str) {
+    pub fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
         let now = Instant::now();
         if let Some(exec) = &mut self.exec {
-            exec.tell(json);
+            exec.send_alert(json);
         }
         if let Some(file) = &mut self.file {
-            file.tell(json, now);
+            file.send_alert(json, now);
         }
         if let Some(syslog) = &mut self.syslog {
-            syslog.tell(severity, text, now);
+            syslog.send_alert(severity, text, now);
         }
     }
 
     /// To be called now and then, four times a second, say: tries again what waits, starts a program again that ended.
     /// Returns what there is to tell the user, in sentences.
-    pub fn turn(&mut self) -> Vec<String> {
+    pub fn poll(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
         if let Some(exec) = &mut self.exec {
-            exec.turn(now, &mut notices);
+            exec.poll(now, &mut notices);
         }
         if let Some(file) = &mut self.file {
-            file.turn(now, &mut notices);
+            file.poll(now, &mut notices);
         }
         if let Some(syslog) = &mut self.syslog {
-            syslog.turn(now, &mut notices);
+            syslog.poll(now, &mut notices);
         }
         notices
     }

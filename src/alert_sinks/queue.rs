@@ -5,23 +5,23 @@
 use std::collections::VecDeque;
 
 /// Lines that wait at most.
-pub(super) const MOST_LINES: usize = 1_000;
+pub(super) const MAX_LINES: usize = 1_000;
 
 /// Bytes that wait at most.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Lines that wait.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct AlertQueue {
     lines: VecDeque<Box<[u8]>>,
     bytes: usize,
     dropped: u64,
 }
 
-impl Queue {
+impl AlertQueue {
     /// Takes a line, or drops it where there is no room.
     pub(super) fn push(&mut self, line: &[u8]) {
-        if self.lines.len() >= MOST_LINES || self.bytes + line.len() > MOST_BYTES {
+        if self.lines.len() >= MAX_LINES || self.bytes + line.len() > MAX_BYTES {
             self.dropped += 1;
         } else {
             self.bytes += line.len();
@@ -66,20 +66,20 @@ mod tests {
 
     #[test]
     fn keeps_the_first_and_counts_the_rest() {
-        let mut queue = Queue::default();
-        for n in 0..MOST_LINES + 7 {
+        let mut queue = AlertQueue::default();
+        for n in 0..MAX_LINES + 7 {
             queue.push(n.to_string().as_bytes());
         }
-        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MOST_LINES, Some(&b"0"[..]), 7));
+        assert_eq!((queue.len(), queue.get(0), queue.dropped()), (MAX_LINES, Some(&b"0"[..]), 7));
         queue.pop();
         queue.push(b"after");
-        assert_eq!(queue.get(MOST_LINES - 1), Some(&b"after"[..]));
+        assert_eq!(queue.get(MAX_LINES - 1), Some(&b"after"[..]));
         assert_eq!((queue.take_dropped(), queue.take_dropped()), (7, 0));
     }
 
     #[test]
     fn long_lines_are_bounded_by_their_bytes() {
-        let mut queue = Queue::default();
+        let mut queue = AlertQueue::default();
         for _ in 0..10 {
             queue.push(&vec![b'x'; 1 << 20]);
         }

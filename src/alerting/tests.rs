@@ -76,7 +76,7 @@ impl Asked {
         format!("/{}", self.path).into_bytes()
     }
 
-    fn see(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
+    fn observe(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
         let request = AlertSampleRef { offset: number as u64, target: &path, ..AlertSampleRef::default() };
         let event = ObservedHit {
@@ -199,7 +199,7 @@ fn distinct(of: impl Iterator<Item = u32>) -> u64 {
 }
 
 impl Twin {
-    fn see(&mut self, asked: &Asked, cooldown: i64) {
+    fn observe(&mut self, asked: &Asked, cooldown: i64) {
         self.seen.push(asked.clone());
         for (rule, count, span, severity) in [(BY_CLIENT, 3, 2, Severity::Low), (BY_PATH, 4, 3, Severity::Critical)] {
             if asked.matched.contains(&rule) && asked.time.is_some() {
@@ -696,7 +696,7 @@ fn one_who_floods_is_seen_among_many_others() {
 #[test]
 fn a_key_remembers_eight_minutes_and_thirty_two_others() {
     let window = Window { by: By::Client, count: 3, within: 60 };
-    let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, other, offset: 0, severity: Severity::Low };
+    let entry = |minute: i64, other| WindowEntry { utc: START + minute * 600, distinct_key: other, offset: 0, severity: Severity::Low };
     // Logs of so many times, read side by side.
     let third = |times: i64| {
         let mut minutes = MinuteCounts::default();

@@ -12,7 +12,7 @@ use crate::input::newer::Newer;
 use crate::input::{Mmap, rotated};
 use crate::record::Outcome;
 use crate::render::{By, Color, Format};
-use crate::report_store::Keep;
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::Found;
 use crate::time::{Bound, Cut};
@@ -179,7 +179,7 @@ pub struct ReportSettings {
     /// Make a folder even when there is nothing new.
     pub always: bool,
     /// Which folders to keep.
-    pub keep: Keep,
+    pub keep: Retention,
     /// Permissions of the files.
     pub mode: u32,
     /// Group of the files and folders.

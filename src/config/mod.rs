@@ -37,7 +37,7 @@ use crate::formats::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::read::MAX_LINE;
 use crate::render::Format;
-use crate::report_store::Keep;
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::time::{Bound, Cut, Unit};
 
@@ -255,7 +255,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         out: own.out,
         cut,
         always: own.always.unwrap_or(false),
-        keep: Keep { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
+        keep: Retention { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
         mode: own.mode.map_or(MODE, value::FileMode::bits),
         group: own.group,
         machine: own.machine,

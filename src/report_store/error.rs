@@ -9,7 +9,7 @@ use crate::system::reason;
 
 /// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
-pub enum ArchiveError {
+pub enum ReportStoreError {
     /// A run with another state writes there; the exit code is 5.
     #[error("{}: another run writes there; wait for its end, and give every --state an --out of its own", path.display())]
     Held {
@@ -56,7 +56,7 @@ pub enum ArchiveError {
     },
 }
 
-impl ArchiveError {
+impl ReportStoreError {
     pub(super) fn failed(step: &'static str, path: PathBuf, error: impl Into<io::Error>) -> Self {
         Self::Failed { step, path, error: error.into() }
     }
@@ -66,7 +66,7 @@ impl ArchiveError {
     }
 
     /// A place under a name of ours that holds what we did not put there.
-    pub(super) fn foreign(path: PathBuf, what: &'static str) -> Self {
+    pub(super) fn not_a_report(path: PathBuf, what: &'static str) -> Self {
         Self::in_the_way(path, what, "move it away or choose another --out")
     }
 

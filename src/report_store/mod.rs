@@ -2,21 +2,19 @@
 //! are kept.
 //!
 //! A run writes its folders into `.run-N.tmp` ([`Staging`]), on disk. Then the run is committed: whoever keeps the state
-//! writes down that run N was the last one. Only then do the folders move to their places ([`Archive::publish`]). Ended
+//! writes down that run N was the last one. Only then do the folders move to their places ([`ReportStore::publish`]). Ended
 //! at any instant, by a signal or by a power cut, the next run finds out by the state what was committed, and finishes
-//! it or takes it away ([`Archive::settle`]).
+//! it or takes it away ([`ReportStore::recover`]).
 //!
 //! Everything happens relative to the folder that was opened, which one run holds at a time. No symbolic link in it is
 //! followed, nothing that is not ours is replaced or removed. Knows no logs and no states, and nothing of what reports
-//! say, but for who wrote them. Two states cannot share one `--out` ([`Archive::of_state`]).
+//! say, but for who wrote them. Two states cannot share one `--out` ([`ReportStore::for_state`]).
 
 mod disk;
-mod durable;
 mod error;
 mod name;
 mod owner;
 mod publish;
-mod retention;
 mod staging;
 
 use std::fs::File;
@@ -30,12 +28,12 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use self::disk::Folder;
-use self::durable::AT_ONCE;
-use self::name::Name;
+use self::disk::FolderHandle;
+use self::disk::SYNC_THREADS;
+use self::name::ReportDirName;
 use crate::system::survive_size_limit;
-pub use error::ArchiveError;
-pub use name::run_folder;
+pub use error::ReportStoreError;
+pub use name::run_folder_name;
 pub use staging::{StagedFile, Staging};
 
 /// The link to the folder that holds the latest.
@@ -45,7 +43,7 @@ const LATEST: &str = "latest";
 const REPORT: &str = "report.json";
 
 /// Bytes at its beginning in which it says who wrote it.
-const SIGNED_WITHIN: u64 = 256;
+const SIGNATURE_BYTES: u64 = 256;
 
 /// Who may read the reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +76,7 @@ pub struct Run {
 
 /// Which folders are kept; neither: all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Keep {
+pub struct Retention {
     /// So many of the latest; runs, days and hours each for themselves.
     pub runs: Option<usize>,
     /// Those of runs that were, or of periods that ended, less long ago than this.
@@ -87,42 +85,42 @@ pub struct Keep {
 
 /// The folder of `--out`, held by this run until it is dropped.
 #[derive(Debug)]
-pub struct Archive {
-    folder: Folder,
+pub struct ReportStore {
+    folder: FolderHandle,
     access: Access,
     /// The state whose runs these are; `None` where nobody said.
     state: Option<PathBuf>,
     /// Files that are made to last at a time.
-    at_once: usize,
+    sync_threads: usize,
 }
 
-impl Archive {
+impl ReportStore {
     /// Opens the folder and holds it. Makes it, but not the one above it. It may be reached through a symbolic link that
     /// is ours, or root's.
     ///
     /// # Errors
     ///
     /// Another run holds it; it cannot be made or written to; something that is no link has the place of `latest`.
-    pub fn open(dir: &Path, access: Access) -> Result<Self, ArchiveError> {
+    pub fn open(dir: &Path, access: Access) -> Result<Self, ReportStoreError> {
         survive_size_limit();
         // Without a slash at the end, which would lead through a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;
         accessat(folder.fd(), ".", Right::WRITE_OK | Right::EXEC_OK, AtFlags::empty())
-            .map_err(|error| ArchiveError::failed("write to", dir.clone(), error))?;
+            .map_err(|error| ReportStoreError::failed("write to", dir.clone(), error))?;
         // On the folder itself, so that no file has to lie there. Some network file systems know no such lock.
         if flock(folder.fd(), FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-            return Err(ArchiveError::Held { path: dir });
+            return Err(ReportStoreError::Held { path: dir });
         }
-        let archive = Self { folder, access, state: None, at_once: AT_ONCE };
-        archive.check_latest()?;
-        Ok(archive)
+        let store = Self { folder, access, state: None, sync_threads: SYNC_THREADS };
+        store.check_latest()?;
+        Ok(store)
     }
 
     /// The same by one thread: slower, and always in the same order.
     #[must_use]
-    pub fn one_by_one(self) -> Self {
-        Self { at_once: 1, ..self }
+    pub fn single_threaded(self) -> Self {
+        Self { sync_threads: 1, ..self }
     }
 
     /// The greatest number of a run that has a folder; 0 without one. The next run must have a greater one, and a greater
@@ -131,8 +129,9 @@ impl Archive {
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn last_number(&self) -> Result<u64, ArchiveError> {
-        let numbers = self.ours()?.into_iter().map(|(_, name)| if let Name::Run { number, .. } = name { number } else { 0 });
+    pub fn last_run_number(&self) -> Result<u64, ReportStoreError> {
+        let numbers =
+            self.report_folders()?.into_iter().map(|(_, name)| if let ReportDirName::Run { number, .. } = name { number } else { 0 });
         Ok(numbers.max().unwrap_or(0))
     }
 
@@ -141,51 +140,52 @@ impl Archive {
     /// # Errors
     ///
     /// The name is none of ours; it is a link, or something else that is no folder or no file; or it cannot be read.
-    pub fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ArchiveError> {
-        self.known(folder)?;
-        let Some(folder) = self.folder.enter(folder)? else { return Ok(None) };
-        folder.read(file)
+    pub fn open_file(&self, folder: &str, file: &str) -> Result<Option<File>, ReportStoreError> {
+        self.parse_name(folder)?;
+        let Some(folder) = self.folder.open_folder(folder)? else { return Ok(None) };
+        folder.open_file(file)
     }
 
     /// Everything that has a name of ours, with what the name says.
-    fn ours(&self) -> Result<Vec<(String, Name)>, ArchiveError> {
+    fn report_folders(&self) -> Result<Vec<(String, ReportDirName)>, ReportStoreError> {
         let names = self.folder.names()?.into_iter().filter_map(|name| name.into_string().ok());
-        Ok(names.filter_map(|name| Name::parse(&name).map(|parsed| (name, parsed))).collect())
+        Ok(names.filter_map(|name| ReportDirName::parse(&name).map(|parsed| (name, parsed))).collect())
     }
 
     /// What the name of a folder says.
-    fn known(&self, folder: &str) -> Result<Name, ArchiveError> {
-        Name::parse(folder).ok_or_else(|| ArchiveError::foreign(self.folder.path(folder), "this is no name of a run or of a period"))
+    fn parse_name(&self, folder: &str) -> Result<ReportDirName, ReportStoreError> {
+        ReportDirName::parse(folder)
+            .ok_or_else(|| ReportStoreError::not_a_report(self.folder.path(folder), "this is no name of a run or of a period"))
     }
 
     /// Whether a folder with a name of ours holds a report of ours.
-    fn is_ours(&self, name: &str) -> Result<bool, ArchiveError> {
-        if self.folder.kind(name)? != Some(FileType::Directory) {
+    fn is_report(&self, name: &str) -> Result<bool, ReportStoreError> {
+        if self.folder.entry_type(name)? != Some(FileType::Directory) {
             return Ok(false);
         }
-        let Some(folder) = self.folder.enter(name)? else { return Ok(false) };
-        if folder.kind(REPORT)? != Some(FileType::RegularFile) {
+        let Some(folder) = self.folder.open_folder(name)? else { return Ok(false) };
+        if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
             return Ok(false);
         }
-        let Some(report) = folder.read(REPORT)? else { return Ok(false) };
+        let Some(report) = folder.open_file(REPORT)? else { return Ok(false) };
         let mut head = Vec::new();
-        let read = report.take(SIGNED_WITHIN).read_to_end(&mut head);
-        read.map_err(|error| ArchiveError::failed("read", folder.path(REPORT), error))?;
+        let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
+        read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
         Ok(memchr::memmem::find(&head, b"probewatch").is_some())
     }
 
-    fn check_latest(&self) -> Result<(), ArchiveError> {
-        match self.folder.kind(LATEST)? {
+    fn check_latest(&self) -> Result<(), ReportStoreError> {
+        match self.folder.entry_type(LATEST)? {
             None | Some(FileType::Symlink) => Ok(()),
-            Some(_) => Err(ArchiveError::foreign(self.folder.path(LATEST), "it should be a link to the latest report")),
+            Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(LATEST), "it should be a link to the latest report")),
         }
     }
 }
 
-fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
+fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreError> {
     let made = match mkdir(dir, Mode::RWXU) {
         Err(Errno::EXIST) => false,
-        done => done.map(|()| true).map_err(|error| ArchiveError::failed("make", dir.to_owned(), error))?,
+        done => done.map(|()| true).map_err(|error| ReportStoreError::failed("make", dir.to_owned(), error))?,
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match openat(CWD, dir, flags | OFlags::NOFOLLOW, Mode::empty()) {
@@ -195,10 +195,10 @@ fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
         }
         done => done,
     };
-    let failed = |step| move |error: std::io::Error| ArchiveError::failed(step, dir.to_owned(), error);
-    let folder = Folder::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
+    let failed = |step| move |error: std::io::Error| ReportStoreError::failed(step, dir.to_owned(), error);
+    let folder = FolderHandle::new(opened.map_err(|error| failed("open")(error.into()))?, dir.to_owned());
     if made {
-        folder.admit(access).map_err(failed("set the rights of"))?;
+        folder.set_access(access).map_err(failed("set the rights of"))?;
         // A power cut must not take the folder away, with reports in it that are counted as made.
         if let Ok(above) = openat(folder.fd(), "..", flags, Mode::empty()) {
             match fsync(&above) {
@@ -211,10 +211,10 @@ fn open_folder(dir: &Path, access: Access) -> Result<Folder, ArchiveError> {
 }
 
 /// A link that others made could lead to whatever they like.
-fn trusted_link(dir: &Path) -> Result<(), ArchiveError> {
+fn trusted_link(dir: &Path) -> Result<(), ReportStoreError> {
     match statat(CWD, dir, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(link) if FileType::from_raw_mode(link.st_mode).is_symlink() && ![geteuid().as_raw(), 0].contains(&link.st_uid) => {
-            Err(ArchiveError::in_the_way(dir.to_owned(), "it is a symbolic link of another user", "name the folder it leads to"))
+            Err(ReportStoreError::in_the_way(dir.to_owned(), "it is a symbolic link of another user", "name the folder it leads to"))
         }
         _ => Ok(()),
     }

@@ -9,7 +9,7 @@ use jiff::civil::{Date, DateTime};
 
 /// The name of a folder that is ours. Of one kind, the later is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Name {
+pub(super) enum ReportDirName {
     /// A run's: `000012-20261121T000500Z`.
     Run {
         /// The run's number, from 1.
@@ -24,17 +24,17 @@ pub(super) enum Name {
 }
 
 /// Digits of a run's number at most: far from where numbers end.
-const MOST_DIGITS: usize = 15;
+const MAX_RUN_DIGITS: usize = 15;
 
 /// What the folder of a run is called: its number, with six digits or more, and the time in UTC.
 #[must_use]
-pub fn run_folder(number: u64, now: SystemTime) -> String {
+pub fn run_folder_name(number: u64, now: SystemTime) -> String {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let time = epoch().checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX)).unwrap_or(DateTime::MAX);
     format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))
 }
 
-impl Name {
+impl ReportDirName {
     /// `None`: no name of ours.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let parsed = match name.len() {
@@ -49,7 +49,7 @@ impl Name {
     }
 
     /// Whether both are runs, days, or hours.
-    pub(super) fn is_like(self, other: Self) -> bool {
+    pub(super) fn is_same_kind(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 
@@ -72,7 +72,7 @@ impl Name {
 
 /// The number of a run, written with six digits or more and no zero too many.
 fn run_number(digits: &str) -> Option<u64> {
-    let number = digits.parse().ok().filter(|_| digits.len() <= MOST_DIGITS)?;
+    let number = digits.parse().ok().filter(|_| digits.len() <= MAX_RUN_DIGITS)?;
     (format!("{number:06}") == digits && number > 0).then_some(number)
 }
 
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn names_of_runs() {
-        assert_eq!(run_folder(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
-        assert_eq!(run_folder(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
-        assert_eq!(run_folder(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
+        assert_eq!(run_folder_name(12, seconds(1_795_219_500)), "000012-20261121T000500Z");
+        assert_eq!(run_folder_name(12_345_678, SystemTime::UNIX_EPOCH - Duration::from_secs(1)), "12345678-19700101T000000Z");
+        assert_eq!(run_folder_name(1, seconds(1 << 62)), "000001-99991231T235959Z", "a clock that is far off");
     }
 
     #[test]
@@ -131,13 +131,13 @@ mod tests {
             "２０26-11",
         ];
         for other in others {
-            assert_eq!(Name::parse(other), None, "{other}");
+            assert_eq!(ReportDirName::parse(other), None, "{other}");
         }
     }
 
     #[test]
     fn the_later_is_the_greater() {
-        let name = |text: &str| Name::parse(text).unwrap();
+        let name = |text: &str| ReportDirName::parse(text).unwrap();
         assert!(name("000009-20271121T000500Z") < name("000010-20261121T000500Z"), "whatever the clock says");
         assert!(name("1000000-20261121T000500Z") > name("999999-20261121T000500Z"));
         assert!(name("2026-11-09") < name("2026-11-10") && name("2026-11-20T09") < name("2026-11-20T10"));
@@ -150,15 +150,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(number in 1..1_000_000_000_000_000_u64, time in 0..253_402_300_799_u64) {
-            let text = run_folder(number, seconds(time));
-            let read = Name::parse(&text);
-            prop_assert!(matches!(read, Some(Name::Run { number: n, .. }) if n == number), "{}", text);
+            let text = run_folder_name(number, seconds(time));
+            let read = ReportDirName::parse(&text);
+            prop_assert!(matches!(read, Some(ReportDirName::Run { number: n, .. }) if n == number), "{}", text);
             prop_assert_eq!(read.map(|name| name.age(seconds(time + 7)).as_secs()), Some(7));
         }
 
         #[test]
         fn any_text_is_read_or_not(text: String, almost in "[0-9]{4,7}-[0-9]{2,8}[T-][0-9]{2,6}Z?") {
-            let _ = (Name::parse(&text), Name::parse(&almost));
+            let _ = (ReportDirName::parse(&text), ReportDirName::parse(&almost));
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::fstat;
 
-use super::{Access, Archive, ArchiveError};
+use super::{Access, ReportStore, ReportStoreError};
 
 /// The file that names the state.
 const OWNER: &str = ".state";
@@ -20,50 +20,50 @@ const OWNER: &str = ".state";
 pub(super) const NEW_OWNER: &str = ".state.tmp";
 
 /// No path and inode together are longer.
-const LONGEST: u64 = 4096 + 32;
+const MAX_OWNER_BYTES: u64 = 4096 + 32;
 
-impl Archive {
+impl ReportStore {
     /// The same for the runs of a state, whose file is, or will be, at this absolute path. To be called before
-    /// [`settle`](Self::settle). The folder is that state's from the next [`stage`](Self::stage) on.
+    /// [`recover`](Self::settle). The folder is that state's from the next [`stage`](Self::stage) on.
     ///
     /// # Errors
     ///
     /// The folder is that of another state, whose file is still there.
-    pub fn of_state(self, state: PathBuf) -> Result<Self, ArchiveError> {
+    pub fn for_state(self, state: PathBuf) -> Result<Self, ReportStoreError> {
         match self.owner()?.filter(|owner| *owner != state && is_there(owner)) {
-            Some(owner) => Err(ArchiveError::Shared { path: self.folder.path(OWNER), owner }),
+            Some(owner) => Err(ReportStoreError::Shared { path: self.folder.path(OWNER), owner }),
             None => Ok(Self { state: Some(state), ..self }),
         }
     }
 
     /// The path of the state that reports here; `None` where none is known.
-    fn owner(&self) -> Result<Option<PathBuf>, ArchiveError> {
-        let Some(file) = self.folder.read(OWNER)? else { return Ok(None) };
+    fn owner(&self) -> Result<Option<PathBuf>, ReportStoreError> {
+        let Some(file) = self.folder.open_file(OWNER)? else { return Ok(None) };
         let mut text = Vec::new();
-        let read = file.take(LONGEST).read_to_end(&mut text);
-        read.map_err(|error| ArchiveError::failed("read", self.folder.path(OWNER), error))?;
-        let path = text.strip_prefix(self.mark()?.as_bytes()).filter(|path| !path.is_empty());
+        let read = file.take(MAX_OWNER_BYTES).read_to_end(&mut text);
+        read.map_err(|error| ReportStoreError::failed("read", self.folder.path(OWNER), error))?;
+        let path = text.strip_prefix(self.inode_line()?.as_bytes()).filter(|path| !path.is_empty());
         Ok(path.map(|path| OsStr::from_bytes(path).into()))
     }
 
     /// What stands before the path.
-    fn mark(&self) -> Result<String, ArchiveError> {
-        let stat = fstat(self.folder.fd()).map_err(|error| ArchiveError::failed("look at", self.folder.path(OWNER), error))?;
+    fn inode_line(&self) -> Result<String, ReportStoreError> {
+        let stat = fstat(self.folder.fd()).map_err(|error| ReportStoreError::failed("look at", self.folder.path(OWNER), error))?;
         Ok(format!("{}\n", stat.st_ino))
     }
 
     /// Writes down whose folder it is. On disk before any run is: [`Staging::finish`](super::Staging::finish) makes the
     /// names in the folder last.
-    pub(super) fn note_owner(&self) -> Result<(), ArchiveError> {
+    pub(super) fn record_owner(&self) -> Result<(), ReportStoreError> {
         let Some(state) = &self.state else { return Ok(()) };
         if self.owner()?.as_ref() == Some(state) {
             return Ok(());
         }
         self.folder.remove(NEW_OWNER)?;
-        let mut file = self.folder.create(NEW_OWNER, Access { mode: 0o600, group: None })?;
-        let written = file.write_all(&[self.mark()?.as_bytes(), state.as_os_str().as_bytes()].concat());
-        written.map_err(|error| ArchiveError::failed("write", self.folder.path(OWNER), error))?;
-        file.unsynced().sync()?;
+        let mut file = self.folder.create_file(NEW_OWNER, Access { mode: 0o600, group: None })?;
+        let written = file.write_all(&[self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat());
+        written.map_err(|error| ReportStoreError::failed("write", self.folder.path(OWNER), error))?;
+        file.into_pending_sync().sync()?;
         self.folder.rename(NEW_OWNER, &self.folder, OWNER)
     }
 }

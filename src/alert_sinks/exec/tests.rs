@@ -32,13 +32,13 @@ impl Program {
         self.folder.path().join("program")
     }
 
-    fn start(&self) -> Exec {
+    fn start(&self) -> ExecSink {
         self.start_patiently(DEADLINE)
     }
 
-    fn start_patiently(&self, patience: Duration) -> Exec {
-        let pace = Pace::new(Duration::from_millis(1), Duration::from_millis(20));
-        Exec::with_pace(self.path(), true, pace, patience, Instant::now()).unwrap()
+    fn start_patiently(&self, stop_timeout: Duration) -> ExecSink {
+        let backoff = RestartBackoff::new(Duration::from_millis(1), Duration::from_millis(20));
+        ExecSink::with_backoff(self.path(), true, backoff, stop_timeout, Instant::now()).unwrap()
     }
 
     fn left(&self, name: &str) -> String {
@@ -47,11 +47,11 @@ impl Program {
 }
 
 /// Turns until something is so. Returns the notices.
-fn turn_until(exec: &mut Exec, mut done: impl FnMut(&Exec) -> bool) -> Vec<String> {
+fn turn_until(exec: &mut ExecSink, mut done: impl FnMut(&ExecSink) -> bool) -> Vec<String> {
     let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
     while !done(exec) {
         assert!(Instant::now() < deadline, "{exec:?} {notices:?}");
-        exec.turn(Instant::now(), &mut notices);
+        exec.poll(Instant::now(), &mut notices);
         thread::sleep(Duration::from_millis(1));
     }
     notices
@@ -61,8 +61,8 @@ fn lines(count: usize) -> String {
     (0..count).fold(String::new(), |lines, n| lines + &format!("{{\"alert\":{n}}}\n"))
 }
 
-fn tell_all(exec: &mut Exec, lines: &str) {
-    lines.split_inclusive('\n').for_each(|line| exec.tell(line.as_bytes()));
+fn tell_all(exec: &mut ExecSink, lines: &str) {
+    lines.split_inclusive('\n').for_each(|line| exec.send_alert(line.as_bytes()));
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn a_program_that_never_reads_holds_nothing_up() {
     let mut exec = program.start_patiently(Duration::from_millis(50));
     let line = format!("{}\n", "x".repeat(199));
     for _ in 0..5_000 {
-        exec.tell(line.as_bytes());
+        exec.send_alert(line.as_bytes());
     }
     turn_until(&mut exec, |_| program.left("number").ends_with('\n'));
-    exec.turn(Instant::now(), &mut Vec::new());
+    exec.poll(Instant::now(), &mut Vec::new());
     let mut notices = Vec::new();
     exec.finish(&mut notices);
     let place = format!("--exec {}", program.path().display());
@@ -120,7 +120,7 @@ fn a_program_that_never_reads_holds_nothing_up() {
     let deadline = Instant::now() + DEADLINE;
     while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
         assert!(Instant::now() < deadline, "it lives");
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -130,7 +130,7 @@ fn what_does_not_fit_is_told() {
     let mut exec = program.start_patiently(Duration::ZERO);
     tell_all(&mut exec, &lines(1_234));
     let mut notices = Vec::new();
-    exec.turn(Instant::now(), &mut notices);
+    exec.poll(Instant::now(), &mut notices);
     assert_eq!(notices, [format!("--exec {}: 234 alerts were dropped, as too many wait", program.path().display())]);
     exec.finish(&mut notices);
 }
@@ -153,7 +153,7 @@ fn a_program_that_goes_away_is_waited_for() {
     let (mut notices, deadline) = (Vec::new(), Instant::now() + DEADLINE);
     while !said(&notices, "cannot be started (no such file or directory); it is tried again in 1 s") {
         assert!(Instant::now() < deadline, "{notices:?}");
-        exec.turn(Instant::now(), &mut notices);
+        exec.poll(Instant::now(), &mut notices);
     }
     tell_all(&mut exec, &lines(3));
     program.write("cat >> out");
@@ -174,9 +174,9 @@ fn a_slow_program_is_given_time_at_the_end() {
 fn at_the_end_it_is_started_once_more() {
     let program = Program::new("read -r line && printf '%s\\n' \"$line\" >> out");
     let mut exec = program.start();
-    exec.pace = Pace::new(DEADLINE * 100, DEADLINE * 100);
+    exec.backoff = RestartBackoff::new(DEADLINE * 100, DEADLINE * 100);
     tell_all(&mut exec, &lines(1));
-    turn_until(&mut exec, |exec| matches!(exec.state, State::Resting { .. }));
+    turn_until(&mut exec, |exec| matches!(exec.state, ChildState::Waiting { .. }));
     tell_all(&mut exec, &lines(3));
     let mut notices = Vec::new();
     exec.finish(&mut notices);
@@ -187,7 +187,7 @@ fn at_the_end_it_is_started_once_more() {
 #[test]
 fn what_cannot_be_started_is_an_error() {
     let program = Program::new("");
-    let refusal = |program: PathBuf| Exec::start(program, false, Instant::now()).unwrap_err().to_string();
+    let refusal = |program: PathBuf| ExecSink::start(program, false, Instant::now()).unwrap_err().to_string();
     let advice = "--exec takes the path of a program, or a name in PATH, and no arguments: put those in a script";
     let missing = program.folder.path().join("missing");
     assert_eq!(refusal(missing.clone()), format!("cannot start {}: no such file or directory; {advice}", missing.display()));
@@ -195,6 +195,19 @@ fn what_cannot_be_started_is_an_error() {
     assert_eq!(refusal(folder.clone()), format!("cannot start {}: permission denied; {advice}", folder.display()));
     assert!(refusal("cat /dev/null".into()).contains("no arguments"), "nothing is taken for a shell's command");
     let mut notices = Vec::new();
-    Exec::start("cat".into(), true, Instant::now()).unwrap().finish(&mut notices);
+    ExecSink::start("cat".into(), true, Instant::now()).unwrap().finish(&mut notices);
     assert_eq!(notices, [""; 0]);
+}
+
+#[test]
+fn grows_to_a_minute_and_starts_over_with_a_program_that_lives() {
+    let (mut backoff, mut now, mut pauses) = (RestartBackoff::default(), Instant::now(), Vec::new());
+    for lived in [0, 1, 0, 0, 0, 0, 5, 60, 0] {
+        backoff.child_started(now);
+        now += Duration::from_secs(lived);
+        let again = backoff.child_ended(now);
+        pauses.push((again - now).as_secs());
+        now = again;
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 1, 2]);
 }

@@ -25,13 +25,13 @@ fn mode(path: &Path) -> u32 {
 fn appends_and_leaves_what_is_there() {
     let (_room, path) = room();
     let now = Instant::now();
-    AlertFile::open(path.clone()).unwrap().tell(b"1\n", now);
+    FileSink::open(path.clone()).unwrap().send_alert(b"1\n", now);
     assert_eq!((read(&path).as_str(), mode(&path)), ("1\n", 0o600));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"2\n", now);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"2\n", now);
     fs::write(&path, "").unwrap();
-    file.tell(b"3\n", now);
+    file.send_alert(b"3\n", now);
     assert_eq!((read(&path).as_str(), mode(&path)), ("3\n", 0o640), "cut by someone else, it begins at the start");
 }
 
@@ -40,18 +40,18 @@ fn a_rotated_file_is_let_go() {
     let (room, path) = room();
     let rotated = room.path().join("alerts.ndjson.1");
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"1\n", now);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"1\n", now);
     fs::rename(&path, &rotated).unwrap();
-    file.tell(b"2\n", now);
+    file.send_alert(b"2\n", now);
     assert_eq!((read(&rotated).as_str(), read(&path).as_str(), mode(&path)), ("1\n", "2\n", 0o600));
     fs::remove_file(&path).unwrap();
-    file.turn(now, &mut notices);
+    file.poll(now, &mut notices);
     assert!(file.file.is_none() && !path.exists(), "nobody's disk is held, and nothing made before it is needed");
-    file.tell(b"3\n", now);
+    file.send_alert(b"3\n", now);
     fs::rename(&path, &rotated).unwrap();
     fs::write(&path, "made by another\n").unwrap();
-    file.tell(b"4\n", now);
+    file.send_alert(b"4\n", now);
     assert_eq!((read(&rotated).as_str(), read(&path).as_str()), ("3\n", "made by another\n4\n"));
     file.finish(now, &mut notices);
     assert_eq!(notices, [""; 0]);
@@ -61,7 +61,7 @@ fn a_rotated_file_is_let_go() {
 fn what_is_no_file_is_refused() {
     let (room, path) = room();
     let target = room.path().join("target");
-    let refusal = |path: &Path| AlertFile::open(path.to_owned()).unwrap_err().to_string();
+    let refusal = |path: &Path| FileSink::open(path.to_owned()).unwrap_err().to_string();
     let advice = "choose another --alert-file: a regular file, no link, in a folder you may write to";
     for there in [false, true] {
         if there {
@@ -82,20 +82,20 @@ fn what_is_no_file_is_refused() {
 fn trouble_is_told_once_and_nothing_lost() {
     let (room, path) = room();
     let (start, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
+    let mut file = FileSink::open(path.clone()).unwrap();
     fs::remove_file(&path).unwrap();
     symlink(room.path(), &path).unwrap();
     for second in 0..5 {
         let now = start + Duration::from_secs(second);
-        file.tell(format!("{second}\n").as_bytes(), now);
-        file.turn(now, &mut notices);
+        file.send_alert(format!("{second}\n").as_bytes(), now);
+        file.poll(now, &mut notices);
     }
     let place = format!("--alert-file {}", path.display());
     assert_eq!(notices, [format!("{place}: too many levels of symbolic links; it is tried again, and up to 1000 alerts wait for it")]);
     fs::remove_file(&path).unwrap();
-    file.turn(start + Duration::from_secs(4), &mut notices);
+    file.poll(start + Duration::from_secs(4), &mut notices);
     assert!(!path.exists(), "not tried again within a second");
-    file.turn(start + Duration::from_secs(5), &mut notices);
+    file.poll(start + Duration::from_secs(5), &mut notices);
     assert_eq!(read(&path), "0\n1\n2\n3\n4\n");
     assert_eq!(notices[1..], [format!("{place}: works again")]);
 }
@@ -104,10 +104,10 @@ fn trouble_is_told_once_and_nothing_lost() {
 fn what_is_lost_at_the_end_is_told() {
     let (room, path) = room();
     let (now, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
+    let mut file = FileSink::open(path.clone()).unwrap();
     room.close().unwrap();
-    file.tell(b"1\n", now);
-    file.tell(b"2\n", now);
+    file.send_alert(b"1\n", now);
+    file.send_alert(b"2\n", now);
     file.finish(now, &mut notices);
     assert_eq!(notices[1..], [format!("--alert-file {}: 2 alerts were not delivered", path.display())]);
 }
@@ -122,22 +122,22 @@ fn limit(bytes: Option<u64>) {
 fn write_past_the_size_limit() {
     let path = PathBuf::from(std::env::var_os("PROBEWATCH_TEST_FILE").unwrap());
     let (start, mut notices) = (Instant::now(), Vec::new());
-    let mut file = AlertFile::open(path.clone()).unwrap();
-    file.tell(b"the first\n", start);
+    let mut file = FileSink::open(path.clone()).unwrap();
+    file.send_alert(b"the first\n", start);
     limit(Some(15));
-    file.tell(b"the second\n", start);
-    file.tell(b"the third\n", start);
+    file.send_alert(b"the second\n", start);
+    file.send_alert(b"the third\n", start);
     assert_eq!(read(&path), "the first\nthe s");
-    file.turn(start, &mut notices);
+    file.poll(start, &mut notices);
     assert!(notices[0].contains(": file too large; it is tried again"), "{notices:?}");
     limit(None);
-    file.turn(start + Duration::from_secs(1), &mut notices);
+    file.poll(start + Duration::from_secs(1), &mut notices);
     assert_eq!(read(&path), "the first\nthe second\nthe third\n");
     limit(Some(35));
-    file.tell(b"the fourth\n", start + Duration::from_secs(1));
+    file.send_alert(b"the fourth\n", start + Duration::from_secs(1));
     fs::rename(&path, path.with_extension("1")).unwrap();
     limit(None);
-    file.turn(start + Duration::from_secs(2), &mut notices);
+    file.poll(start + Duration::from_secs(2), &mut notices);
     assert_eq!(read(&path), "the fourth\n", "whole in the new file");
 }
 
@@ -160,9 +160,9 @@ fn half_a_line_is_ended_first() {
     let now = Instant::now();
     for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {
         fs::write(&path, left).unwrap();
-        let mut file = AlertFile::open(path.clone()).unwrap();
-        file.tell(b"1\n", now);
-        file.tell(b"2\n", now);
+        let mut file = FileSink::open(path.clone()).unwrap();
+        file.send_alert(b"1\n", now);
+        file.send_alert(b"2\n", now);
         assert_eq!(read(&path), after);
     }
 }

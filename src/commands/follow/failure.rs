@@ -4,7 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::alert_sinks::ActionError;
+use crate::alert_sinks::AlertSinkError;
 use crate::commands::run;
 use crate::commands::{Exit, message};
 use crate::render::sink::SinkError;
@@ -19,7 +19,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]
-    Action(#[from] ActionError),
+    Action(#[from] AlertSinkError),
     #[error(transparent)]
     Screen(#[from] ScreenError),
     #[error(transparent)]
@@ -44,7 +44,7 @@ impl Failure {
             Self::State(StateError::Held { .. }) => Exit::Locked,
             Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::Screen(_)
-            | Self::Action(ActionError::Exec { .. }) => Exit::Usage,
+            | Self::Action(AlertSinkError::Exec { .. }) => Exit::Usage,
             Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
             Self::Sink(_) | Self::State(StateError::Failed { .. }) | Self::Action(_) | Self::Terminal(_) => Exit::Output,
         }

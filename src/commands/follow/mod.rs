@@ -21,7 +21,7 @@ use self::voice::Voice;
 use super::brief::Brief;
 use super::run::{privacy, warn_of_small};
 use super::{Exit, FollowSettings, message, servers};
-use crate::alert_sinks::{Actions, Service, Wanted};
+use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
 use crate::alerting::{self, AlertDetector};
 use crate::input::tail::{First, Options, Tail};
 use crate::scan::follow::Carried;
@@ -48,7 +48,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     let begin = if settings.state.from_start { First::Start } else { First::End };
     let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
     let window = alerting::AlertOptions { cooldown: settings.cooldown.as_secs().max(1), ..alerting::AlertOptions::default() };
-    let wanted = Wanted {
+    let wanted = AlertSinkSettings {
         exec: settings.exec.clone(),
         exec_silent: settings.tui,
         alert_file: settings.alert_file.clone(),
@@ -62,8 +62,8 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
         keeper,
         tail: Tail::new(servers::logs(&settings.scan), options, known.as_ref().map(|state| state.checkpoints.clone())),
         detector: AlertDetector::new(&brief.rules, window),
-        actions: Actions::new(wanted)?,
-        service: Service::from_environment(),
+        sinks: AlertSinks::new(wanted)?,
+        systemd: SystemdNotifier::from_environment(),
         // Last, as it may take the terminal: what goes wrong before is told on that.
         voice: Voice::new(settings, bell.sender())?,
         bell,

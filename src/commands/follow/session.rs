@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::keeper::Keeper;
 use super::signals::Signals;
 use super::voice::Voice;
-use crate::alert_sinks::{Actions, Service};
+use crate::alert_sinks::{AlertSinks, SystemdNotifier};
 use crate::alerting::{AlertDetector, AlertSampleRef, ObservedHit};
 use crate::analysis::anonymize::{HitRoom, Privacy};
 use crate::analysis::build::Wanted;
@@ -38,8 +38,8 @@ pub(super) struct Crew<'a> {
     pub(super) keeper: Keeper,
     pub(super) tail: Tail,
     pub(super) detector: AlertDetector,
-    pub(super) actions: Actions,
-    pub(super) service: Service,
+    pub(super) sinks: AlertSinks,
+    pub(super) systemd: SystemdNotifier,
     pub(super) bell: Bell,
     pub(super) voice: Voice,
     pub(super) started: Instant,
@@ -82,7 +82,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.look(now, &rung);
             if !std::mem::replace(&mut is_ready, true) {
                 self.introduce();
-                self.crew.service.ready();
+                self.crew.systemd.ready();
             }
             let more = self.read(now)?;
             if now >= self.slowly_at {
@@ -156,14 +156,14 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.save()?;
         }
         let Self { crew, stream, brief, .. } = self;
-        let Crew { tail, voice, detector, actions, keeper, privacy, .. } = &mut **crew;
+        let Crew { tail, voice, detector, sinks, keeper, privacy, .. } = &mut **crew;
         let mut failed = None;
         let more = tail.read(now, &mut |piece| {
             if failed.is_some() {
                 return;
             }
             keeper.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, actions);
+            let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, sinks);
             match stream.take(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
@@ -179,8 +179,8 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     /// Reports hits again whose grade changed by what came since.
     fn settle(&mut self, now: Instant) -> Result<(), Failure> {
         let Self { crew, stream, brief, .. } = self;
-        let Crew { voice, detector, actions, privacy, .. } = &mut **crew;
-        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, actions);
+        let Crew { voice, detector, sinks, privacy, .. } = &mut **crew;
+        let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, detector, sinks);
         stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
     }
 
@@ -196,8 +196,8 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Sees to what goes on beside the logs.
     fn attend(&mut self, now: Instant) -> Result<(), Failure> {
-        let Crew { actions, service, voice, tail, .. } = &mut *self.crew;
-        for notice in actions.turn().into_iter().chain(service.turn()) {
+        let Crew { sinks, systemd, voice, tail, .. } = &mut *self.crew;
+        for notice in sinks.poll().into_iter().chain(systemd.poll()) {
             voice.error(&notice);
         }
         if now < self.slowly_at {
@@ -210,7 +210,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             let row = |path: &[u8], lag| LogRow { path: path.to_vec(), lag, lines: stream.lines_of(path) };
             logs.map(|log| row(log.path.as_os_str().as_bytes(), log.lag)).collect()
         });
-        service.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
+        systemd.status(&format!("{} hits in {} lines", stream.hits(), stream.lines()));
         if voice.is_deserted() { Err(voice.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
     }
 
@@ -229,7 +229,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Tells what is held back, keeps how far it came, and says what it was all about.
     fn stop(&mut self) -> Result<(), Failure> {
-        self.crew.service.stopping();
+        self.crew.systemd.stopping();
         self.settle(Instant::now())?;
         if self.crew.keeper.is_on() {
             self.crew.keeper.take_sites(Instant::now(), self.stream.sites(unix_now()));
@@ -261,9 +261,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Reads the rules again; `None` where the old ones stay.
     fn reload(&mut self) -> Result<Option<Box<Brief>>, Failure> {
-        self.crew.service.reloading();
+        self.crew.systemd.reloading();
         let read = Brief::read(&self.crew.settings.scan);
-        self.crew.service.ready();
+        self.crew.systemd.ready();
         match read {
             Ok(brief) => {
                 self.crew.voice.unfold(&self.brief.rules)?;
@@ -294,7 +294,7 @@ fn unix_now() -> i64 {
 impl Crew<'_> {
     /// Ends what goes on beside the logs.
     pub(super) fn finish(self, exit: Exit) -> Exit {
-        for notice in self.actions.finish() {
+        for notice in self.sinks.finish() {
             message::error(&message::shown(&notice));
         }
         exit
@@ -308,7 +308,7 @@ fn tell(
     (rules, privacy): (&RuleSet, &Privacy),
     voice: &mut Voice,
     detector: &mut AlertDetector,
-    actions: &mut Actions,
+    sinks: &mut AlertSinks,
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
@@ -338,7 +338,7 @@ fn tell(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
+        sinks.send_alert(raised.severity, &json, &alert::text(&raised, rules));
         if told.is_ok() {
             told = written;
         }

@@ -1,6 +1,6 @@
 //! The folders of a run: what stands in each, and what is worth a mail.
 //!
-//! Knows what the files are called and what goes into them; how folders come to be whole is the business of `archive`.
+//! Knows what the files are called and what goes into them; how folders come to be whole is the business of `store`.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -19,7 +19,7 @@ use crate::commands::run::apps;
 use crate::finding::Severity;
 use crate::render::mail::{self, Page};
 use crate::render::{By, Format, View, render, write_answered};
-use crate::report_store::{Archive, StagedFile, Staging, run_folder};
+use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::increment::{Increment, Part};
 use crate::source::SourceText;
@@ -90,12 +90,18 @@ impl<'r> Editions<'r> {
     }
 
     /// Writes the folders of run `number`.
-    pub(super) fn write(&mut self, staging: &mut Staging<'_>, archive: &Archive, number: u64, ledger: &mut Ledger) -> Result<(), Failure> {
+    pub(super) fn write(
+        &mut self,
+        staging: &mut Staging<'_>,
+        store: &ReportStore,
+        number: u64,
+        ledger: &mut Ledger,
+    ) -> Result<(), Failure> {
         for part in self.parts.clone() {
-            let name = part.period.map_or_else(|| run_folder(number, self.desk.started()), Period::label);
+            let name = part.period.map_or_else(|| run_folder_name(number, self.desk.started()), Period::label);
             let edition = self.edition(part, &name, number, ledger);
             staging.folder(&name)?;
-            if let Some(whole) = self.write_part(&edition, staging, archive, ledger)? {
+            if let Some(whole) = self.write_part(&edition, staging, store, ledger)? {
                 let rules = whole.rules.as_ref().unwrap_or(&self.desk.brief.rules);
                 let Whole { tally, texts, inputs, allow, without_time, .. } = &whole;
                 let sums = Sums { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
@@ -158,10 +164,10 @@ impl<'r> Editions<'r> {
         &mut self,
         edition: &Edition<'_>,
         staging: &mut Staging<'_>,
-        archive: &Archive,
+        store: &ReportStore,
         ledger: &mut Ledger,
     ) -> Result<Option<Whole>, Failure> {
-        let earlier = Self::earlier(edition, archive)?;
+        let earlier = Self::earlier(edition, store)?;
         let (this, sums) = (&*self, self.sums(edition.part));
         let mail = this.with_report(edition, &sums, WANTED, ledger, |report, ledger| {
             if earlier.is_none() {
@@ -185,8 +191,8 @@ impl<'r> Editions<'r> {
     }
 
     /// Where earlier runs reported of the same period.
-    fn earlier(edition: &Edition<'_>, archive: &Archive) -> Result<Option<File>, Failure> {
-        if edition.part.period.is_none() { Ok(None) } else { Ok(archive.open_file(edition.name, WHOLE)?) }
+    fn earlier(edition: &Edition<'_>, store: &ReportStore) -> Result<Option<File>, Failure> {
+        if edition.part.period.is_none() { Ok(None) } else { Ok(store.open_file(edition.name, WHOLE)?) }
     }
 
     /// What they reported.
@@ -337,7 +343,7 @@ fn note_period(part: &Part, ledger: &mut Ledger) {
 fn put(staging: &mut Staging<'_>, name: &str, write: impl FnOnce(&mut StagedFile<'_>) -> io::Result<()>) -> Result<(), Failure> {
     let mut file = staging.file(name)?;
     match write(&mut file) {
-        Ok(()) => Ok(file.done()?),
+        Ok(()) => Ok(file.finish()?),
         Err(error) => Err(file.explain(error).into()),
     }
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::commands::run;
 use crate::commands::{Exit, message};
-use crate::report_store::ArchiveError;
+use crate::report_store::ReportStoreError;
 use crate::state::StateError;
 
 /// What ends a run.
@@ -18,7 +18,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     State(#[from] StateError),
     #[error(transparent)]
-    Archive(#[from] ArchiveError),
+    ReportStore(#[from] ReportStoreError),
     #[error("{0}")]
     Group(String),
     #[error("{}: {what}; move its folder away, and the next run reports the same lines in a new one", path.display())]
@@ -44,11 +44,11 @@ impl Failure {
     fn exit(&self) -> Exit {
         match self {
             Self::Run(failure) => failure.exit(),
-            Self::State(StateError::Held { .. }) | Self::Archive(ArchiveError::Held { .. }) => Exit::Locked,
+            Self::State(StateError::Held { .. }) | Self::ReportStore(ReportStoreError::Held { .. }) => Exit::Locked,
             Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
-            | Self::Archive(ArchiveError::Shared { .. })
+            | Self::ReportStore(ReportStoreError::Shared { .. })
             | Self::Group(_) => Exit::Usage,
-            Self::State(StateError::Failed { .. }) | Self::Archive(_) | Self::Earlier { .. } | Self::Sum { .. } | Self::Write(_) => {
+            Self::State(StateError::Failed { .. }) | Self::ReportStore(_) | Self::Earlier { .. } | Self::Sum { .. } | Self::Write(_) => {
                 Exit::Output
             }
             Self::Stopped(exit) => *exit,

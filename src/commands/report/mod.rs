@@ -18,7 +18,7 @@ use self::desk::{Desk, Read};
 use self::edition::Editions;
 use self::failure::Failure;
 use super::{Exit, ReportSettings, Task, message, servers, signals, stdout};
-use crate::report_store::{Access, Archive, Run};
+use crate::report_store::{Access, ReportStore, Run};
 use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
 
 /// The state's name in its folder: other commands keep theirs beside it.
@@ -55,9 +55,9 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
         return Err(Failure::Stopped(exit));
     }
     let folder = opened?;
-    let archive = Archive::open(out(settings), Access { mode: settings.mode, group })?.of_state(file_of(&folder))?;
-    let archive = if settings.scan.threads == Some(1) { archive.one_by_one() } else { archive };
-    let known = settled(settings, &folder, &archive)?;
+    let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
+    let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
+    let known = settled(settings, &folder, &store)?;
     let mut ledger = desk.ledger(known.as_ref());
     let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
     if let Some(exit) = stop.exit() {
@@ -69,55 +69,55 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
         if known.as_ref() != Some(&ledger) {
             folder.save(&ledger)?;
         }
-        archive.prune(settings.keep, desk.started())?;
+        store.prune(settings.keep, desk.started())?;
         return Ok(tell(&problems));
     }
-    let number = archive.last_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
-    let mut staging = archive.stage(number)?;
-    editions.write(&mut staging, &archive, number, &mut ledger)?;
+    let number = store.last_run_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
+    let mut staging = store.stage(number)?;
+    editions.write(&mut staging, &store, number, &mut ledger)?;
     let run = staging.finish()?;
     ledger.seen.prune(desk.now().cast_signed(), REMEMBER);
     ledger.sites.prune(desk.now().cast_signed(), REMEMBER);
     ledger.run = Some(run.clone());
     // From here on it is reported, whatever happens.
     if let Err(error) = folder.save(&ledger) {
-        take_back(&folder, &archive, known.as_ref());
+        take_back(&folder, &store, known.as_ref());
         return Err(error.into());
     }
-    publish(&archive, &run, &desk)?;
+    publish(&store, &run, &desk)?;
     let exit = tell(&problems);
     Ok(print(editions.mail().as_deref(), exit))
 }
 
 /// What the last run left, once its folders have their places; nothing where it is to be forgotten.
-fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -> Result<Option<Ledger>, Failure> {
+fn settled(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<Ledger>, Failure> {
     let run = |known: &Option<Ledger>| known.as_ref().and_then(|ledger| ledger.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
-        archive.settle(run(&known).as_ref())?;
+        store.recover(run(&known).as_ref())?;
         return Ok(known);
     }
     // A state that is damaged says nothing of folders that wait; one that is not still does.
     let known = folder.load().unwrap_or(None);
-    archive.settle(run(&known).as_ref())?;
+    store.recover(run(&known).as_ref())?;
     folder.reset()?;
     Ok(None)
 }
 
 /// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
-fn take_back(folder: &StateFolder, archive: &Archive, known: Option<&Ledger>) {
+fn take_back(folder: &StateFolder, store: &ReportStore, known: Option<&Ledger>) {
     if let Ok(there) = folder.load::<Ledger>()
         && there.as_ref() == known
     {
         // What it cannot remove now the next run does.
-        let _ = archive.settle(known.and_then(|ledger| ledger.run.as_ref()));
+        let _ = store.recover(known.and_then(|ledger| ledger.run.as_ref()));
     }
 }
 
 /// Puts a run's folders in their place, and deletes those that are too old.
-fn publish(archive: &Archive, run: &Run, desk: &Desk<'_>) -> Result<(), Failure> {
-    archive.publish(run)?;
-    archive.prune(desk.settings.keep, desk.started())?;
+fn publish(store: &ReportStore, run: &Run, desk: &Desk<'_>) -> Result<(), Failure> {
+    store.publish(run)?;
+    store.prune(desk.settings.keep, desk.started())?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::fstat;
 use rustix::io::{Errno, Result};
 
-use crate::report_store::disk::Call;
+use crate::report_store::disk::Syscall;
 
 /// What happens at the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,30 +85,30 @@ impl Plan {
     }
 }
 
-pub(in crate::report_store) fn pass(call: Call, fd: BorrowedFd<'_>) -> Result<()> {
+pub(in crate::report_store) fn failpoint(call: Syscall, fd: BorrowedFd<'_>) -> Result<()> {
     let stat = fstat(fd)?;
     let id = (stat.st_dev, stat.st_ino);
     PLAN.with_borrow_mut(|plan| {
-        if call == Call::Sync {
+        if call == Syscall::Sync {
             // Where that fails the run does not go on, but for file systems that know no such thing.
             plan.changed.remove(&id);
             plan.moved.remove(&id);
         }
         plan.next()?;
-        if call == Call::Exchange && !EXCHANGES.get() {
+        if call == Syscall::Exchange && !EXCHANGES.get() {
             return Err(Errno::INVAL);
         }
         match call {
-            Call::Sync => {}
-            Call::Move | Call::Exchange => {
+            Syscall::Sync => {}
+            Syscall::Move | Syscall::Exchange => {
                 plan.moved.insert(id);
                 plan.changed.insert(id);
             }
-            Call::Remove => {
+            Syscall::Remove => {
                 plan.hasty |= !plan.moved.is_empty();
                 plan.changed.insert(id);
             }
-            Call::Add | Call::Change => {
+            Syscall::Add | Syscall::Change => {
                 plan.changed.insert(id);
             }
         }

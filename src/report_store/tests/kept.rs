@@ -6,14 +6,14 @@ use crate::report_store::tests::*;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn keep(runs: impl Into<Option<usize>>, age: impl Into<Option<Duration>>) -> Keep {
-    Keep { runs: runs.into(), age: age.into() }
+fn keep(runs: impl Into<Option<usize>>, age: impl Into<Option<Duration>>) -> Retention {
+    Retention { runs: runs.into(), age: age.into() }
 }
 
 #[test]
 fn by_number_and_by_age() {
     let now = at("2026-11-22T00:05:00Z");
-    let cases: [(Keep, &[&str]); 7] = [
+    let cases: [(Retention, &[&str]); 7] = [
         (keep(None, None), &[RUN_1, RUN_2, RUN_3]),
         (keep(2, None), &[RUN_2, RUN_3]),
         (keep(1, None), &[RUN_3]),
@@ -23,13 +23,13 @@ fn by_number_and_by_age() {
         (keep(2, 2 * DAY + Duration::from_secs(1)), &[RUN_2, RUN_3]),
     ];
     for (keep, left) in cases {
-        let (_room, out) = room();
+        let (_room, out) = staging_folder();
         for (number, name) in [(1, RUN_1), (2, RUN_2), (3, RUN_3)] {
             publish(&out, number, &[name], "text");
         }
-        let archive = open(&out);
-        assert_eq!(archive.prune(keep, now).unwrap(), 3 - left.len(), "{keep:?}");
-        assert_eq!(archive.prune(keep, now).unwrap(), 0);
+        let store = open(&out);
+        assert_eq!(store.prune(keep, now).unwrap(), 3 - left.len(), "{keep:?}");
+        assert_eq!(store.prune(keep, now).unwrap(), 0);
         assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), left, "{keep:?}");
         assert_eq!((latest(&out).as_str(), hidden(&out)), (RUN_3, vec![]));
     }
@@ -37,36 +37,36 @@ fn by_number_and_by_age() {
 
 #[test]
 fn the_latest_stays_and_a_clock_of_1970_removes_nothing() {
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
-    let archive = open(&out);
-    assert_eq!(archive.prune(keep(None, DAY), SystemTime::UNIX_EPOCH - DAY).unwrap(), 0);
-    assert_eq!(archive.prune(keep(None, DAY), at("2126-01-01T00:00:00Z")).unwrap(), 1);
+    let store = open(&out);
+    assert_eq!(store.prune(keep(None, DAY), SystemTime::UNIX_EPOCH - DAY).unwrap(), 0);
+    assert_eq!(store.prune(keep(None, DAY), at("2126-01-01T00:00:00Z")).unwrap(), 1);
     assert_eq!(reports(&out), expected(&[(RUN_2, "two")]));
 }
 
 #[test]
 fn runs_days_and_hours_are_counted_each_for_themselves() {
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-18", "2026-11-19", "2026-11-20"], "days");
     publish(&out, 2, &["2026-11-20T01", "2026-11-20T02"], "hours");
     publish(&out, 3, &[RUN_3], "run");
-    let archive = open(&out);
-    assert_eq!(archive.prune(keep(2, None), SystemTime::now()).unwrap(), 1);
-    assert_eq!(archive.prune(keep(1, None), SystemTime::now()).unwrap(), 2);
+    let store = open(&out);
+    assert_eq!(store.prune(keep(2, None), SystemTime::now()).unwrap(), 1);
+    assert_eq!(store.prune(keep(1, None), SystemTime::now()).unwrap(), 2);
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3, "2026-11-20", "2026-11-20T02"]);
     // A day is as old as its end.
-    assert_eq!(archive.prune(keep(None, DAY), at("2026-11-21T23:59:59Z")).unwrap(), 1);
-    assert_eq!(archive.prune(keep(None, DAY), at("2026-11-22T00:00:00Z")).unwrap(), 1);
+    assert_eq!(store.prune(keep(None, DAY), at("2026-11-21T23:59:59Z")).unwrap(), 1);
+    assert_eq!(store.prune(keep(None, DAY), at("2026-11-22T00:00:00Z")).unwrap(), 1);
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3]);
 }
 
 #[test]
 fn what_is_not_ours_stays() {
-    let (room, out) = room();
+    let (staging_folder, out) = staging_folder();
     publish(&out, 9, &["000009-20261122T000500Z"], "latest");
-    let elsewhere = room.path().join("elsewhere");
+    let elsewhere = staging_folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join(REPORT), "probewatch").unwrap();
     symlink(&elsewhere, out.join(RUN_1)).unwrap();
@@ -79,17 +79,17 @@ fn what_is_not_ours_stays() {
     fs::write(out.join("2026-01-01").join(REPORT), "{\"mine\":1}").unwrap();
     symlink(elsewhere.join(REPORT), out.join("2026-01-02").join(REPORT)).unwrap();
     let before = names(&out);
-    let archive = open(&out);
-    archive.settle(None).unwrap();
-    assert_eq!(archive.prune(keep(0, Duration::ZERO), SystemTime::now()).unwrap(), 0);
+    let store = open(&out);
+    store.recover(None).unwrap();
+    assert_eq!(store.prune(keep(0, Duration::ZERO), SystemTime::now()).unwrap(), 0);
     assert_eq!(names(&out), before);
     assert_eq!(names(&elsewhere), [REPORT]);
 }
 
 #[test]
 fn nothing_is_removed_through_a_link() {
-    let (room, out) = room();
-    let elsewhere = room.path().join("elsewhere");
+    let (staging_folder, out) = staging_folder();
+    let elsewhere = staging_folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("precious"), "text").unwrap();
     publish(&out, 1, &[RUN_1], "one");
@@ -98,16 +98,16 @@ fn nothing_is_removed_through_a_link() {
     fs::create_dir_all(out.join(RUN_1).join("deep/deeper")).unwrap();
     symlink(&elsewhere, out.join(".run-7.tmp")).unwrap();
     symlink(&elsewhere, out.join(format!(".gone-{RUN_3}"))).unwrap();
-    let archive = open(&out);
-    archive.settle(None).unwrap();
-    assert_eq!(archive.prune(keep(1, None), SystemTime::now()).unwrap(), 1);
+    let store = open(&out);
+    store.recover(None).unwrap();
+    assert_eq!(store.prune(keep(1, None), SystemTime::now()).unwrap(), 1);
     assert_eq!(names(&out), [RUN_2, LATEST]);
     assert_eq!(names(&elsewhere), ["precious"]);
 }
 
 #[test]
 fn what_could_not_be_removed_before_is_in_nobodys_way() {
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
     let left = out.join(format!(".gone-{RUN_1}"));

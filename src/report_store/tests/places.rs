@@ -8,15 +8,15 @@ use crate::report_store::tests::*;
 
 #[test]
 fn the_folder_is_made_but_not_the_one_above() {
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     let deep = out.join("deep");
-    let refusal = Archive::open(&deep, PRIVATE).unwrap_err();
+    let refusal = ReportStore::open(&deep, PRIVATE).unwrap_err();
     assert_eq!(
         refusal.to_string(),
         format!("cannot make {}: no such file or directory; make the folder first or choose another --out", deep.display())
     );
     fs::write(&out, "").unwrap();
-    let refusal = Archive::open(&out, PRIVATE).unwrap_err();
+    let refusal = ReportStore::open(&out, PRIVATE).unwrap_err();
     assert_eq!(refusal.to_string(), format!("cannot open {}: not a directory; choose another --out", out.display()));
     fs::remove_file(&out).unwrap();
     open(&out);
@@ -28,10 +28,10 @@ fn the_folder_is_made_but_not_the_one_above() {
 
 #[test]
 fn a_link_to_the_folder_is_followed_when_it_is_ours() {
-    let (room, out) = room();
-    let link = room.path().join("link");
+    let (staging_folder, out) = staging_folder();
+    let link = staging_folder.path().join("link");
     symlink(&out, &link).unwrap();
-    assert!(Archive::open(&link, PRIVATE).is_err(), "it leads nowhere");
+    assert!(ReportStore::open(&link, PRIVATE).is_err(), "it leads nowhere");
     fs::create_dir(&out).unwrap();
     for link in [link.clone(), link.join("")] {
         publish(&link, 1, &[RUN_1], "one");
@@ -41,7 +41,7 @@ fn a_link_to_the_folder_is_followed_when_it_is_ours() {
     if geteuid().is_root() {
         lchown(&link, Some(65534), None).unwrap();
         for link in [link.clone(), link.join("")] {
-            let refusal = Archive::open(&link, PRIVATE).unwrap_err().to_string();
+            let refusal = ReportStore::open(&link, PRIVATE).unwrap_err().to_string();
             assert!(refusal.ends_with("/link: it is a symbolic link of another user; name the folder it leads to"), "{refusal}");
         }
     }
@@ -49,15 +49,15 @@ fn a_link_to_the_folder_is_followed_when_it_is_ours() {
 
 #[test]
 fn one_run_at_a_time() {
-    let (_room, out) = room();
-    let archive = open(&out);
-    let refusal = Archive::open(&out, PRIVATE).unwrap_err();
-    assert!(matches!(refusal, ArchiveError::Held { .. }));
+    let (_room, out) = staging_folder();
+    let store = open(&out);
+    let refusal = ReportStore::open(&out, PRIVATE).unwrap_err();
+    assert!(matches!(refusal, ReportStoreError::Held { .. }));
     assert_eq!(
         refusal.to_string(),
         format!("{}: another run writes there; wait for its end, and give every --state an --out of its own", out.display())
     );
-    drop(archive);
+    drop(store);
     open(&out);
 }
 
@@ -65,12 +65,12 @@ fn one_run_at_a_time() {
 fn rights_and_groups() {
     let is_root = geteuid().is_root();
     for (mode_of_file, mode_of_folder) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o400, 0o700)] {
-        let (_room, out) = room();
+        let (_room, out) = staging_folder();
         let group = is_root.then_some(65534);
-        let archive = try_open(&out, Access { mode: mode_of_file, group }).unwrap();
-        let run = stage(&archive, 1, &[RUN_1], "one").unwrap();
+        let store = try_open(&out, Access { mode: mode_of_file, group }).unwrap();
+        let run = stage(&store, 1, &[RUN_1], "one").unwrap();
         assert_eq!(mode(out.join(".run-1.tmp")), 0o700, "others see nothing before it is whole");
-        archive.publish(&run).unwrap();
+        store.publish(&run).unwrap();
         let folder = out.join(RUN_1);
         assert_eq!([mode(&out), mode(&folder)], [mode_of_folder; 2]);
         for file in [REPORT, "pairs.csv"] {
@@ -87,7 +87,7 @@ fn a_group_is_inherited_where_the_folder_says_so() {
     if !geteuid().is_root() {
         return;
     }
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     chown(&out, None, Some(65534)).unwrap();
     set_mode(&out, 0o2750);
@@ -97,15 +97,15 @@ fn a_group_is_inherited_where_the_folder_says_so() {
 
 #[test]
 fn something_else_in_the_way_is_left_alone() {
-    let (room, out) = room();
+    let (staging_folder, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     fs::write(out.join(LATEST), "mine").unwrap();
-    let refusal = Archive::open(&out, PRIVATE).unwrap_err().to_string();
+    let refusal = ReportStore::open(&out, PRIVATE).unwrap_err().to_string();
     assert!(refusal.ends_with("/latest: it should be a link to the latest report; move it away or choose another --out"), "{refusal}");
     fs::remove_file(out.join(LATEST)).unwrap();
     symlink("nowhere", out.join(LATEST)).unwrap();
 
-    let elsewhere = room.path().join("elsewhere");
+    let elsewhere = staging_folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join(REPORT), "probewatch").unwrap();
     fs::write(out.join("2026-11-18"), "mine").unwrap();
@@ -113,10 +113,10 @@ fn something_else_in_the_way_is_left_alone() {
     symlink(&elsewhere, out.join("2026-11-20")).unwrap();
     publish(&out, 1, &[RUN_1], "one");
     assert_eq!(latest(&out), RUN_1);
-    let archive = open(&out);
+    let store = open(&out);
     for taken in ["2026-11-18", "2026-11-19", "2026-11-20", RUN_1] {
-        let refusal = stage(&archive, 2, &[taken], "two").unwrap_err();
-        assert!(matches!(refusal, ArchiveError::InTheWay { .. }), "{refusal}");
+        let refusal = stage(&store, 2, &[taken], "two").unwrap_err();
+        assert!(matches!(refusal, ReportStoreError::InTheWay { .. }), "{refusal}");
         assert!(refusal.to_string().starts_with(&format!("{}: ", out.join(taken).display())), "{refusal}");
         assert_eq!(hidden(&out), [""; 0]);
     }
@@ -127,22 +127,22 @@ fn something_else_in_the_way_is_left_alone() {
 #[test]
 fn what_is_in_the_way_of_a_committed_run_is_left_alone_too() {
     for in_the_way in ["file", "folder", "link", "latest"] {
-        let (room, out) = room();
-        let archive = open(&out);
-        let run = stage(&archive, 1, &[RUN_1], "one").unwrap();
+        let (staging_folder, out) = staging_folder();
+        let store = open(&out);
+        let run = stage(&store, 1, &[RUN_1], "one").unwrap();
         let place = out.join(if in_the_way == "latest" { LATEST } else { RUN_1 });
         match in_the_way {
             "folder" => fs::create_dir(&place).unwrap(),
-            "link" => symlink(room.path(), &place).unwrap(),
+            "link" => symlink(staging_folder.path(), &place).unwrap(),
             _ => fs::write(&place, "mine").unwrap(),
         }
         for _ in 0..2 {
-            let refusal = archive.publish(&run).unwrap_err();
-            assert!(matches!(&refusal, ArchiveError::InTheWay { path, .. } if *path == place), "{refusal}");
+            let refusal = store.publish(&run).unwrap_err();
+            assert!(matches!(&refusal, ReportStoreError::InTheWay { path, .. } if *path == place), "{refusal}");
             assert!(place.symlink_metadata().is_ok());
         }
-        fs::rename(&place, room.path().join("moved")).unwrap();
-        archive.settle(Some(&run)).unwrap();
+        fs::rename(&place, staging_folder.path().join("moved")).unwrap();
+        store.recover(Some(&run)).unwrap();
         assert_eq!((reports(&out), latest(&out), hidden(&out)), (expected(&[(RUN_1, "one")]), RUN_1.into(), vec![]), "{in_the_way}");
     }
 }
@@ -150,30 +150,30 @@ fn what_is_in_the_way_of_a_committed_run_is_left_alone_too() {
 #[test]
 fn an_out_that_goes_away_is_an_error() {
     let wipe = |out: &Path| fs::remove_dir_all(out).unwrap();
-    let (_room, out) = room();
-    let archive = open(&out);
+    let (_room, out) = staging_folder();
+    let store = open(&out);
     wipe(&out);
-    let refusal = archive.stage(1).unwrap_err().to_string();
+    let refusal = store.stage(1).unwrap_err().to_string();
     assert!(refusal.ends_with("/.run-1.tmp: no such file or directory; make the folder first or choose another --out"), "{refusal}");
 
-    let archive = open(&out);
-    let mut staging = archive.stage(1).unwrap();
+    let store = open(&out);
+    let mut staging = store.stage(1).unwrap();
     wipe(&out);
     assert!(staging.folder(RUN_1).is_err());
     drop(staging);
 
-    let archive = open(&out);
-    let mut staging = archive.stage(1).unwrap();
+    let store = open(&out);
+    let mut staging = store.stage(1).unwrap();
     staging.folder(RUN_1).unwrap();
     let mut file = staging.file(REPORT).unwrap();
     file.write_all(b"probewatch").unwrap();
     wipe(&out);
-    let refusal = file.done().unwrap_err().to_string();
+    let refusal = file.finish().unwrap_err().to_string();
     assert!(refusal.contains("/out/.run-1.tmp/000001-20261120T000500Z/report.json: it was removed while the run went on;"), "{refusal}");
     drop(staging);
 
-    let archive = open(&out);
-    let mut staging = archive.stage(1).unwrap();
+    let store = open(&out);
+    let mut staging = store.stage(1).unwrap();
     staging.folder(RUN_1).unwrap();
     write(&mut staging, REPORT, "probewatch").unwrap();
     wipe(&out);
@@ -181,30 +181,30 @@ fn an_out_that_goes_away_is_an_error() {
     assert!(staging.finish().is_err(), "another folder of that name is not it");
     assert_eq!(names(&out), [""; 0]);
 
-    let archive = open(&out);
-    let mut staging = archive.stage(1).unwrap();
+    let store = open(&out);
+    let mut staging = store.stage(1).unwrap();
     staging.folder(RUN_1).unwrap();
     write(&mut staging, REPORT, "probewatch").unwrap();
     fs::rename(out.join(".run-1.tmp"), out.join("elsewhere")).unwrap();
     assert!(staging.finish().is_err(), "nobody would find it there");
     wipe(&out.join("elsewhere"));
 
-    let run = stage(&archive, 1, &[RUN_1], "one").unwrap();
+    let run = stage(&store, 1, &[RUN_1], "one").unwrap();
     wipe(&out.join(".run-1.tmp"));
-    let refusal = archive.publish(&run).unwrap_err();
-    assert!(matches!(&refusal, ArchiveError::Lost { path } if *path == out.join(RUN_1)), "{refusal}");
+    let refusal = store.publish(&run).unwrap_err();
+    assert!(matches!(&refusal, ReportStoreError::Lost { path } if *path == out.join(RUN_1)), "{refusal}");
 }
 
 /// Between the end of a run and the next start somebody put the day's folder where it was.
 #[test]
 fn a_day_that_was_put_back_by_hand_is_replaced_too() {
-    let (_room, out) = room();
+    let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
-    let archive = open(&out);
-    let run = stage(&archive, 2, &["2026-11-19"], "two").unwrap();
+    let store = open(&out);
+    let run = stage(&store, 2, &["2026-11-19"], "two").unwrap();
     let old = out.join(".run-2.tmp/.old-2026-11-19");
     fs::create_dir(&old).unwrap();
     fs::write(old.join("pairs.csv"), "one").unwrap();
-    archive.settle(Some(&run)).unwrap();
+    store.recover(Some(&run)).unwrap();
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-19", "two")]), vec![]));
 }

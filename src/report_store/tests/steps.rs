@@ -17,43 +17,43 @@ struct Book {
 struct Next {
     folders: &'static [&'static str],
     text: &'static str,
-    keep: Keep,
+    keep: Retention,
     latest: &'static str,
 }
 
-const ALL: Keep = Keep { runs: None, age: None };
+const ALL: Retention = Retention { runs: None, age: None };
 
-fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ArchiveError>) {
+fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreError>) {
     let mut book = book.clone();
     let mut run = || {
-        let archive = try_open(out, PRIVATE)?;
+        let store = try_open(out, PRIVATE)?;
         // Retention before may be undone.
         faults::forget_changes();
-        archive.settle(book.run.as_ref())?;
+        store.recover(book.run.as_ref())?;
         assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
         faults::forget_changes();
-        let number = book.run.as_ref().map_or(0, |run| run.number).max(archive.last_number()?) + 1;
-        let run = stage(&archive, number, next.folders, next.text)?;
+        let number = book.run.as_ref().map_or(0, |run| run.number).max(store.last_run_number()?) + 1;
+        let run = stage(&store, number, next.folders, next.text)?;
         assert!(faults::lasts(), "a power cut after the commit must not take anything of it");
-        step().map_err(|error| ArchiveError::failed("save", out.into(), error))?;
+        step().map_err(|error| ReportStoreError::failed("save", out.into(), error))?;
         book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
         (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
-        archive.publish(&run)?;
+        store.publish(&run)?;
         assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
-        archive.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+        store.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
     };
     let done = run();
     (book, done)
 }
 
 /// What a next run does first, and retention.
-fn settle(book: &Book, out: &Path, keep: Keep) -> Result<(), ArchiveError> {
-    let archive = try_open(out, PRIVATE)?;
-    archive.settle(book.run.as_ref())?;
-    archive.prune(keep, at("2026-11-23T00:00:00Z")).map(|_| ())
+fn recover(book: &Book, out: &Path, keep: Retention) -> Result<(), ReportStoreError> {
+    let store = try_open(out, PRIVATE)?;
+    store.recover(book.run.as_ref())?;
+    store.prune(keep, at("2026-11-23T00:00:00Z")).map(|_| ())
 }
 
-fn check(book: &Book, out: &Path, keep: Keep, what: &dyn std::fmt::Debug) {
+fn check(book: &Book, out: &Path, keep: Retention, what: &dyn std::fmt::Debug) {
     let mut expected = book.reports.clone();
     let drop = expected.len().saturating_sub(keep.runs.unwrap_or(usize::MAX));
     expected = expected.into_iter().skip(drop).collect();
@@ -72,11 +72,11 @@ struct World {
     out: PathBuf,
     book: Book,
     struck: bool,
-    done: Result<(), ArchiveError>,
+    done: Result<(), ReportStoreError>,
 }
 
 fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World {
-    let (room, out) = room();
+    let (staging_folder, out) = staging_folder();
     plan(None);
     let mut book = Book::default();
     for run in before {
@@ -89,7 +89,7 @@ fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World
     let (book, done) = next(&book, &out, then);
     let struck = struck();
     plan(None);
-    World { _room: room, out, book, struck, done }
+    World { _room: staging_folder, out, book, struck, done }
 }
 
 /// The fault at every call, one after the other, and then a start, and one run more.
@@ -100,7 +100,7 @@ fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
         assert_eq!(struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
         // Whatever is seen is whole, at every instant.
         reports(&out);
-        settle(&book, &out, runs.1.keep).unwrap();
+        recover(&book, &out, runs.1.keep).unwrap();
         check(&book, &out, runs.1.keep, &(fault, call));
         let mut expected = reports(&out);
         expected.insert(further.latest.into(), further.text.into());
@@ -115,7 +115,7 @@ fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
 }
 
 fn runs() -> (Vec<Next>, Next) {
-    let keep = Keep { runs: Some(2), age: None };
+    let keep = Retention { runs: Some(2), age: None };
     let one = Next { folders: &[RUN_1], text: "one", keep, latest: RUN_1 };
     let two = Next { folders: &[RUN_2], text: "two", keep, latest: RUN_2 };
     (vec![one, two], Next { folders: &[RUN_3], text: "three", keep, latest: RUN_3 })
@@ -165,11 +165,11 @@ fn twice(runs: &(Vec<Next>, Next), second: Fault) {
                 return;
             }
             plan(Some((again, second)));
-            let done = settle(&book, &out, runs.1.keep);
+            let done = recover(&book, &out, runs.1.keep);
             let struck = faults::struck();
             plan(None);
             assert_eq!(struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
-            settle(&book, &out, runs.1.keep).unwrap();
+            recover(&book, &out, runs.1.keep).unwrap();
             check(&book, &out, runs.1.keep, &(call, again));
             if !struck {
                 most = most.max(again);
@@ -216,7 +216,7 @@ fn what_a_file_system_does_not_know_is_done_without() {
 fn a_replaced_day_comes_back_when_nobody_knows_of_the_new_one() {
     for call in 1.. {
         let World { _room, out, struck, .. } = world(&days(), call, Fault::Dies);
-        open(&out).settle(None).unwrap();
+        open(&out).recover(None).unwrap();
         let there = reports(&out);
         for day in ["2026-11-19", "2026-11-20"] {
             assert!(there.contains_key(day), "{call}: {there:?}");

@@ -2,27 +2,27 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 
-use crate::alert_sinks::service::*;
+use crate::alert_sinks::systemd::*;
 
 /// Runs as a process of its own: the environment is the whole process's. Says what happened on standard output.
 #[test]
 #[ignore = "run by the tests below"]
 fn serve() {
-    let mut service = Service::from_environment();
+    let mut systemd = SystemdNotifier::from_environment();
     let mut notices = Vec::new();
-    service.ready();
-    service.status("following 3 logs\nWATCHDOG=trigger");
-    service.status("told later: not a second has passed");
-    service.status("following 4 logs");
-    service.reloading();
-    service.ready();
-    notices.extend(service.turn());
-    service.text = None;
-    service.told = None;
-    service.status("following 5 logs");
-    notices.extend(service.turn());
-    service.stopping();
-    let said = format!("\npulse {:?}, notices {notices:?}\n", service.pulse());
+    systemd.ready();
+    systemd.status("following 3 logs\nWATCHDOG=trigger");
+    systemd.status("told later: not a second has passed");
+    systemd.status("following 4 logs");
+    systemd.reloading();
+    systemd.ready();
+    notices.extend(systemd.poll());
+    systemd.text = None;
+    systemd.told = None;
+    systemd.status("following 5 logs");
+    notices.extend(systemd.poll());
+    systemd.stopping();
+    let said = format!("\npulse {:?}, notices {notices:?}\n", systemd.watchdog_interval());
     io::Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
 }
 

@@ -13,39 +13,39 @@ use std::time::{Duration, Instant};
 use sd_notify::NotifyState;
 
 /// Between two texts of what goes on.
-const BETWEEN_TEXTS: Duration = Duration::from_secs(1);
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Characters of such a text.
-const MOST_TEXT: usize = 200;
+const MAX_STATUS_CHARS: usize = 200;
 
 /// The service manager, if there is one.
 #[derive(Debug)]
-pub struct Service {
-    listens: bool,
+pub struct SystemdNotifier {
+    is_enabled: bool,
     /// How often it wants to hear that we live, and when it did.
     watchdog: Option<Duration>,
-    beat: Option<Instant>,
+    last_watchdog: Option<Instant>,
     /// What was told last, and when.
     told: Option<(String, Instant)>,
     /// What is to be told next.
     text: Option<String>,
-    trouble: Option<String>,
-    complained: bool,
+    failures: Option<String>,
+    has_warned: bool,
 }
 
-impl Service {
+impl SystemdNotifier {
     /// The manager that the environment names.
     #[must_use]
     pub fn from_environment() -> Self {
-        let listens = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
-        let watchdog = sd_notify::watchdog_enabled().filter(|interval| listens && !interval.is_zero());
-        Self { listens, watchdog, beat: None, told: None, text: None, trouble: None, complained: false }
+        let is_enabled = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
+        let watchdog = sd_notify::watchdog_enabled().filter(|interval| is_enabled && !interval.is_zero());
+        Self { is_enabled, watchdog, last_watchdog: None, told: None, text: None, failures: None, has_warned: false }
     }
 
-    /// How often [`turn`](Self::turn) must be called at least, where the manager ends a service that is silent for twice
+    /// How often [`poll`](Self::turn) must be called at least, where the manager ends a service that is silent for twice
     /// as long.
     #[must_use]
-    pub fn pulse(&self) -> Option<Duration> {
+    pub fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
     }
 
@@ -70,32 +70,32 @@ impl Service {
 
     /// What goes on, for `systemctl status`. Told when it changes, and once a second at most.
     pub fn status(&mut self, text: &str) {
-        if !self.listens {
+        if !self.is_enabled {
             return;
         }
         // A line break would begin another message.
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST_TEXT).collect();
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_STATUS_CHARS).collect();
         self.text = Some(text).filter(|text| self.told.as_ref().is_none_or(|(told, _)| told != text));
-        self.send_text(Instant::now());
+        self.send_status(Instant::now());
     }
 
-    /// To be called now and then, at least as often as [`pulse`](Self::pulse) says: tells that we live. Returns what there
+    /// To be called now and then, at least as often as [`watchdog_interval`](Self::pulse) says: tells that we live. Returns what there
     /// is to tell the user.
-    pub fn turn(&mut self) -> Option<String> {
+    pub fn poll(&mut self) -> Option<String> {
         let now = Instant::now();
-        if let Some(pulse) = self.pulse()
+        if let Some(watchdog_interval) = self.watchdog_interval()
             // Twice as often as it must be: turns do not come at the very instant.
-            && self.beat.is_none_or(|beat| now >= beat + pulse / 2)
+            && self.last_watchdog.is_none_or(|last_watchdog| now >= last_watchdog + watchdog_interval / 2)
         {
-            self.beat = Some(now);
+            self.last_watchdog = Some(now);
             self.send(&[NotifyState::Watchdog]);
         }
-        self.send_text(now);
-        self.trouble.take()
+        self.send_status(now);
+        self.failures.take()
     }
 
-    fn send_text(&mut self, now: Instant) {
-        if self.told.as_ref().is_some_and(|(_, when)| now < *when + BETWEEN_TEXTS) {
+    fn send_status(&mut self, now: Instant) {
+        if self.told.as_ref().is_some_and(|(_, when)| now < *when + STATUS_INTERVAL) {
             return;
         }
         if let Some(text) = self.text.take() {
@@ -105,16 +105,16 @@ impl Service {
     }
 
     fn send(&mut self, states: &[NotifyState<'_>]) {
-        if !self.listens {
+        if !self.is_enabled {
             return;
         }
         let mut message = states.iter().map(NotifyState::to_string).collect::<Vec<_>>().join("\n");
         message.push('\n');
         if let Err(error) = send(message.as_bytes())
-            && !self.complained
+            && !self.has_warned
         {
-            self.complained = true;
-            self.trouble = Some(format!("the service manager does not listen: {error}"));
+            self.has_warned = true;
+            self.failures = Some(format!("the service manager does not listen: {error}"));
         }
     }
 }
