@@ -1,29 +1,29 @@
-//! What someone is to be told of at once: many requests of one kind, seen together.
+//! The alert, as plain data: several requests, or one, that are reported at once.
 //!
-//! Plain data. What makes an alert is the business of `window`; how it is told, of `report`.
+//! The parent module decides when to raise an alert, and `render` formats it.
 
 use crate::client::ClientKey;
 use crate::finding::{RuleId, Severity};
 use crate::time::LogTime;
 
-/// From this severity on a distinct answer raises an alert: what lets an attacker in, or helps much.
+/// A distinct answer raises an alert from this severity on: such a path helps an attacker considerably, or lets them in.
 pub const MIN_ANSWERED_SEVERITY: Severity = Severity::High;
 
 /// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AlertKind {
-    /// A rule's own threshold was reached.
+    /// The threshold of a rule was reached.
     Threshold(RuleId),
-    /// One client asked for many different probe paths.
+    /// One client requested many different probe paths.
     Probing,
-    /// A probe was answered, and the answer means something.
+    /// A probe got a distinct answer.
     Answered,
-    /// Many clients asked for the same unusual paths.
+    /// Many networks requested the same unusual paths.
     Campaign,
 }
 
 impl AlertKind {
-    /// The word for programs.
+    /// The identifier in machine-readable output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,22 +35,22 @@ impl AlertKind {
     }
 }
 
-/// One alert. It owns all it says: the lines are gone when it is told.
+/// One alert. It owns its data, as the lines are gone when it is emitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// What it is about.
+    /// What kind of alert it is.
     pub kind: AlertKind,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// The time of the earliest request that counts, by the log.
+    /// The time of the earliest request counted, from the log.
     pub first_time: Option<LogTime>,
-    /// The time of the latest one.
+    /// The time of the latest request counted.
     pub last_time: Option<LogTime>,
-    /// Who, where it is about one client.
+    /// The client, if the alert is about one.
     pub client: Option<ClientKey>,
-    /// The normalised path, where it is about one.
+    /// The normalised path, if the alert is about one.
     pub path: Option<Vec<u8>>,
-    /// Requests that count.
+    /// Number of requests counted.
     pub hits: u64,
     /// Distinct clients among them.
     pub clients: u64,
@@ -65,9 +65,9 @@ pub struct Alert {
 /// The request that raised an alert.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AlertSample {
-    /// With `offset` the identity of the request.
+    /// `generation` and `offset` identify the request.
     pub generation: u64,
-    /// Bytes from the start of the log's text.
+    /// Offset of the line in bytes, from the start of the log's text.
     pub offset: u64,
     /// The log's path; may hold any byte.
     pub source: Vec<u8>,

@@ -1,67 +1,68 @@
-//! Many clients that ask for the same unusual paths within minutes, as a botnet does that was given a new list.
+//! Detects campaigns: several networks that request the same unusual paths within minutes, as a botnet does after an update
+//! of its path list.
 //!
-//! A path is unusual where nobody had asked for it in the hour before, as far as the log was seen: `/.env` and
-//! `/wp-login.php`, for which somebody asks all day, are noise on every site and no campaign. It stays unusual for as long
-//! as a campaign may take to show. What was first asked for within an hour of the log's beginning may be noise or not, and
-//! is taken for noise.
+//! A path is unusual if it was not requested in the previous hour. `/.env` and `/wp-login.php` are requested all day, which
+//! is background noise and no campaign. A path stays unusual for as long as a campaign may take to build up. Paths that are
+//! first requested within an hour of the start of the log may be noise, and count as noise.
 //!
-//! There is a campaign where five unusual paths were asked for by five networks each. It is not asked whether they are the
-//! same five: botnets share their lists out.
+//! A campaign is reported when five networks each requested five unusual paths. They need not be the same five networks for
+//! each path: botnets split their lists.
 
 use super::sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 use crate::recent::Recent;
 
-/// Networks that ask for one path. Two or three strangers may have read the same news; our own machines are fewer.
+/// Networks that request one path. Two or three unrelated clients may react to the same news, and a site's own clients are
+/// fewer.
 const MIN_NETWORKS: usize = 5;
 
-/// Such paths. A new hole has one path or two, and the report names those; a list has more.
+/// Unusual paths of a campaign. A new vulnerability has one or two paths, and the report lists those; a botnet's list has
+/// more.
 pub(super) const MIN_PATHS: usize = 5;
 
-/// Ten minutes: a list is worked through in that, and ordinary noise does not meet by chance.
+/// Ten minutes: long enough for a botnet to work through a list, and too short for unrelated noise to coincide.
 const WITHIN: u32 = 600;
 
-/// An hour without a request makes a path unusual. Noise of the internet comes more often to a site that matters, and to one
-/// where it comes less often it does not come from five networks at once.
+/// A path without a request for this long is unusual.
 const QUIET_SECONDS: i64 = 3_600;
 
 const NETWORK_LIMIT: WindowLimit = WindowLimit { count: MIN_NETWORKS, within: WITHIN };
 const PATH_LIMIT: WindowLimit = WindowLimit { count: MIN_PATHS, within: WITHIN };
 
-/// Who asks for what.
+/// Which networks request which paths.
 #[derive(Debug)]
 pub(super) struct CampaignDetector {
-    /// The earliest time of all.
+    /// The earliest time seen.
     start: i64,
     paths: Recent<u64, PathActivity>,
-    /// The unusual paths that enough networks asked for.
+    /// The unusual paths that enough networks requested.
     unusual_paths: SlidingWindow,
 }
 
-/// Who asked for a path.
+/// The recent requests for one path.
 #[derive(Debug, Default)]
 struct PathActivity {
     burst: Option<Burst>,
-    /// By network.
+    /// One entry for each network.
     networks: SlidingWindow,
 }
 
-/// Requests for a path without an hour between two of them.
+/// Requests for a path with less than [`QUIET_SECONDS`] between them.
 #[derive(Debug, Clone, Copy)]
 struct Burst {
-    /// The earliest request; where it may have gone on before the log was seen, the beginning of time.
+    /// The earliest request, or `i64::MIN` if the burst may have begun before the log.
     since: i64,
     /// The latest request.
     last: i64,
 }
 
 impl CampaignDetector {
-    /// Remembers at most so many paths.
+    /// Remembers at most `keys` paths.
     pub(super) fn new(keys: usize) -> Self {
         Self { start: i64::MAX, paths: Recent::new(keys), unusual_paths: SlidingWindow::default() }
     }
 
-    /// Takes in a request for a path, a hash, with the entry of the client's network; the latest time of the campaign that
-    /// there is then, if there is one.
+    /// Records a request for a path (a hash), with an entry for the client's network. Returns the latest time of the
+    /// campaign if there is one.
     pub(super) fn observe(&mut self, path: u64, entry: WindowEntry) -> Option<i64> {
         self.start = self.start.min(entry.utc);
         let known = self.paths.value(path, PathActivity::default);
@@ -74,14 +75,14 @@ impl CampaignDetector {
         if self.unusual_paths.record(path_entry, PATH_LIMIT) { self.unusual_paths.latest() } else { None }
     }
 
-    /// What the campaign comes to: its paths are [`MIN_PATHS`], its requests one of each network for each path.
+    /// The totals of the campaign: [`MIN_PATHS`] paths, and for each path one request of each network.
     pub(super) fn summary(&self) -> WindowSummary {
         WindowSummary::from_windows(
             self.unusual_paths.entries().filter_map(|entry| self.paths.peek(&entry.distinct_key)).map(|path| &path.networks),
         )
     }
 
-    /// Bytes it has allocated_bytes for, but for the table itself, and the paths it knows.
+    /// Allocated bytes without the table itself, and the number of paths.
     #[cfg(test)]
     pub(super) fn allocated_bytes(&self) -> (usize, usize) {
         (self.paths.values().map(|path| path.networks.allocated_bytes()).sum(), self.paths.values().count())

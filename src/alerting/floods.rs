@@ -1,44 +1,45 @@
-//! Requests by fixed minutes of the log's time, and which of them are a flood: one way to count for `follow` and for reports.
+//! Counts requests by fixed minutes of the log's time and finds floods among them, in the same way for `follow` and for
+//! reports.
 //!
-//! A window of W minutes is judged over W + 1 minutes in a row: it begins within the first of them and ends within the last.
-//! So no flood is missed, and one of up to a minute more is called one as well. MinuteCounts add up in any order, which exact window_sums
-//! do not.
+//! A window of W minutes is checked over W + 1 consecutive minutes, as it begins within the first of them and ends within
+//! the last. So no flood is missed, but a flood over up to one minute more counts as well. Counts by minute can be added in
+//! any order, unlike exact windows.
 
 use super::sliding_window::WindowEntry;
 use crate::rules::Window;
 use crate::time::LogTime;
 
-/// Seconds of a minute.
+/// Seconds in a minute.
 const MINUTE: i64 = 60;
 
-/// MinuteCounts of one key that `follow` remembers at least, and windows of them: a log that is read beside distinct, or comes late,
-/// has allocated_bytes for its own.
+/// How many minutes of one key `follow` remembers: at least `MIN_MINUTES`, or `WINDOWS_PER_KEY` windows. Logs that are read
+/// in parallel, or late, need minutes of their own.
 const MIN_MINUTES: usize = 8;
 const WINDOWS_PER_KEY: usize = 2;
 
-/// In so many ways the requests of one flood may differ and are still counted apart, or in as many as make a flood.
+/// At least this many distinct values of a flood are counted, or as many as make a flood.
 const MAX_DISTINCT: usize = 32;
 
-/// MinuteCounts in a row whose requests are one flood.
+/// Consecutive minutes whose requests are one flood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flood {
     /// The first minute, since 1970.
     pub first_minute: i64,
-    /// The last one.
+    /// The last minute.
     pub last_minute: i64,
-    /// Requests in all of them.
+    /// Requests in all of these minutes.
     pub requests: u64,
 }
 
 impl Flood {
-    /// From the first minute to the last.
+    /// Length in minutes, including the first and the last.
     #[must_use]
     pub fn minutes(&self) -> u64 {
         self.last_minute.abs_diff(self.first_minute) + 1
     }
 }
 
-/// The floods among requests by minute, which come sorted and each minute once; in their order.
+/// Finds the floods in `minutes`, which are pairs of a minute and its requests, sorted and without duplicates.
 #[must_use]
 pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
     let mut found: Vec<(usize, usize)> = Vec::new();
@@ -47,7 +48,7 @@ pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
             continue;
         }
         match found.last_mut() {
-            // They share a minute.
+            // The two windows share a minute.
             Some((_, last)) if start <= *last => *last = end,
             _ => found.push((start, end)),
         }
@@ -59,8 +60,8 @@ pub fn floods(window: Window, minutes: &[(i64, u64)]) -> Vec<Flood> {
     found.into_iter().map(flood).collect()
 }
 
-/// For each minute the requests of so many minutes in a row that end with it: the places of the first and the last that are
-/// there, and the sum.
+/// For each minute, the sum of the requests in the `span` minutes that end with it, with the indices of the first and the
+/// last of them.
 fn window_sums(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize, usize, u64)> {
     let (mut start, mut sum) = (0, 0);
     minutes.iter().enumerate().map(move |(end, (minute, requests))| {
@@ -73,7 +74,7 @@ fn window_sums(minutes: &[(i64, u64)], span: i64) -> impl Iterator<Item = (usize
     })
 }
 
-/// The minutes of one key that were counted last.
+/// The most recent minutes of one key.
 #[derive(Debug, Default)]
 pub(super) struct MinuteCounts {
     /// Sorted by minute.
@@ -81,43 +82,43 @@ pub(super) struct MinuteCounts {
     turn: u64,
 }
 
-/// One minute.
+/// One minute of one key.
 #[derive(Debug)]
 struct MinuteCount {
-    /// MinuteCounts since 1970.
+    /// Minutes since 1970.
     number: i64,
     requests: u64,
     first: LogTime,
     last: LogTime,
-    /// In how many ways requests differ: two at least, if there are, and as many as there is allocated_bytes for.
+    /// Distinct values, such as the paths of a client: at least two if there are two, and otherwise limited.
     distinct: Vec<u64>,
-    /// When it was counted in last.
+    /// When it was last updated.
     turn: u64,
 }
 
-/// What a key has counted when it reaches a threshold.
+/// The count of a key that reached its threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FloodCount {
     pub(super) requests: u64,
     pub(super) times: (LogTime, LogTime),
-    /// In how many ways requests differ, at least.
+    /// Distinct values, a lower bound.
     pub(super) distinct: u64,
 }
 
 impl MinuteCounts {
-    /// MinuteCounts that a key of this window remembers.
+    /// How many minutes are remembered for each key.
     pub(super) fn max_minutes(window: Window) -> usize {
         (window.minutes() as usize * WINDOWS_PER_KEY).max(MIN_MINUTES)
     }
 
-    /// Takes in a request; what the minutes around it come to, where that is enough for a flood.
+    /// Records a request. Returns the count of the minutes around it if they are a flood.
     pub(super) fn record(&mut self, entry: WindowEntry, window: Window) -> Option<FloodCount> {
         self.count(entry, window);
         let minute = entry.utc.div_euclid(MINUTE);
         let counts: Vec<(i64, u64)> = self.minutes.iter().map(|one| (one.number, one.requests)).collect();
         let around = window_sums(&counts, i64::from(window.minutes()))
             .filter(|&(start, end, _)| (counts[start].0..=counts[end].0).contains(&minute));
-        // Of equals the first.
+        // The first of several equal sums.
         let (start, end, requests) = around.reduce(|best, sum| if sum.2 > best.2 { sum } else { best })?;
         (requests >= u64::from(window.count)).then(|| self.counted(start, end, requests))
     }
@@ -133,7 +134,7 @@ impl MinuteCounts {
                 (one.requests, one.turn) = (one.requests + 1, turn);
             }
             Err(at) => {
-                // Most keys are counted in one minute or two.
+                // Most keys are seen in one or two minutes.
                 self.minutes.reserve_exact(1);
                 self.minutes.insert(at, MinuteCount { number: minute, requests: 1, first: time, last: time, distinct: Vec::new(), turn });
             }
@@ -162,12 +163,12 @@ impl MinuteCounts {
         FloodCount { requests, times, distinct: distinct.len() as u64 }
     }
 
-    /// The latest time.
+    /// The latest time recorded.
     pub(super) fn latest(&self) -> Option<i64> {
         self.minutes.iter().map(|one| one.last.utc).max()
     }
 
-    /// Bytes it has allocated_bytes for.
+    /// Allocated bytes.
     #[cfg(test)]
     pub(super) fn allocated_bytes(&self) -> usize {
         let distinct = self.minutes.iter().map(|one| one.distinct.capacity()).sum::<usize>();

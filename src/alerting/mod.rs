@@ -1,22 +1,22 @@
-//! Many requests of one kind, seen together: what [`follow`](crate::cli) raises an alert for.
+//! Detects what [`follow`](crate::commands::follow) raises alerts for.
 //!
 //! | alert | raised by |
 //! | --- | --- |
-//! | threshold | so many requests of a rule with a `window`, by one client or for one path, within its minutes |
-//! | probing | one client that asked for many different probe paths within minutes |
-//! | answered | a probe that was answered where the answer means something, and bad enough |
-//! | campaign | unusual paths that many networks ask for within minutes; observe `campaign.rs` |
+//! | threshold | N requests that match a rule with a `window`, by one client or for one path, within its minutes |
+//! | probing | one client that requests many different probe paths within minutes |
+//! | answered | a probe with a distinct answer, from a minimum severity on |
+//! | campaign | unusual paths that many networks request within minutes; see `campaign.rs` |
 //!
-//! Floods are counted by fixed minutes, as reports count them: `minutes.rs` says how, and which of them are a flood.
+//! Floods are counted by fixed minutes as in reports; see `floods.rs`.
 //!
-//! Pure: it asks no clock and reads no log; time is the log's. Lines may come out of order: a span ends with the latest
-//! request of its key, and a request counts if it lies within the span then (`span.rs` says it to the second). A request
-//! without a time can be placed in no span and raises nothing but `answered`; one without a client counts for no client.
-//! A line from the future (a clock that was set back) keeps probing and campaigns quiet until the log has caught up.
+//! This module reads no clock and no log: time is the log's time. Lines may be out of order. A window ends with the latest
+//! request of its key, and a request counts if it is within the window at that moment. A request without a time can only
+//! raise `answered`, and a request without a client counts for no client. After a line from the future, as from a wrong
+//! clock, probing and campaigns are not detected until the log reaches that time.
 //!
-//! The same alert is raised again only after a rest, by the log's time, counted for each kind and client or path; there is
-//! one campaign at a time. All that is remembered is bounded, whoever asks for how much: of clients and paths there are
-//! hashes, and what was seen long ago gives way to what is seen now. Of 4,096 keys it is 8 MB.
+//! The same alert, by kind and client or path, is raised again only after a cooldown in the log's time. There is one
+//! campaign at a time. Memory is bounded: clients and paths are stored as hashes, and the least recently seen are evicted.
+//! 4,096 keys take 8 MB.
 
 pub mod alert;
 mod campaign;
@@ -40,22 +40,22 @@ pub use floods::{Flood, floods};
 use floods::{FloodCount, MinuteCounts};
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
-/// Different probe paths of one client, and the span in seconds. A person who mistypes, or a search engine that remembers
-/// old pages, comes to a handful; the shortest lists of probing tools hold more than twenty.
+/// Distinct probe paths of one client, and the window in seconds. Mistyped addresses and old pages in search engines result
+/// in a handful of such paths; the shortest lists of scanners have more than twenty.
 const PROBING: WindowLimit = WindowLimit { count: 20, within: 300 };
 
-/// Alerts about many requests are no less than this, even where each of them is noise.
+/// The minimum severity of alerts about many requests, even if each of them is noise.
 const MIN_SEVERITY: Severity = Severity::Medium;
 
-/// Requests or minutes that the thresholds of rules remember, for each key of [`AlertOptions::keys`]; all rules share them.
+/// Requests or minutes stored for the thresholds of rules, per key of [`AlertOptions::keys`] and shared by all rules.
 const ENTRIES_PER_KEY: usize = 16;
 
-/// How much is remembered, and how often the same is told.
+/// Limits of the detector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlertOptions {
-    /// The same alert is raised again only after so many seconds of the log's time.
+    /// Seconds of the log's time until the same alert is raised again.
     pub cooldown: u64,
-    /// Clients, paths and alerts that are remembered, of each; at least two.
+    /// How many clients, paths and alerts are remembered, each; at least two.
     pub keys: usize,
 }
 
@@ -65,35 +65,35 @@ impl Default for AlertOptions {
     }
 }
 
-/// One request that matched some rule, and is not allowed.
+/// A request that matched a rule and is not on an allow list.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedHit<'a> {
-    /// When.
+    /// The time of the request.
     pub time: Option<LogTime>,
-    /// Who asked.
+    /// The client.
     pub client: Client<'a>,
     /// The normalised path.
     pub path: &'a [u8],
-    /// How bad it is; of no meaning where nothing is reported.
+    /// The severity. It has no meaning if no rule is reported.
     pub severity: Severity,
-    /// It was answered, and the answer is to raise an alert.
+    /// Whether it was answered and the answer raises an alert.
     pub answered: bool,
-    /// It was seen before; only its answer is new.
+    /// It was observed before; only the grade of its answer changed.
     pub is_update: bool,
-    /// All rules it matched, also those that are no finding.
+    /// All rules it matched, including rules that are not reported by themselves.
     pub matched: &'a [RuleId],
-    /// Those of them that are reported.
+    /// The rules of `matched` that are reported.
     pub reported: &'a [RuleId],
-    /// The request, to prove an alert.
+    /// The request as the alert shows it.
     pub request: AlertSampleRef<'a>,
 }
 
-/// What an alert shows of a request: a [`AlertSample`] that is not copied yet.
+/// A borrowed [`AlertSample`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AlertSampleRef<'a> {
-    /// With `offset` the identity of the request.
+    /// `generation` and `offset` identify the request.
     pub generation: u64,
-    /// Bytes from the start of the log's text.
+    /// Offset of the line in bytes, from the start of the log's text.
     pub offset: u64,
     /// The log's path.
     pub source: &'a [u8],
@@ -114,17 +114,17 @@ impl From<&AlertSampleRef<'_>> for AlertSample {
     }
 }
 
-/// Watches requests and raises alerts.
+/// Observes requests and raises alerts.
 #[derive(Debug)]
 pub struct AlertDetector {
     options: AlertOptions,
     state: RandomState,
-    /// By rule.
+    /// Sorted by rule.
     thresholds: Vec<RuleThreshold>,
     probers: Recent<u64, SlidingWindow>,
     campaigns: CampaignDetector,
     cooldown: Cooldown,
-    /// The latest time of all.
+    /// The latest time seen.
     latest: Option<i64>,
 }
 
@@ -132,14 +132,14 @@ pub struct AlertDetector {
 #[derive(Debug)]
 struct RuleThreshold {
     rule: RuleId,
-    /// The hash of the rule's id, which outlives its number.
+    /// The hash of the rule's ID, which stays the same when rules are reloaded.
     id: u64,
     window: Window,
     severity: Severity,
     keys: Recent<u64, MinuteCounts>,
 }
 
-/// What an alert is about.
+/// The facts of an alert, before the request is added to it.
 struct Detection {
     kind: AlertKind,
     severity: Severity,
@@ -163,7 +163,7 @@ impl Detection {
 }
 
 impl AlertDetector {
-    /// Watches for the windows of these rules, and what is built in.
+    /// A detector for the windows of these rules and the built-in alerts.
     #[must_use]
     pub fn new(rules: &RuleSet, options: AlertOptions) -> Self {
         let options = AlertOptions { keys: options.keys.max(2), ..options };
@@ -180,7 +180,7 @@ impl AlertDetector {
         detector
     }
 
-    /// Goes on with distinct_key rules, as after a reload: what was counted for a rule stays where the rule has the same window.
+    /// Replaces the rules, as after a reload. Counts of a rule are kept if its window is the same.
     pub fn set_rules(&mut self, rules: &RuleSet) {
         let mut known = std::mem::take(&mut self.thresholds);
         let numbered = rules.rules().iter().zip(0..).map(|(rule, number)| (rule, RuleId(number)));
@@ -196,7 +196,7 @@ impl AlertDetector {
         }
     }
 
-    /// Takes in a request, and raises the alerts it leads to.
+    /// Observes a request, and calls `raise` for each alert it causes.
     pub fn observe(&mut self, hit: &ObservedHit<'_>, raise: &mut impl FnMut(Alert)) {
         self.latest = self.latest.max(hit.time.map(|time| time.utc));
         let mut tell = |detection: Option<Detection>| detection.into_iter().for_each(|detection| raise(detection.into_alert(hit)));
@@ -213,7 +213,7 @@ impl AlertDetector {
         }
     }
 
-    /// One request more for the window of a rule.
+    /// Counts a request for the window of a rule.
     fn flood(&mut self, rule: RuleId, hit: &ObservedHit<'_>) -> Option<Detection> {
         let at = self.thresholds.binary_search_by_key(&rule, |threshold| threshold.rule).ok()?;
         let window = self.thresholds[at].window;
@@ -280,7 +280,7 @@ impl AlertDetector {
         Some(Detection { kind: AlertKind::Campaign, severity, times: summary.times, hits: summary.hits, clients: summary.distinct, paths })
     }
 
-    /// The hash of a client; `None` for a line that names none.
+    /// The hash of a client; `None` if the client is unknown.
     fn hash_of_client(&self, client: Client<'_>) -> Option<u64> {
         match client {
             unknown if unknown.is_unknown() => None,
@@ -291,28 +291,29 @@ impl AlertDetector {
     }
 }
 
-/// What is remembered of a request; nothing of one without a time.
+/// The request as a window stores it; `None` without a time.
 fn window_entry(hit: &ObservedHit<'_>, distinct_key: u64) -> Option<WindowEntry> {
     let LogTime { utc, offset } = hit.time?;
     Some(WindowEntry { utc, distinct_key, offset, severity: hit.severity })
 }
 
-/// When each alert was last_raised last.
+/// When each alert was last raised.
 #[derive(Debug)]
 struct Cooldown {
     last_raised: Recent<u64, Option<i64>>,
-    /// In seconds of the log's time.
+    /// Seconds of the log's time between two alerts of one key.
     rest: i64,
 }
 
 impl Cooldown {
-    /// Remembers at most so many alerts.
+    /// Remembers at most `keys` alerts.
     fn new(seconds: u64, keys: usize) -> Self {
         Self { last_raised: Recent::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
     }
 
-    /// Whether an alert is to be last_raised now, which counts as last_raised then. Time only goes on: what an older line calls for, after
-    /// a newer one did, waits until the log has caught up. A log without any time tells each alert once.
+    /// Whether to raise an alert now. If so, it is recorded as raised. Time never runs backwards: an alert that an older
+    /// line causes after a newer one waits until the log reaches that time. Without any time in the log, each alert is
+    /// raised once.
     fn should_raise(&mut self, alert: u64, now: Option<i64>) -> bool {
         let now = now.unwrap_or(i64::MIN);
         let last_raised = self.last_raised.value(alert, || None);
@@ -323,7 +324,7 @@ impl Cooldown {
         should_raise
     }
 
-    /// Alerts it remembers.
+    /// The number of alerts remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.last_raised.values().count()

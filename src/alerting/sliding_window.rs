@@ -1,30 +1,30 @@
-//! The latest requests of one key: as many as a threshold asks for, and none that lies outside its span.
+//! The latest requests of one key: at most as many as a threshold needs, all within its window.
 //!
-//! The span ends with the latest request of the key, by the log's time, in whatever order the lines came. A span of 60
-//! seconds holds 60 seconds of a log: a request counts if it lies less than 60 seconds before the latest. One that came
-//! too late to count is dropped, and so is one that more than enough later ones make needless.
+//! The window ends with the latest request of the key by the log's time, in whatever order the lines were read. A window of
+//! 60 seconds contains the requests less than 60 seconds before the latest. A request that is too late to count is dropped,
+//! and so is one that is not needed as enough later ones count.
 
 use std::collections::VecDeque;
 
 use crate::finding::Severity;
 use crate::time::LogTime;
 
-/// A threshold. Requests that are alike in [`WindowEntry::distinct_key`] count once, as the latest of them.
+/// A threshold. Of requests with the same [`WindowEntry::distinct_key`], only the latest counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowLimit {
-    /// Requests it takes.
+    /// Number of requests that reach the threshold.
     pub(super) count: usize,
-    /// The span in seconds.
+    /// Length of the window in seconds.
     pub(super) within: u32,
 }
 
-/// One request, as far as it is remembered.
+/// What is stored of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WindowEntry {
     pub(super) utc: i64,
-    /// The hash of what requests of the key may differ in: the path of a client, the client of a path.
+    /// The hash of what must differ between requests of a key: the path of a client, or the client of a path.
     pub(super) distinct_key: u64,
-    /// Of the time, in minutes east of UTC.
+    /// Offset of the time in minutes east of UTC.
     pub(super) offset: i16,
     pub(super) severity: Severity,
 }
@@ -35,14 +35,14 @@ impl WindowEntry {
     }
 }
 
-/// The requests that count, by time; those of one time in the order they came.
+/// The requests that count, by time; those with equal times in the order they were read.
 #[derive(Debug, Default)]
 pub(super) struct SlidingWindow {
     entries: VecDeque<WindowEntry>,
 }
 
 impl SlidingWindow {
-    /// Takes in a request; whether it counts and the threshold is reached.
+    /// Records a request. Returns whether it counts and the threshold is reached.
     pub(super) fn record(&mut self, entry: WindowEntry, limit: WindowLimit) -> bool {
         let latest = self.entries.back().map_or(entry.utc, |last| last.utc.max(entry.utc));
         let end = latest.saturating_sub(i64::from(limit.within));
@@ -58,7 +58,7 @@ impl SlidingWindow {
         self.entries.len() >= limit.count
     }
 
-    /// Whether no later request is like this one; an earlier one is dropped.
+    /// Whether no later request has the same key. An earlier one with the same key is dropped.
     fn is_latest_of_its_kind(&mut self, entry: WindowEntry) -> bool {
         match self.entries.iter().position(|known| known.distinct_key == entry.distinct_key) {
             Some(at) if self.entries[at].utc > entry.utc => false,
@@ -70,7 +70,7 @@ impl SlidingWindow {
     fn insert(&mut self, entry: WindowEntry, count: usize) {
         let (len, most) = (self.entries.len(), count + 1);
         if len == self.entries.capacity() {
-            // Most keys are seen once or twice, and none needs more allocated_bytes than this.
+            // Most keys are seen once or twice, and none needs more than `count + 1` entries.
             self.entries.reserve_exact(len.max(2).min(most.saturating_sub(len)));
         }
         let at = self.entries.iter().rposition(|known| known.utc <= entry.utc).map_or(0, |at| at + 1);
@@ -80,37 +80,37 @@ impl SlidingWindow {
         }
     }
 
-    /// The latest time; `None` where there is no request.
+    /// The latest time; `None` without requests.
     pub(super) fn latest(&self) -> Option<i64> {
         self.entries.back().map(|entry| entry.utc)
     }
 
-    /// The requests that count, the earliest first.
+    /// The requests that count, earliest first.
     pub(super) fn entries(&self) -> impl Iterator<Item = &WindowEntry> {
         self.entries.iter()
     }
 
-    /// Bytes it has allocated_bytes for.
+    /// Allocated bytes.
     #[cfg(test)]
     pub(super) fn allocated_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<WindowEntry>()
     }
 }
 
-/// What requests come to together.
+/// Totals over the requests of one or more windows.
 #[derive(Debug)]
 pub(super) struct WindowSummary {
-    /// The worst; `info` where there are none.
+    /// The highest severity; `info` without requests.
     pub(super) severity: Severity,
     /// The earliest and the latest time.
     pub(super) times: Option<(LogTime, LogTime)>,
     pub(super) hits: u64,
-    /// In how many ways they differ.
+    /// Number of distinct keys.
     pub(super) distinct: u64,
 }
 
 impl WindowSummary {
-    /// The sum over the requests of keys.
+    /// Sums up the requests of these windows.
     pub(super) fn from_windows<'s>(spans: impl IntoIterator<Item = &'s SlidingWindow>) -> Self {
         let mut sum = Self { severity: Severity::Info, times: None, hits: 0, distinct: 0 };
         let mut distinct = Vec::new();

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::reports::{files, output, whole};
-use super::run::{Failure, apps};
-use super::screen::Screen;
-use super::{DiffSettings, Exit, RetoldSettings, message, screen};
+use super::common::apps;
+use super::report_files::{files, merged, output};
+use super::stdout::TerminalInfo;
+use super::{DiffSettings, Exit, ReportFilterSettings, message};
 use crate::analysis::build::{Context, Material, Wanted, build};
 use crate::analysis::diff::{Side, diff, notes};
+use crate::commands::error::CommandError;
 use crate::render::View;
 use crate::render::diff::render;
 use crate::rules::{RuleSet, load};
@@ -15,11 +16,11 @@ use crate::rules::{RuleSet, load};
 /// Compares the reports and prints what differs.
 #[must_use]
 pub fn run(settings: &DiffSettings) -> Exit {
-    compare(settings).unwrap_or_else(|failure| failure.tell())
+    compare(settings).unwrap_or_else(|error| error.report())
 }
 
-fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
-    let asked = &settings.retold;
+fn compare(settings: &DiffSettings) -> Result<Exit, CommandError> {
+    let asked = &settings.filter;
     let known = load(&asked.rules)?;
     let both = [settings.old.clone(), settings.new.clone()];
     let mut sink = output(asked.output.as_deref(), &files(&both, true))?;
@@ -33,7 +34,7 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
             message::notice(note);
         }
     }
-    let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
+    let TerminalInfo { width, color } = TerminalInfo::detect(asked.color, asked.output.is_some());
     let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
     render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
@@ -41,20 +42,20 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
 }
 
 /// One of the two, whatever it was told with: by these rules, from this level on.
-fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<Side, Failure> {
-    let whole = whole(&files(&[path.to_owned()], true), known, asked)?;
-    let rules = whole.rules.as_ref().unwrap_or(known);
+fn side(path: &Path, known: &RuleSet, asked: &ReportFilterSettings) -> Result<Side, CommandError> {
+    let merged = merged(&files(&[path.to_owned()], true), known, asked)?;
+    let rules = merged.rules.as_ref().unwrap_or(known);
     let material = Material {
         rules,
-        tally: &whole.tally,
-        texts: &whole.texts,
+        tally: &merged.tally,
+        texts: &merged.texts,
         min_severity: asked.min_severity,
         outcomes: &asked.outcomes,
         apps: &apps(&asked.apps, rules)?,
-        allow: &whole.allow,
+        allow: &merged.allow,
     };
     let context = Context::of(&material);
     let wanted = Wanted { clients: true, paths: true, rules: true, ..Wanted::default() };
-    let report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
+    let report = build(&material, &context, merged.inputs.clone(), merged.without_time, wanted);
     Ok(Side::of(&material, &context, &report))
 }

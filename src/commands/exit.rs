@@ -36,7 +36,7 @@ impl Exit {
 
     /// What a failed write means: a reader that has left is no fault, anything else is.
     #[must_use]
-    pub fn of_write(error: &io::Error) -> Self {
+    pub fn from_write_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
             _ => Self::Output,
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn a_reader_that_has_left_is_no_fault() {
-        assert_eq!(Exit::of_write(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
-        assert_eq!(Exit::of_write(&io::ErrorKind::StorageFull.into()), Exit::Output);
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::BrokenPipe.into()), Exit::BrokenPipe);
+        assert_eq!(Exit::from_write_error(&io::ErrorKind::StorageFull.into()), Exit::Output);
         assert_eq!([Exit::Success, Exit::Interrupted, Exit::BrokenPipe, Exit::Terminated].map(Exit::code), [0, 130, 141, 143]);
     }
 }

@@ -3,7 +3,7 @@
 //! Finds the line, explains it and prints the explanation. A line that cannot be read is an error; any text in it is explained. To grade
 //! an answer that could expose something it scans the whole log, where it knows one.
 
-mod log;
+mod grading;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -13,10 +13,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::log::{Log, Parts, scope};
-use super::message::shown;
+use self::grading::{GradingContext, GradingLog, scope};
+use super::message::sanitized;
 use super::rules::named;
-use super::{Exit, message, screen, stdout};
+use super::stdout::{self, TerminalInfo};
+use super::{Exit, message};
 use crate::analysis::path_answer::{Graded, Request, is_graded};
 use crate::client::Prefix;
 use crate::engine::Probe;
@@ -33,7 +34,7 @@ use crate::time::LogTime;
 
 /// What `explain` is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ExplainSettings {
     /// A line, `FILE:LINE`, or `-`.
     pub line: OsString,
     /// The rule that is meant; all where `None`.
@@ -64,7 +65,7 @@ pub struct Question {
 
 /// Where the lines come from.
 #[derive(Debug, PartialEq, Eq)]
-enum Origin {
+enum LineSource {
     Typed(Vec<u8>),
     Stdin,
     Line(PathBuf, u64),
@@ -72,38 +73,38 @@ enum Origin {
 
 /// Explains what is asked for.
 #[must_use]
-pub fn run(question: &Question) -> Exit {
-    let rules = match load(&question.rules) {
+pub fn run(settings: &ExplainSettings) -> Exit {
+    let rules = match load(&settings.rules) {
         Ok(rules) => rules,
-        Err(error) => return message::refused(&error.to_string()),
+        Err(error) => return message::usage_error(&error.to_string()),
     };
-    if !question.quiet {
+    if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let only = match question.rule.as_deref().map(|id| named(&rules, id)).transpose() {
+    let only = match settings.rule.as_deref().map(|id| named(&rules, id)).transpose() {
         Ok(only) => only,
         Err(exit) => return exit,
     };
-    let apps = match super::run::apps(&question.apps, &rules) {
+    let apps = match super::common::apps(&settings.apps, &rules) {
         Ok(apps) => apps,
-        Err(failure) => return failure.tell(),
+        Err(error) => return error.report(),
     };
-    let place = match origin(question) {
+    let place = match origin(settings) {
         Ok(place) => place,
         Err(exit) => return exit,
     };
-    let formats = match Formats::of(&question.formats) {
+    let formats = match Formats::of(&settings.formats) {
         Ok(formats) => formats,
-        Err(error) => return message::refused(&error.to_string()),
+        Err(error) => return message::usage_error(&error.to_string()),
     };
-    let scope = match scope(question) {
+    let scope = match scope(settings) {
         Ok(scope) => scope,
-        Err(failure) => return failure.tell(),
+        Err(error) => return error.report(),
     };
     let scan = OnceCell::new();
-    let parts = Parts { question, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
-    let file = if let Origin::Line(path, _) = &place { Some(path.as_path()) } else { None };
-    let log = match Log::of(parts, file) {
+    let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
+    let file = if let LineSource::Line(path, _) = &place { Some(path.as_path()) } else { None };
+    let log = match GradingLog::of(context, file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
@@ -112,57 +113,59 @@ pub fn run(question: &Question) -> Exit {
         first: formats.asked(),
         header: Header::None,
         clients: ClientPlace::Unknown,
-        max_line: question.max_line,
+        max_line: settings.max_line,
     };
-    let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
-    let explainer = Explainer::new(&rules, question.min_severity, &apps);
+    let screen = TerminalInfo::detect(settings.color, false);
+    let view = View { format: settings.format, width: screen.width, color: screen.color, ..View::default() };
+    let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
-    let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
-    let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, log, out, told: 0, failure: None };
+    let reader = LogLineReader { course, transcriber: Transcriber::default(), line: Vec::new() };
+    let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, told: 0, error: None };
     let exit = match place {
-        Origin::Typed(text) => desk.typed(&text),
-        Origin::Stdin => desk.stdin(),
-        Origin::Line(path, line) => desk.line(&path, line),
+        LineSource::Typed(text) => line_explainer.explain_text(&text),
+        LineSource::Stdin => line_explainer.stdin(),
+        LineSource::Line(path, line) => line_explainer.line(&path, line),
     };
-    let exit = if exit == Exit::Success && desk.log.has_trouble { Exit::Damaged } else { exit };
-    let flushed = desk.out.flush();
-    match desk.failure.map_or(flushed, Err) {
+    let exit = if exit == Exit::Success && line_explainer.log.has_trouble { Exit::Damaged } else { exit };
+    let flushed = line_explainer.out.flush();
+    match line_explainer.error.map_or(flushed, Err) {
         Ok(()) => exit,
         Err(error) => stdout::failed(&error),
     }
 }
 
 /// What a text names. A line of a file needs the file to be there.
-fn origin(question: &Question) -> Result<Origin, Exit> {
-    let text = question.line.as_bytes();
+fn origin(settings: &ExplainSettings) -> Result<LineSource, Exit> {
+    let text = settings.line.as_bytes();
     if text == b"-" {
-        if question.log.as_deref() == Some(Path::new("-")) {
-            return Err(message::refused("the lines and the log of --in cannot both be standard input; name a file"));
+        if settings.log.as_deref() == Some(Path::new("-")) {
+            return Err(message::usage_error("the lines and the log of --in cannot both be standard input; name a file"));
         }
-        return Ok(Origin::Stdin);
+        return Ok(LineSource::Stdin);
     }
     let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
             Ok(0) if is_file(path) => {
-                return Err(message::refused("lines are counted from 1: type 1 or more behind the colon"));
+                return Err(message::usage_error("lines are counted from 1: type 1 or more behind the colon"));
             }
-            Ok(number) if is_file(path) => return Ok(Origin::Line(path.to_owned(), number)),
-            _ if !question.quiet => message::notice(&format!("no file is called '{}'; taken as a text", shown(&path.to_string_lossy()))),
+            Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
+            _ if !settings.quiet => {
+                message::notice(&format!("no file is called '{}'; taken as a text", sanitized(&path.to_string_lossy())))
+            }
             _ => {}
         }
-    } else if is_file(Path::new(&question.line)) {
-        let name = shown(&question.line.to_string_lossy());
+    } else if is_file(Path::new(&settings.line)) {
+        let name = sanitized(&settings.line.to_string_lossy());
         let how = format!("'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all");
         if !text.starts_with(b"/") {
-            return Err(message::refused(&how));
+            return Err(message::usage_error(&how));
         }
-        if !question.quiet {
+        if !settings.quiet {
             message::notice(&format!("taken as the path of a request, but {how}"));
         }
     }
-    Ok(Origin::Typed(text.to_vec()))
+    Ok(LineSource::Typed(text.to_vec()))
 }
 
 /// `FILE:LINE` taken apart; a text with blanks is a line.
@@ -175,14 +178,14 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
 }
 
 /// Reads lines of any format, in their order.
-struct Reader<'a> {
+struct LogLineReader<'a> {
     course: Course<'a>,
     transcriber: Transcriber,
     /// The last line, written down again.
     line: Vec<u8>,
 }
 
-impl Reader<'_> {
+impl LogLineReader<'_> {
     /// Takes over what a line says of those behind it.
     fn pass(&mut self, number: u64, text: &[u8]) {
         let Course { header, max_line, .. } = &mut self.course;
@@ -210,29 +213,29 @@ impl Reader<'_> {
 }
 
 /// Explains lines, one after the other.
-struct Desk<'a, W> {
-    question: &'a Question,
+struct LineExplainer<'a, W> {
+    settings: &'a ExplainSettings,
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
     view: View,
-    reader: Reader<'a>,
-    log: Log<'a>,
+    reader: LogLineReader<'a>,
+    log: GradingLog<'a>,
     out: W,
     /// Lines told so far.
     told: u64,
     /// Why no more can be told.
-    failure: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
-impl<W: Write> Desk<'_, W> {
+impl<W: Write> LineExplainer<'_, W> {
     /// A text may be several lines, as the shell hands over the output of a command.
-    fn typed(&mut self, text: &[u8]) -> Exit {
+    fn explain_text(&mut self, text: &[u8]) -> Exit {
         let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n');
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.question.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
+            let line = if length > self.settings.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
             if self.take(line, None, true).is_break() {
                 break;
             }
@@ -242,7 +245,7 @@ impl<W: Write> Desk<'_, W> {
 
     fn stdin(&mut self) -> Exit {
         let path = Path::new("-");
-        let end = each_line(path, self.question.max_line, |number, line| match line {
+        let end = each_line(path, self.settings.max_line, |number, line| match line {
             Line::Text(b"") => ControlFlow::Continue(()),
             Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
             line => self.take(line, Some((b"-", number)), true),
@@ -252,7 +255,7 @@ impl<W: Write> Desk<'_, W> {
 
     fn line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
-        let end = each_line(path, self.question.max_line, |number, line| {
+        let end = each_line(path, self.settings.max_line, |number, line| {
             if let Line::Text(text) = line {
                 self.reader.pass(number, text);
             }
@@ -268,36 +271,36 @@ impl<W: Write> Desk<'_, W> {
                 return Exit::Success;
             }
             let count = if end.lines == 1 { "1 line".into() } else { format!("{} lines", end.lines) };
-            message::refused(&format!("{}: has {count}, and no line {wanted}", path.display()))
+            message::usage_error(&format!("{}: has {count}, and no line {wanted}", path.display()))
         })
     }
 
     /// Explains one line; breaks where nobody reads any more.
     fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
         let Line::Text(text) = line else {
-            let which = place.map(|(path, line)| format!("{}:{line}: ", shown(&String::from_utf8_lossy(path)))).unwrap_or_default();
-            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.question.max_line));
+            let which = place.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
+            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.settings.max_line));
             return ControlFlow::Continue(());
         };
         match self.explain(text, place, may_be_request) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                self.failure = Some(error);
+                self.error = Some(error);
                 ControlFlow::Break(())
             }
         }
     }
 
     fn explain(&mut self, text: &[u8], place: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
-        let only = self.question.formats.as_clf();
+        let only = self.settings.formats.as_clf();
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
-        let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
-        let (taken, record) = match (&frame, &typed) {
+        let explain_text = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
+        let (taken, record) = match (&frame, &explain_text) {
             (Some(frame), _) => {
                 (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
+            (None, Some(explain_text)) => (Taken::Request, Some(explain_text.record())),
             (None, None) => (Taken::Unparsed(recognise(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
@@ -306,7 +309,7 @@ impl<W: Write> Desk<'_, W> {
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
         let answer = graded(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
         if let Some(answer) = &answer {
-            withhold(&mut explanation, answer, self.rules, self.question.min_severity);
+            withhold(&mut explanation, answer, self.rules, self.settings.min_severity);
         }
         if self.told > 0 && self.view.format == Format::Table {
             writeln!(self.out)?;
@@ -322,7 +325,7 @@ impl<W: Write> Desk<'_, W> {
 /// The grade of an answer, where one of the rules that are explained says that it could expose something. `whole` is what all
 /// rules say, where one alone is explained.
 fn graded(
-    log: &mut Log<'_>,
+    log: &mut GradingLog<'_>,
     rules: &RuleSet,
     record: &Record<'_>,
     said: &Explanation<'_>,
@@ -354,11 +357,11 @@ fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet,
 
 /// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
 fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
-    let name = shown(&path.to_string_lossy());
+    let name = sanitized(&path.to_string_lossy());
     match end {
         Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
         Ok(End { damage: Some(what), .. }) | Err(what) => {
-            message::error(&format!("{name}: {}", shown(&what)));
+            message::error(&format!("{name}: {}", sanitized(&what)));
             Exit::Damaged
         }
     }

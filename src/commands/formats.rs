@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::message::shown;
-use super::{Exit, message, screen, stdout};
+use super::message::sanitized;
+use super::stdout::{self, TerminalInfo};
+use super::{Exit, message};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
 use crate::input::sequence::{Line, each_line};
@@ -20,7 +21,7 @@ const SAMPLE: usize = 64 << 10;
 
 /// What `formats` is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormatsQuestion {
+pub struct FormatsSettings {
     /// Logs to look at; none lists what is known.
     pub paths: Vec<PathBuf>,
     /// The formats.
@@ -35,15 +36,15 @@ pub struct FormatsQuestion {
 
 /// Says what is known or what was found.
 #[must_use]
-pub fn run(question: &FormatsQuestion) -> Exit {
-    let formats = match Formats::of(&question.formats) {
+pub fn run(settings: &FormatsSettings) -> Exit {
+    let formats = match Formats::of(&settings.formats) {
         Ok(formats) => formats,
-        Err(error) => return message::refused(&shown(&error.to_string())),
+        Err(error) => return message::usage_error(&sanitized(&error.to_string())),
     };
-    let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let screen = TerminalInfo::detect(settings.color, false);
+    let view = View { format: settings.format, width: screen.width, color: screen.color, ..View::default() };
     let mut out = BufWriter::new(io::stdout().lock());
-    let sampled: Vec<Sampled> = question.paths.iter().map(|path| sample(path, question, &formats)).collect();
+    let sampled: Vec<Sampled> = settings.paths.iter().map(|path| sample(path, settings, &formats)).collect();
     let written =
         if sampled.is_empty() { write_known(&formats, &view, &mut out) } else { write_sampled(&sampled, &formats, &view, &mut out) };
     if let Err(error) = written.and_then(|()| out.flush()) {
@@ -53,10 +54,10 @@ pub fn run(question: &FormatsQuestion) -> Exit {
     if sampled.iter().all(is_read) { Exit::Success } else { Exit::Damaged }
 }
 
-fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled {
-    let mut detector = Detector::new(formats, formats.first_of(path), question.max_line);
+fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled {
+    let mut detector = Detector::new(formats, formats.first_of(path), settings.max_line);
     let mut seen = 0;
-    let end = each_line(path, question.max_line, |_, line| {
+    let end = each_line(path, settings.max_line, |_, line| {
         if let Line::Text(text) = line {
             detector.take(text);
             seen += text.len() + 1;

@@ -4,14 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::{
-    Failure, apps, drop_passed_over, inputs, listed, output, pool, read, tell_absence, tell_notices, tell_problems, warn_of_small,
+use super::common::{
+    apps, drop_skipped, inputs, listed, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow,
 };
-use super::screen::Screen;
-use super::{Exit, LearnSettings, message, screen};
+use super::stdout::TerminalInfo;
+use super::{Exit, LearnSettings, message};
 use crate::analysis::build::{Context, Material, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
+use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::finding::Severity;
 use crate::render::View;
@@ -23,10 +24,10 @@ use crate::rules::{AllowList, load};
 /// Learns from the logs and prints the proposals.
 #[must_use]
 pub fn run(settings: &LearnSettings) -> Exit {
-    propose(settings).unwrap_or_else(|failure| failure.tell())
+    propose(settings).unwrap_or_else(|error| error.report())
 }
 
-fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
+fn propose(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
     let pool = pool(scan_settings)?;
     let rules = pool.install(|| load(&scan_settings.rules))?;
@@ -34,7 +35,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings.emit_rules.as_deref().map(|path| output(Some(path), "--emit-rules", &found.sources)).transpose()?;
     if let Some(path) = settings.emit_rules.as_deref().filter(|path| is_among(path, &scan_settings.rules.paths)) {
-        return Err(Failure::OutputIsRules(path.to_owned()));
+        return Err(CommandError::OutputIsRules(path.to_owned()));
     }
     if !scan_settings.quiet {
         message::warnings(rules.warnings());
@@ -49,7 +50,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         unlisted: true,
         windows: false,
     };
-    warn_of_small(scan_settings, &scope.allow);
+    warn_narrow_allow(scan_settings, &scope.allow);
     let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
     let material = Material {
         rules: &rules,
@@ -64,10 +65,10 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
     proposals.inputs = listed(&scan, &found);
     count_hits(&material, &context, &mut proposals.inputs);
-    drop_passed_over(&mut proposals.inputs, &scan);
+    drop_skipped(&mut proposals.inputs, &scan);
     proposals.without_time = scan.without_time;
-    tell_notices(scan_settings, &scan, &found);
-    let problems = tell_problems(&proposals.inputs) | tell_absence(&proposals.inputs, &found);
+    print_notices(scan_settings, &scan, &found);
+    let problems = print_problems(&proposals.inputs) | report_no_logs(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
     Ok(if problems { Exit::Damaged } else { Exit::Success })
 }
@@ -79,9 +80,9 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 }
 
 /// Writes the report and the rules; each takes its place only when both are whole.
-fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), Failure> {
+fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), CommandError> {
     let scan = &settings.scan;
-    let Screen { width, color } = screen::of(scan.color, scan.output.is_some());
+    let TerminalInfo { width, color } = TerminalInfo::detect(scan.color, scan.output.is_some());
     let view = View { format: scan.format, by: None, top: scan.top, full: true, width, color };
     render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use clap::Command;
 use clap_mangen::Man;
 
-use super::message::shown;
+use super::message::sanitized;
 use super::{Exit, message, stdout};
 
 /// Prints the page of `command`, or of its subcommand `only`.
@@ -30,7 +30,7 @@ pub fn run(mut command: Command, only: Option<&str>) -> Exit {
 
 fn unknown(command: &Command, name: &str) -> Exit {
     let names: Vec<_> = visible(command).map(Command::get_name).collect();
-    message::error(&format!("no subcommand is called '{}'", shown(name)));
+    message::error(&format!("no subcommand is called '{}'", sanitized(name)));
     message::hint(&format!("type one of {}, or none for the whole manual", names.join(", ")));
     Exit::Usage
 }

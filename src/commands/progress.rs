@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::input::find::{Kind, Source};
 
 /// How long the work may take before a bar is shown.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 /// Between two looks at how far the work is.
-const TICK: Duration = Duration::from_millis(100);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shows how far a piece of work is.
 pub(super) struct Progress;
@@ -27,9 +27,9 @@ impl Progress {
         thread::scope(|scope| {
             let (finished, waiting) = mpsc::channel::<()>();
             scope.spawn(move || {
-                if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
                     let bar = bar(total(sources));
-                    while waiting.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                         bar.set_position(done.load(Ordering::Relaxed));
                     }
                     bar.finish_and_clear();

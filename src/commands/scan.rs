@@ -4,17 +4,18 @@
 //! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
 
 use std::mem::ManuallyDrop;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::run::{
-    Failure, apps, drop_passed_over, inputs, listed, output, pool, privacy, read, tell_absence, tell_notices, tell_problems, warn_of_small,
+use super::common::{
+    apps, drop_skipped, inputs, listed, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow,
 };
-use super::screen::Screen;
-use super::{Exit, Settings, message, screen, statistics};
+use super::stdout::TerminalInfo;
+use super::{Exit, ScanSettings, message};
 use crate::analysis::anonymize::{HitRoom, Privacy};
 use crate::analysis::build::{Context, Material, Wanted, build};
 use crate::analysis::model::{Input, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
+use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::render::sink::Sink;
 use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
@@ -23,11 +24,11 @@ use crate::scan;
 
 /// Scans the logs and prints the report.
 #[must_use]
-pub fn run(settings: &Settings) -> Exit {
-    scan(settings).unwrap_or_else(|failure| failure.tell())
+pub fn run(settings: &ScanSettings) -> Exit {
+    scan(settings).unwrap_or_else(|error| error.report())
 }
 
-fn scan(settings: &Settings) -> Result<Exit, Failure> {
+fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings)?;
     let rules = ManuallyDrop::new(pool.install(|| load(&settings.rules))?);
@@ -47,7 +48,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         unlisted: false,
         windows: true,
     };
-    warn_of_small(settings, &scope.allow);
+    warn_narrow_allow(settings, &scope.allow);
     let ready = started.elapsed();
     // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
@@ -73,10 +74,10 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         )
     });
     let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
-    drop_passed_over(&mut report.inputs, &scan);
+    drop_skipped(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
-    tell_notices(settings, &scan, &found);
+    print_notices(settings, &scan, &found);
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);
@@ -84,13 +85,13 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&accuracy::sentence(bound));
     }
-    let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
+    let problems = print_problems(&report.inputs) | report_no_logs(&report.inputs, &found);
     let severity = report.totals.fail_severity;
-    let times = statistics::Times { ready, read, built: report.elapsed };
-    let statistics = settings.stats.then(|| statistics::text(&report, &times, pool.current_num_threads()));
+    let times = StageTimes { ready, read, built: report.elapsed };
+    let statistics = settings.stats.then(|| statistics_text(&report, &times, pool.current_num_threads()));
     write(settings, &privacy, &material, &context, &report, spool, sink)?;
     if let Some(text) = statistics {
-        message::plain(&text);
+        message::print_raw(&text);
     }
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,
@@ -105,7 +106,7 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// What to type where a proxy seems to make all requests, and wrote for whom.
-fn proxy_hint(settings: &Settings, scan: &scan::Scan, sum: &Input) -> Option<String> {
+fn proxy_hint(settings: &ScanSettings, scan: &scan::Scan, sum: &Input) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -146,14 +147,14 @@ pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<us
 }
 
 fn write(
-    settings: &Settings,
+    settings: &ScanSettings,
     privacy: &Privacy,
     material: &Material<'_>,
     context: &Context<'_>,
     report: &Report<'_>,
     spool: Option<scan::Spool>,
     mut sink: Sink,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let written = if let Some(spool) = spool {
         let mut desk = hit::Desk::counting(settings.client.prefix);
         let mut room = HitRoom::default();
@@ -162,10 +163,44 @@ fn write(
             None => Ok(()),
         })
     } else {
-        let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
+        let TerminalInfo { width, color } = TerminalInfo::detect(settings.color, settings.output.is_some());
         let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
         privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)
+}
+
+/// When each stage was done, from the start of the run.
+#[derive(Debug, Clone, Copy)]
+struct StageTimes {
+    /// Rules loaded, inputs found, output open.
+    ready: Duration,
+    /// Every input read, judged and tallied.
+    read: Duration,
+    /// The report built.
+    built: Duration,
+}
+
+/// The figures of a run.
+fn statistics_text(report: &Report<'_>, times: &StageTimes, threads: usize) -> String {
+    let sum = &report.totals.sum;
+    let reading = times.read.saturating_sub(times.ready);
+    let ms = |d: Duration| d.as_secs_f64() * 1_000.0;
+    let rate = sum.bytes / u64::try_from(reading.as_micros()).unwrap_or(u64::MAX).max(1);
+    format!(
+        "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
+        ms(times.ready),
+        report.rule_set.rules().len(),
+        ms(reading),
+        sum.bytes,
+        sum.lines,
+        rate,
+        threads,
+        ms(times.built.saturating_sub(times.read)),
+        sum.hits,
+        report.totals.clients,
+        report.totals.paths,
+        report.totals.rules,
+    )
 }

@@ -20,7 +20,7 @@ use crate::time::{Bound, Cut};
 /// Everything `scan` needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own, and all combinations occur")]
-pub struct Settings {
+pub struct ScanSettings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
     /// Files that were last written to before this are left out.
@@ -101,7 +101,7 @@ pub enum Anonymize {
     Key(PathBuf),
 }
 
-impl Settings {
+impl ScanSettings {
     /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
     /// than one format.
     pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
@@ -127,7 +127,7 @@ pub struct StateSettings {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and all settings occur")]
 pub struct FollowSettings {
     /// What it shares with a scan; one path at least.
-    pub scan: Settings,
+    pub scan: ScanSettings,
     /// Where it goes on from.
     pub state: StateSettings,
     /// One JSON object a hit, instead of lines for people.
@@ -154,7 +154,7 @@ pub struct FollowSettings {
 
 /// What a `report` is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Task {
+pub enum ReportTask {
     /// A run.
     Run,
     /// Say what a run would report, and change nothing.
@@ -167,11 +167,11 @@ pub enum Task {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportSettings {
     /// What it shares with a scan; one path at least, unless it is only to say how far the logs were read.
-    pub scan: Settings,
+    pub scan: ScanSettings,
     /// Where it goes on from; a folder always.
     pub state: StateSettings,
     /// What to do.
-    pub task: Task,
+    pub task: ReportTask,
     /// The folder of the reports' folders; there unless nothing is written.
     pub out: Option<PathBuf>,
     /// A folder for each of these periods by the log's time, in place of one for each run.
@@ -198,7 +198,7 @@ pub struct ReportSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnSettings {
     /// What it shares with a scan.
-    pub scan: Settings,
+    pub scan: ScanSettings,
     /// Independent probers that a proposal needs.
     pub min_probers: usize,
     /// Where the proposals go as rules; `-` is standard output.
@@ -207,7 +207,7 @@ pub struct LearnSettings {
 
 /// What `merge` and `diff` both need to know: how reports are told again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RetoldSettings {
+pub struct ReportFilterSettings {
     /// Which rules.
     pub rules: RuleChoice,
     /// How clients are hidden.
@@ -242,7 +242,7 @@ pub struct MergeSettings {
     /// Exit 1 when something at or above this was found.
     pub fail_on: Option<Severity>,
     /// How they are told again.
-    pub retold: RetoldSettings,
+    pub filter: ReportFilterSettings,
 }
 
 /// Everything `diff` needs to know.
@@ -253,5 +253,5 @@ pub struct DiffSettings {
     /// The report after, or the folder it lies in.
     pub new: PathBuf,
     /// How they are told again.
-    pub retold: RetoldSettings,
+    pub filter: ReportFilterSettings,
 }

@@ -11,32 +11,32 @@ use super::Exit;
 
 /// Whether a signal came, and which.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     came: Arc<AtomicBool>,
     which: Arc<AtomicUsize>,
 }
 
 /// Listens from now on. Where the system will not let us, its own way of ending a process stays.
-pub(super) fn listen() -> Stop {
-    let stop = Stop::default();
+pub(super) fn listen() -> StopSignal {
+    let stop = StopSignal::default();
     for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
         // Before the flag is set by the same signal: only the second one must find it.
         let _ = flag::register_conditional_shutdown(signal, i32::from(exit.code()), Arc::clone(&stop.came));
-        stop.note(signal, exit);
+        stop.register(signal, exit);
     }
     stop
 }
 
 /// The same, but no signal ends it at once: whoever has taken the terminal must give it back first.
-pub(super) fn listen_patiently() -> Stop {
-    let stop = Stop::default();
-    stop.note(SIGINT, Exit::Interrupted);
-    stop.note(SIGTERM, Exit::Terminated);
+pub(super) fn listen_without_force() -> StopSignal {
+    let stop = StopSignal::default();
+    stop.register(SIGINT, Exit::Interrupted);
+    stop.register(SIGTERM, Exit::Terminated);
     stop
 }
 
-impl Stop {
-    fn note(&self, signal: i32, exit: Exit) {
+impl StopSignal {
+    fn register(&self, signal: i32, exit: Exit) {
         let _ = flag::register_usize(signal, Arc::clone(&self.which), usize::from(exit.code()));
         let _ = flag::register(signal, Arc::clone(&self.came));
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::block;
 use crate::cli::words;
 use crate::client::Prefix;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::finding::Severity;
 
 /// A number of threads or rows: one at least.
@@ -311,7 +311,7 @@ impl TryFrom<Spelled> for Proxies {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&spelled.0)))
     }
 }
 
@@ -320,7 +320,7 @@ impl TryFrom<Spelled> for SeverityOverride {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&spelled.0)))
     }
 }
 

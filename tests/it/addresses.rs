@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::rig::{Rig, line};
+use crate::harness::{Harness, line};
 
 /// Hits by client, of a log with one probe from each of these.
 fn clients(fields: &[&str]) -> BTreeMap<String, u64> {
-    let rig = Rig::new();
-    rig.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
-    let (run, report) = rig.json(["access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", fields.iter().map(|field| line(field, "GET /.env HTTP/1.1", 404)).collect::<String>());
+    let (run, report) = harness.json(["access.log"]);
     assert_eq!((run.code, report["totals"]["hits"].as_u64()), (0, Some(fields.len() as u64)), "{}", run.stderr);
     report["clients"]
         .as_array()

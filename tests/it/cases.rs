@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::rig::{Rig, Run, finish};
+use crate::harness::{Harness, Run, finish};
 
 /// A file of cases.
 #[derive(Deserialize)]
@@ -51,13 +51,13 @@ fn lines(lines: &[String]) -> String {
 
 impl Case {
     fn run(&self, common: &BTreeMap<String, Vec<String>>) -> Run {
-        let rig = Rig::new();
+        let harness = Harness::new();
         for (name, text) in common.iter().chain(&self.files) {
-            rig.file(name, lines(text));
+            harness.file(name, lines(text));
         }
         match &self.stdin {
-            Some(text) => rig.run_with_stdin(&self.args, lines(text).as_bytes()),
-            None => finish(rig.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
+            Some(text) => harness.run_with_stdin(&self.args, lines(text).as_bytes()),
+            None => finish(harness.command(&self.args).env("COLUMNS", "160").envs(&self.env)),
         }
     }
 

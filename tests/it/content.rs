@@ -8,8 +8,8 @@ use std::io::Write as _;
 
 use serde_json::Value;
 
+use crate::harness::{Harness, Rng, Run, line, log, skip};
 use crate::memory::bounded;
-use crate::rig::{Dice, Rig, Run, line, log, skip};
 
 const PROBE: &str = "GET /.git/config HTTP/1.1";
 
@@ -24,16 +24,16 @@ fn sums(report: &Value) -> [u64; 5] {
 
 /// The report on a log with this content.
 fn scan(content: impl AsRef<[u8]>) -> (Run, Value) {
-    let rig = Rig::new();
-    rig.file("access.log", content);
-    rig.json(["access.log"])
+    let harness = Harness::new();
+    harness.file("access.log", content);
+    harness.json(["access.log"])
 }
 
 /// The hits in a log with this content, which can be read.
 fn hits(content: impl AsRef<[u8]>) -> Vec<Value> {
-    let rig = Rig::new();
-    rig.file("access.log", content);
-    let run = rig.run(["scan", "-f", "ndjson", "--min-severity", "info", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", content);
+    let run = harness.run(["scan", "-f", "ndjson", "--min-severity", "info", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     run.objects()
 }
@@ -65,28 +65,28 @@ fn pour(file: &mut File, count: usize) {
 /// B4. However the file is read, a line that is too long is counted and not held.
 #[test]
 fn a_line_of_100_megabytes_costs_no_memory() {
-    let rig = Rig::new();
-    let path = rig.path("access.log");
+    let harness = Harness::new();
+    let path = harness.path("access.log");
     let mut file = File::create(&path).unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     pour(&mut file, 100_000_000);
     file.write_all(b"\n").unwrap();
     file.write_all(log(100).as_bytes()).unwrap();
     for mmap in ["always", "never"] {
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (0, [201, 200, 0, 1, 20]), "{}", run.stderr);
     }
-    let run = bounded(rig.command(["scan", "-f", "json", "-"]).stdin(File::open(&path).unwrap()));
+    let run = bounded(harness.command(["scan", "-f", "json", "-"]).stdin(File::open(&path).unwrap()));
     assert_eq!((run.code, sums(&run.json())), (0, [201, 200, 0, 1, 20]), "{}", run.stderr);
 }
 
 /// B5.
 #[test]
 fn a_gigabyte_without_a_newline_costs_no_memory() {
-    let rig = Rig::new();
-    pour(&mut File::create(rig.path("access.log")).unwrap(), 1 << 30);
+    let harness = Harness::new();
+    pour(&mut File::create(harness.path("access.log")).unwrap(), 1 << 30);
     for mmap in ["always", "never"] {
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "--mmap", mmap, "access.log"]));
         assert_eq!((run.code, sums(&run.json())), (3, [1, 0, 0, 1, 0]), "{}", run.stderr);
     }
 }
@@ -105,9 +105,9 @@ fn lines_of_14_kilobytes_are_ordinary() {
 fn nuls_between_lines_are_told_and_cost_no_line() {
     let nuls = "\0".repeat(100_000);
     for mmap in ["always", "never"] {
-        let rig = Rig::new();
-        rig.file("access.log", probe() + &nuls + &probe() + "192.0.2.9 - -" + &nuls + "\n" + &probe());
-        let (run, report) = rig.json(["--mmap", mmap, "access.log"]);
+        let harness = Harness::new();
+        harness.file("access.log", probe() + &nuls + &probe() + "192.0.2.9 - -" + &nuls + "\n" + &probe());
+        let (run, report) = harness.json(["--mmap", mmap, "access.log"]);
         assert_eq!((run.code, sums(&report)), (3, [4, 3, 1, 0, 3]));
         assert!(run.stderr.contains("200000 NUL bytes"), "{}", run.stderr);
     }
@@ -126,13 +126,13 @@ fn nuls_inside_a_line_that_parses_are_told() {
 #[test]
 fn a_hole_before_the_first_line_is_passed_over() {
     for (real, mmap) in [(true, "always"), (true, "never"), (false, "always"), (false, "never")] {
-        let rig = Rig::new();
+        let harness = Harness::new();
         let zeros = if real { Vec::new() } else { vec![0; 50_001] };
-        let path = rig.file("access.log", zeros);
+        let path = harness.file("access.log", zeros);
         let mut log = File::options().write(true).open(&path).unwrap();
         std::io::Seek::seek(&mut log, std::io::SeekFrom::Start(50_001)).unwrap();
         log.write_all(probe().repeat(2).as_bytes()).unwrap();
-        let run = rig.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
+        let run = harness.run(["scan", "-f", "ndjson", "--mmap", mmap, "access.log"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         let places: Vec<_> = run.objects().iter().map(|hit| (hit["line"].as_u64(), hit["offset"].as_u64())).collect();
         let second = 50_001 + probe().len() as u64;
@@ -143,13 +143,13 @@ fn a_hole_before_the_first_line_is_passed_over() {
 /// B9.
 #[test]
 fn a_hole_of_100_gigabytes_is_nothing_to_read() {
-    let rig = Rig::new();
-    let path = rig.file("access.log", "");
+    let harness = Harness::new();
+    let path = harness.file("access.log", "");
     if File::options().write(true).open(path).unwrap().set_len(100 << 30).is_err() {
         return skip("a hole of 100 gigabytes", "the file system has no files so large");
     }
     for mmap in ["auto", "always", "never"] {
-        let (run, report) = rig.json(["--mmap", mmap, "access.log"]);
+        let (run, report) = harness.json(["--mmap", mmap, "access.log"]);
         assert_eq!((run.code, sums(&report)), (3, [0; 5]));
         assert!(run.stderr.contains("107374182400 NUL bytes"), "{}", run.stderr);
         assert_eq!(report["totals"]["bytes"], 100_u64 << 30);
@@ -171,10 +171,10 @@ fn bytes_that_are_no_utf_8_are_told_losslessly() {
     assert_eq!(hits[0]["target"], r"/.git/\xff\xfe\x80");
     assert_eq!(hits[0]["referer"], r"http://\xc3(/");
     assert_eq!(hits[0]["user_agent"], r"\xf0\x9f\xff");
-    let rig = Rig::new();
-    rig.file("access.log", &text);
+    let harness = Harness::new();
+    harness.file("access.log", &text);
     for format in ["table", "csv", "json"] {
-        assert_eq!(rig.run(["scan", "-f", format, "access.log"]).code, 0, "{format}");
+        assert_eq!(harness.run(["scan", "-f", format, "access.log"]).code, 0, "{format}");
     }
 }
 
@@ -193,12 +193,12 @@ fn utf_16_is_refused_by_name() {
 /// B12.
 #[test]
 fn lines_that_end_in_cr_lf_are_the_same_lines() {
-    let rig = Rig::new();
-    rig.file("access.log", log(300));
-    let expected = rig.run(["scan", "-f", "csv", "access.log"]).text();
-    rig.file("access.log", log(300).replace('\n', "\r\n"));
-    assert_eq!(rig.run(["scan", "-f", "csv", "access.log"]).text(), expected);
-    assert_eq!(rig.json(["access.log"]).1["totals"]["unparsed"], 0);
+    let harness = Harness::new();
+    harness.file("access.log", log(300));
+    let expected = harness.run(["scan", "-f", "csv", "access.log"]).text();
+    harness.file("access.log", log(300).replace('\n', "\r\n"));
+    assert_eq!(harness.run(["scan", "-f", "csv", "access.log"]).text(), expected);
+    assert_eq!(harness.json(["access.log"]).1["totals"]["unparsed"], 0);
 }
 
 /// B13.
@@ -305,10 +305,10 @@ fn other_logs_are_never_scanned_without_a_word() {
 #[test]
 fn an_error_log_beside_an_access_log_is_passed_over() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
-        let rig = Rig::new();
-        rig.file("access.log", log(20));
-        rig.file("error.log", error.repeat(9));
-        let (run, report) = rig.json(["."]);
+        let harness = Harness::new();
+        harness.file("access.log", log(20));
+        harness.file("error.log", error.repeat(9));
+        let (run, report) = harness.json(["."]);
         assert_eq!((run.code, sums(&report)), (0, [20, 20, 0, 0, 2]), "{}", run.stderr);
         assert!(run.stderr.contains("error.log: passed over"), "{}", run.stderr);
         assert_eq!(report["inputs"].as_array().unwrap().len(), 1);
@@ -395,18 +395,18 @@ fn disguised_paths_are_seen_through() {
 /// B24.
 #[test]
 fn noise_is_no_log() {
-    let mut dice = Dice::new();
-    let noise: Vec<u8> = (0..4 << 17).flat_map(|_| dice.roll().to_le_bytes()).collect();
-    let rig = Rig::new();
-    rig.file("access.log", &noise);
+    let mut rng = Rng::new();
+    let noise: Vec<u8> = (0..4 << 17).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+    let harness = Harness::new();
+    harness.file("access.log", &noise);
     let newlines = noise.split(|&byte| byte == b'\n').count() as u64 - 1;
     for (mmap, threads) in [("always", "1"), ("never", "4")] {
-        let (run, report) = rig.json(["--mmap", mmap, "-j", threads, "access.log"]);
+        let (run, report) = harness.json(["--mmap", mmap, "-j", threads, "access.log"]);
         assert_eq!((run.code, report["totals"]["parsed"].as_u64()), (3, Some(0)));
         assert!((newlines..=newlines + 1).contains(&sums(&report)[0]));
         assert_eq!(report["totals"]["bytes"], noise.len());
     }
     for format in ["table", "csv", "ndjson"] {
-        assert_eq!(rig.run(["scan", "-f", format, "--min-severity", "info", "access.log"]).code, 3);
+        assert_eq!(harness.run(["scan", "-f", format, "--min-severity", "info", "access.log"]).code, 3);
     }
 }

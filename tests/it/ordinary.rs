@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::rig::{Rig, sized};
+use crate::harness::{Harness, sized};
 
 /// Attacks that are one on every site.
 const EVERYWHERE: [&str; 2] = ["GET /.env", "GET /uploads/c99.php?cmd=id"];
@@ -36,9 +36,9 @@ fn attacks() -> BTreeMap<String, Vec<String>> {
 
 /// The rules of each line that is a finding, by the number of the line, from 1.
 fn findings(log: &str) -> BTreeMap<usize, String> {
-    let rig = Rig::new();
-    rig.file("access.log", log);
-    let run = rig.run(["scan", "-f", "ndjson", "access.log"]);
+    let harness = Harness::new();
+    harness.file("access.log", log);
+    let run = harness.run(["scan", "-f", "ndjson", "access.log"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let number = |hit: &serde_json::Value| usize::try_from(hit["line"].as_u64().unwrap()).unwrap();
     run.objects().iter().map(|hit| (number(hit), hit["rules"].to_string())).collect()

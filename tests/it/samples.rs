@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::rig::{Rig, Run, finish};
+use crate::harness::{Harness, Run, finish};
 
 /// The folder of the samples lies here.
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -30,7 +30,7 @@ fn table(first: &str) -> Vec<Vec<String>> {
 }
 
 fn scan(args: &[&str]) -> Run {
-    finish(Rig::new().command(["scan"].iter().chain(args)).current_dir(ROOT))
+    finish(Harness::new().command(["scan"].iter().chain(args)).current_dir(ROOT))
 }
 
 fn report(log: &str) -> Value {
@@ -88,7 +88,7 @@ fn the_folder_reads_as_it_is_shown() {
 fn the_front_page_shows_this_report() {
     let page = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
     let shown = page.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    let run = finish(Rig::new().command(["scan", "samples/"]).current_dir(ROOT).env("COLUMNS", "100"));
+    let run = finish(Harness::new().command(["scan", "samples/"]).current_dir(ROOT).env("COLUMNS", "100"));
     let text = run.text();
     let mut lines = text.lines();
     for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {

@@ -7,12 +7,12 @@ use signal_hook::consts::{SIGHUP, SIGUSR1};
 use signal_hook::flag;
 
 use crate::commands::Exit;
-use crate::commands::signals::{self, Stop};
+use crate::commands::signals::{self, StopSignal};
 
 /// What came since it was last asked for.
 #[derive(Debug)]
 pub(super) struct Signals {
-    stop: Stop,
+    stop: StopSignal,
     reload: Arc<AtomicBool>,
     summary: Arc<AtomicBool>,
 }
@@ -21,7 +21,7 @@ impl Signals {
     /// Listens from now on. Where the system will not let us, its own way of dealing with a signal stays.
     /// `has_terminal`: no signal may end it at once.
     pub(super) fn listen(has_terminal: bool) -> Self {
-        let stop = if has_terminal { signals::listen_patiently() } else { signals::listen() };
+        let stop = if has_terminal { signals::listen_without_force() } else { signals::listen() };
         let signals = Self { stop, reload: Arc::default(), summary: Arc::default() };
         let _ = flag::register(SIGHUP, Arc::clone(&signals.reload));
         let _ = flag::register(SIGUSR1, Arc::clone(&signals.summary));

@@ -3,23 +3,21 @@
 //! Everything that can be wrong with the command is found before the first line is read. What is read counts as reported
 //! from the moment the state says so; what stands on disk then and what does not is put right by the next run.
 
-mod desk;
-mod edition;
-mod failure;
-mod group;
+mod run;
 mod status;
+mod writer;
 
 use std::fs;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::desk::{Desk, Read};
-use self::edition::Editions;
-use self::failure::Failure;
-use super::{Exit, ReportSettings, Task, message, servers, signals, stdout};
+use self::run::{ReadResult, ReportRun};
+use self::writer::ReportWriter;
+use super::error::CommandError;
+use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::report_store::{Access, ReportStore, Run};
-use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
+use crate::state::{KEEP_ABSENT, Ledger, StateError, StateFolder};
 
 /// The state's name in its folder: other commands keep theirs beside it.
 const NAME: &str = "report";
@@ -31,67 +29,73 @@ const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 #[must_use]
 pub fn run(settings: &ReportSettings) -> Exit {
     // Cron would mail it after every run.
-    if settings.task != Task::Run || std::io::stderr().is_terminal() {
-        servers::tell(&settings.scan);
+    if settings.task != ReportTask::Run || std::io::stderr().is_terminal() {
+        server_logs::print_skipped(&settings.scan);
     }
     let done = match settings.task {
-        Task::Run => report(settings),
-        Task::DryRun => rehearse(settings),
-        Task::Status => status::print(settings, dir(settings)),
+        ReportTask::Run => report(settings),
+        ReportTask::DryRun => dry_run(settings),
+        ReportTask::Status => status::print(settings, dir(settings)),
     };
-    done.unwrap_or_else(|failure| failure.tell())
+    done.unwrap_or_else(|error| {
+        let exit = error.report();
+        if let CommandError::State(StateError::Held { .. }) = error {
+            message::hint("--wait waits for it");
+        }
+        exit
+    })
 }
 
-fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
+fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
-    let group = settings.group.as_deref().map(group::number).transpose()?;
-    let desk = Desk::new(settings, &stop)?;
+    let group = settings.group.as_deref().map(group_id).transpose()?;
+    let report_run = ReportRun::new(settings, &stop)?;
     let opened = if settings.wait {
         StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())
     } else {
         StateFolder::open(dir(settings), NAME, settings.state.insecure)
     };
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
     let folder = opened?;
     let store = ReportStore::open(out(settings), Access { mode: settings.mode, group })?.for_state(file_of(&folder))?;
     let store = if settings.scan.threads == Some(1) { store.single_threaded() } else { store };
-    let known = settled(settings, &folder, &store)?;
-    let mut ledger = desk.ledger(known.as_ref());
-    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    let known = recover_state(settings, &folder, &store)?;
+    let mut state = report_run.initial_state(known.as_ref());
+    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
-    ledger.logs.forget_absent(desk::is_there, desk.now(), KEEP_ABSENT);
-    let mut editions = Editions::new(&desk, &increment, &problems, &notes, &ledger);
-    if editions.is_empty() {
-        if known.as_ref() != Some(&ledger) {
-            folder.save(&ledger)?;
+    state.logs.forget_absent(run::is_there, report_run.now(), KEEP_ABSENT);
+    let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
+    if writer.is_empty() {
+        if known.as_ref() != Some(&state) {
+            folder.save(&state)?;
         }
-        store.prune(settings.keep, desk.started())?;
+        store.prune(settings.keep, report_run.started())?;
         return Ok(tell(&problems));
     }
-    let number = store.last_run_number()?.max(ledger.run.as_ref().map_or(0, |run| run.number)) + 1;
+    let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
     let mut staging = store.stage(number)?;
-    editions.write(&mut staging, &store, number, &mut ledger)?;
+    writer.write(&mut staging, &store, number, &mut state)?;
     let run = staging.finish()?;
-    ledger.seen.prune(desk.now().cast_signed(), REMEMBER);
-    ledger.sites.prune(desk.now().cast_signed(), REMEMBER);
-    ledger.run = Some(run.clone());
+    state.seen.prune(report_run.now().cast_signed(), REMEMBER);
+    state.sites.prune(report_run.now().cast_signed(), REMEMBER);
+    state.run = Some(run.clone());
     // From here on it is reported, whatever happens.
-    if let Err(error) = folder.save(&ledger) {
-        take_back(&folder, &store, known.as_ref());
+    if let Err(error) = folder.save(&state) {
+        rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
-    publish(&store, &run, &desk)?;
+    publish(&store, &run, &report_run)?;
     let exit = tell(&problems);
-    Ok(print(editions.mail().as_deref(), exit))
+    Ok(print(writer.mail().as_deref(), exit))
 }
 
 /// What the last run left, once its folders have their places; nothing where it is to be forgotten.
-fn settled(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<Ledger>, Failure> {
-    let run = |known: &Option<Ledger>| known.as_ref().and_then(|ledger| ledger.run.clone());
+fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<Ledger>, CommandError> {
+    let run = |known: &Option<Ledger>| known.as_ref().and_then(|state| state.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
         store.recover(run(&known).as_ref())?;
@@ -105,33 +109,33 @@ fn settled(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore)
 }
 
 /// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
-fn take_back(folder: &StateFolder, store: &ReportStore, known: Option<&Ledger>) {
+fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&Ledger>) {
     if let Ok(there) = folder.load::<Ledger>()
         && there.as_ref() == known
     {
         // What it cannot remove now the next run does.
-        let _ = store.recover(known.and_then(|ledger| ledger.run.as_ref()));
+        let _ = store.recover(known.and_then(|state| state.run.as_ref()));
     }
 }
 
 /// Puts a run's folders in their place, and deletes those that are too old.
-fn publish(store: &ReportStore, run: &Run, desk: &Desk<'_>) -> Result<(), Failure> {
+fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
     store.publish(run)?;
-    store.prune(desk.settings.keep, desk.started())?;
+    store.prune(report_run.settings.keep, report_run.started())?;
     Ok(())
 }
 
 /// Says what a run would report, and changes nothing.
-fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
+fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
-    let desk = Desk::new(settings, &stop)?;
+    let report_run = ReportRun::new(settings, &stop)?;
     let known: Option<Ledger> = if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
-    let mut ledger = desk.ledger(known.as_ref());
-    let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
+    let mut state = report_run.initial_state(known.as_ref());
+    let ReadResult { increment, problems, notes } = report_run.read(known.as_ref(), &mut state);
     if let Some(exit) = stop.exit() {
-        return Err(Failure::Stopped(exit));
+        return Err(CommandError::ReportStopped(exit));
     }
-    let pages = Editions::new(&desk, &increment, &problems, &notes, &ledger).pages(&mut ledger)?;
+    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).pages(&mut state)?;
     let exit = tell(&problems);
     let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
     match stdout::print(&text) {
@@ -143,7 +147,7 @@ fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
 /// Names what could not be read, and says how the run ends.
 fn tell(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
-        message::error(&format!("{}: {}", message::shown(&path.to_string_lossy()), message::shown(what)));
+        message::error(&format!("{}: {}", message::sanitized(&path.to_string_lossy()), message::sanitized(what)));
     }
     if problems.is_empty() { Exit::Success } else { Exit::Damaged }
 }
@@ -172,4 +176,45 @@ fn dir(settings: &ReportSettings) -> &Path {
 /// The reports' folder. There where anything is written: a run without one is refused before.
 fn out(settings: &ReportSettings) -> &Path {
     settings.out.as_deref().unwrap_or(Path::new("."))
+}
+
+/// Where groups stand (group(5)).
+const GROUP_FILE: &str = "/etc/group";
+
+/// The number of a group.
+///
+/// # Errors
+///
+/// There is none of that name.
+fn group_id(name: &str) -> Result<u32, CommandError> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let groups = fs::read(GROUP_FILE)
+        .map_err(|error| CommandError::Group(format!("--group: cannot read {GROUP_FILE}: {error}; give its number")))?;
+    find_group(&groups, name.as_bytes()).ok_or_else(|| {
+        CommandError::Group(format!("--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number", message::sanitized(name)))
+    })
+}
+
+/// `name:password:number:members`, a line a group.
+fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
+    let field = |line: &[u8], number| Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned());
+    let line = groups.split(|&b| b == b'\n').find(|line| line.split(|&b| b == b':').next() == Some(name))?;
+    field(line, 2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::report::*;
+
+    #[test]
+    fn by_name_or_by_number() {
+        let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
+        assert_eq!((find_group(groups, b"adm"), find_group(groups, b"root")), (Some(4), Some(0)));
+        for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {
+            assert_eq!(find_group(groups, name), None, "{}", String::from_utf8_lossy(name));
+        }
+        assert_eq!(group_id("1234").ok(), Some(1234));
+    }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::NAME;
-use super::desk::is_there;
-use super::failure::Failure;
+use super::run::is_there;
 use crate::analysis::status::{LogStatus, Stage, Status};
-use crate::commands::{Exit, ReportSettings, screen, servers, stdout};
+use crate::commands::error::CommandError;
+use crate::commands::stdout::{self, TerminalInfo};
+use crate::commands::{Exit, ReportSettings, server_logs};
 use crate::input::tail::{First, Options, Tail};
 use crate::render::View;
 use crate::render::table::status::write;
@@ -17,14 +18,14 @@ use crate::source::Checkpoint;
 use crate::state::{Ledger, StateFolder};
 
 /// Prints what the state in `dir` knows.
-pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failure> {
-    let ledger: Option<Ledger> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
-    let checkpoints = ledger.as_ref().map(|ledger| ledger.logs.checkpoints.clone());
-    let last_run = ledger.and_then(|ledger| ledger.run).map(|run| (run.number, run.folders));
+pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {
+    let state: Option<Ledger> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
+    let checkpoints = state.as_ref().map(|state| state.logs.checkpoints.clone());
+    let last_run = state.and_then(|state| state.run).map(|run| (run.number, run.folders));
     let status = Status { last_run, logs: logs(settings, checkpoints) };
-    let screen = screen::of(settings.scan.color, false);
+    let screen = TerminalInfo::detect(settings.scan.color, false);
     let mut page = Vec::new();
-    write(&status, &View { width: screen.width, color: screen.color, ..View::default() }, &mut page)?;
+    write(&status, &View { width: screen.width, color: screen.color, ..View::default() }, &mut page).map_err(CommandError::WriteReport)?;
     Ok(stdout::print(&page))
 }
 
@@ -32,7 +33,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Failu
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
     let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
     let begin = if settings.state.from_start { First::Start } else { First::Given };
-    let given = servers::present(&settings.scan);
+    let given = server_logs::existing_logs(&settings.scan);
     let paths = if given.is_empty() { paths(&known) } else { given };
     let mut tail = Tail::new(paths, Options { begin, max_line: settings.scan.max_line, block: 1 << 16 }, checkpoints);
     tail.survey(Instant::now());

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::super::message::shown;
+use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{Judge, file};
+use super::{CaseRunner, read_rule_file, replace_rule_file};
 use crate::finding::Severity;
 use crate::rules::draft::{Draft, Example, slug};
 use crate::rules::lint::is_ordinary;
@@ -18,7 +18,7 @@ pub const FILE: &str = "probewatch-rules.toml";
 
 /// What is to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddOptions {
     /// Paths, as they were typed.
     pub paths: Vec<String>,
     /// The class of the rule.
@@ -35,20 +35,20 @@ pub struct Added {
 
 /// Adds a rule to a file, which is made where there is none.
 #[must_use]
-pub fn add(asked: &Added) -> Exit {
+pub fn add(asked: &AddOptions) -> Exit {
     done(asked).unwrap_or_else(|exit| exit)
 }
 
-fn done(asked: &Added) -> Result<Exit, Exit> {
+fn done(asked: &AddOptions) -> Result<Exit, Exit> {
     let path = asked.file.as_path();
-    let name = shown(&path.display().to_string());
+    let name = sanitized(&path.display().to_string());
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("txt")) {
-        return Err(message::refused(&format!(
+        return Err(message::usage_error(&format!(
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
-    let paths = asked.paths.iter().map(|p| plain::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::refused(&e))?;
-    let there = file::read(path).map_err(|error| message::refused(&format!("{name}: cannot read rules: {error}")))?;
+    let paths = asked.paths.iter().map(|p| plain::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::usage_error(&e))?;
+    let there = read_rule_file(path).map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
     let rules = known(path, there.is_some())?;
     let new = not_found_yet(&rules, paths, asked.severity);
     if new.is_empty() {
@@ -57,8 +57,8 @@ fn done(asked: &Added) -> Result<Exit, Exit> {
     }
     let draft = draft(asked, new, there.as_deref(), &rules)?;
     let text = appended(there.as_deref(), &draft);
-    check(path, &text).map_err(|error| message::refused(&error.to_string()))?;
-    file::replace(path, &text)?;
+    check(path, &text).map_err(|error| message::usage_error(&error.to_string()))?;
+    replace_rule_file(path, &text)?;
     let paths = if draft.paths.len() == 1 { "1 path".to_owned() } else { format!("{} paths", draft.paths.len()) };
     let exit = stdout::print(format!("{}: {paths} added to {name} ({}, {})\n", draft.id, draft.class, draft.severity).as_bytes());
     message::hint(&format!("type `probewatch scan --rules {name} access.log`; `probewatch rules test {name}` runs its cases"));
@@ -68,18 +68,18 @@ fn done(asked: &Added) -> Result<Exit, Exit> {
 /// The built-in rules, and those of the file.
 fn known(path: &Path, is_there: bool) -> Result<RuleSet, Exit> {
     let paths = if is_there { vec![path.to_owned()] } else { Vec::new() };
-    load(&RuleChoice { paths, ..RuleChoice::default() }).map_err(|error| message::refused(&error.to_string()))
+    load(&RuleChoice { paths, ..RuleChoice::default() }).map_err(|error| message::usage_error(&error.to_string()))
 }
 
 /// The paths that no rule finds yet; says which one finds the others.
 fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<String> {
-    let mut judge = Judge::new(rules);
+    let mut runner = CaseRunner::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
         let case = Case::of_request(&format!("GET {}", plain::encoded(&path)));
-        let served = judge.matched(&Case { status: 200, ..case.clone() });
+        let served = runner.matched(&Case { status: 200, ..case.clone() });
         // What is found only when it is not there is not found yet.
-        let found: Vec<_> = judge.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
+        let found: Vec<_> = runner.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
         // What depends on who asks, or how often, does not find the path for everybody.
         let worst = found.iter().map(|id| rules.rule(*id)).filter(|rule| rule.is_certain()).max_by_key(|rule| rule.severity);
         match worst {
@@ -87,7 +87,7 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
             None if new.contains(&path) => {}
             None => {
                 if is_ordinary(&path) {
-                    message::warning(&format!("{}: ordinary clients ask for it too, and each of them will be reported", shown(&path)));
+                    message::warning(&format!("{}: ordinary clients ask for it too, and each of them will be reported", sanitized(&path)));
                 }
                 new.push(path);
             }
@@ -97,17 +97,17 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
 }
 
 fn tell_found(path: &str, rule: &Rule, wanted: Severity) {
-    message::notice(&format!("{}: already found by {} ({})", shown(path), rule.id, rule.severity));
+    message::notice(&format!("{}: already found by {} ({})", sanitized(path), rule.id, rule.severity));
     if rule.severity < wanted {
         message::hint(&format!("type `probewatch scan --severity {}={wanted} access.log` to have it reported as {wanted}", rule.id));
     }
 }
 
-fn draft(asked: &Added, paths: Vec<String>, there: Option<&str>, rules: &RuleSet) -> Result<Draft, Exit> {
+fn draft(asked: &AddOptions, paths: Vec<String>, there: Option<&str>, rules: &RuleSet) -> Result<Draft, Exit> {
     let taken: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &asked.id {
         Some(id) if taken.contains(id.as_str()) => {
-            return Err(message::refused(&format!("{id}: a rule has this id already; choose another --id, or leave it out")));
+            return Err(message::usage_error(&format!("{id}: a rule has this id already; choose another --id, or leave it out")));
         }
         Some(id) => id.clone(),
         None => {

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::message::shown;
+use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{Judge, file};
+use super::{CaseRunner, read_rule_file, replace_rule_file};
 use crate::finding::RuleId;
 use crate::rules::draft::{Draft, Example};
 use crate::rules::import::{Import, LeftOut, Origin, import as import_text, is_known, settle};
@@ -18,14 +18,14 @@ use crate::rules::{Case, RuleSet, check};
 const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong into another file.";
 
 /// Bytes of a file to import.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Things of one reason that are named.
 const NAMED: usize = 3;
 
 /// What is to be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
     /// What they are; found out for each where it is not given.
@@ -36,31 +36,31 @@ pub struct Imported {
 
 /// Imports rules.
 #[must_use]
-pub fn import(asked: &Imported) -> Exit {
+pub fn import(asked: &ImportOptions) -> Exit {
     done(asked).unwrap_or_else(|exit| exit)
 }
 
-fn done(asked: &Imported) -> Result<Exit, Exit> {
+fn done(asked: &ImportOptions) -> Result<Exit, Exit> {
     if let Some(file) = &asked.file {
         may_replace(file)?;
     }
     let mut files = Vec::new();
     for path in &asked.paths {
-        find(path, &mut files).map_err(|error| message::refused(&format!("{}: cannot read: {error}", path.display())))?;
+        find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
     }
     let (drafts, left_out) = read(&files, asked.origin)?;
     if drafts.is_empty() {
-        return Err(message::refused(&format!(
+        return Err(message::usage_error(&format!(
             "nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates",
             count(files.len(), "file")
         )));
     }
     let drafts = tried(drafts)?;
     let text = written(&drafts);
-    let name = asked.file.as_ref().map_or_else(String::new, |file| shown(&file.display().to_string()));
-    check(asked.file.as_deref().unwrap_or(Path::new("imported.toml")), &text).map_err(|error| message::refused(&error.to_string()))?;
+    let name = asked.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+    check(asked.file.as_deref().unwrap_or(Path::new("imported.toml")), &text).map_err(|error| message::usage_error(&error.to_string()))?;
     let exit = match &asked.file {
-        Some(path) => file::replace(path, &text).map(|()| Exit::Success)?,
+        Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
     let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
@@ -74,12 +74,12 @@ fn done(asked: &Imported) -> Result<Exit, Exit> {
 /// A file of somebody's own is not replaced.
 fn may_replace(path: &Path) -> Result<(), Exit> {
     let name = path.display();
-    match file::read(path) {
+    match read_rule_file(path) {
         Ok(Some(text)) if !text.starts_with(MARK) && !text.is_empty() => {
-            Err(message::refused(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
+            Err(message::usage_error(&format!("{name}: this was not written by an import and is not replaced; choose another --file")))
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(message::refused(&format!("{name}: cannot read it before it is replaced: {error}"))),
+        Err(error) => Err(message::usage_error(&format!("{name}: cannot read it before it is replaced: {error}"))),
     }
 }
 
@@ -106,8 +106,8 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize), Exit> {
     let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
-        let name = shown(&path.display().to_string());
-        let bytes = text(path).map_err(|error| message::refused(&format!("{name}: cannot read: {error}")))?;
+        let name = sanitized(&path.display().to_string());
+        let bytes = text(path).map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
                 settle(&mut import, &mut taken);
@@ -116,7 +116,7 @@ fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize)
                 drafts.extend(import.drafts);
             }
             Err(why) => {
-                message::warning(&format!("{name}: not carried over: {}", shown(&why)));
+                message::warning(&format!("{name}: not carried over: {}", sanitized(&why)));
                 left_out += 1;
             }
         }
@@ -125,8 +125,8 @@ fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize)
 }
 
 fn text(path: &Path) -> std::io::Result<Vec<u8>> {
-    if fs::metadata(path)?.len() > MOST_BYTES {
-        return Err(std::io::Error::other(format!("more than {MOST_BYTES} bytes")));
+    if fs::metadata(path)?.len() > MAX_BYTES {
+        return Err(std::io::Error::other(format!("more than {MAX_BYTES} bytes")));
     }
     fs::read(path)
 }
@@ -134,23 +134,24 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 fn tell(name: &str, import: &Import) {
     for (prefix, LeftOut(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
         for (why, things) in reasons {
-            let some = things.iter().take(NAMED).map(|t| shown(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
+            let some =
+                things.iter().take(NAMED).map(|t| sanitized(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
             let more = things.len().saturating_sub(NAMED);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            message::warning(&format!("{name}: {prefix}: {}: {some}{more}", shown(why)));
+            message::warning(&format!("{name}: {prefix}: {}: {some}{more}", sanitized(why)));
         }
     }
 }
 
 /// The rules with those of their cases that hold: they were made by rule of thumb.
 fn tried(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
-    let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::refused(&error.to_string()))?;
+    let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
-    let mut judge = Judge::new(&rules);
+    let mut runner = CaseRunner::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        keep_right(&mut draft.hits, &cases(&rules, number, true), number, true, &mut judge);
-        keep_right(&mut draft.misses, &cases(&rules, number, false), number, false, &mut judge);
+        keep_right(&mut draft.hits, &cases(&rules, number, true), number, true, &mut runner);
+        keep_right(&mut draft.misses, &cases(&rules, number, false), number, false, &mut runner);
         if draft.hits.is_empty() {
             message::warning(&format!("{}: no request was found that shows what it matches; give it hits", draft.id));
         }
@@ -163,8 +164,8 @@ fn cases(rules: &RuleSet, number: usize, hits: bool) -> Vec<Case> {
     if hits { rule.hits.clone() } else { rule.misses.clone() }
 }
 
-fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {
-    let mut holds = cases.iter().map(|case| judge.matched(case).contains(&RuleId(number as u16)) == expected);
+fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
+    let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 

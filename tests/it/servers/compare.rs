@@ -19,7 +19,7 @@ type Hits = BTreeMap<u64, Vec<Value>>;
 type HitsOfLogs = BTreeMap<String, Hits>;
 
 fn hits(served: &Served, args: &[&str]) -> HitsOfLogs {
-    let run = served.rig.run(["scan", "-f", "ndjson"].iter().chain(args));
+    let run = served.harness.run(["scan", "-f", "ndjson"].iter().chain(args));
     assert_eq!(run.code, 0, "{}: {}", served.server, run.stderr);
     let mut logs = HitsOfLogs::new();
     for mut hit in run.objects() {
@@ -123,10 +123,10 @@ fn assert_counted(what: &str, input: &Value) {
 fn every_line_is_parsed_or_counted() {
     for served in served("lines of real servers") {
         for log in served.logs.iter().filter(|log| log.is_detected) {
-            let report = served.rig.json([&log.path]).1;
+            let report = served.harness.json([&log.path]).1;
             assert_counted(&format!("{} {}", served.server, log.name), &report["inputs"][0]);
         }
-        let (run, report) = served.rig.json([served.flag()]);
+        let (run, report) = served.harness.json([served.flag()]);
         let inputs = report["inputs"].as_array().unwrap();
         assert_eq!((run.code, inputs.len()), (0, served.logs.len()), "{}", run.stderr);
         for input in inputs {

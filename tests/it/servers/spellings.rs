@@ -126,7 +126,7 @@ fn whatever_a_server_serves_is_seen() {
 
 fn compare(served: &Served, lines: &[(String, usize)]) {
     let log = served.log("combined");
-    let run = served.rig.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
+    let run = served.harness.run(["scan", "-q", "-f", "ndjson", log.path.to_str().unwrap()]);
     let hits = run.objects();
     let mut given = 0;
     let mut missed = Vec::new();

@@ -4,12 +4,13 @@ use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use super::super::run::{Failure, tell_absence, tell_problems};
+use super::super::common::{print_problems, report_no_logs};
 use super::super::{Exit, message};
-use super::Question;
+use super::ExplainSettings;
 use crate::analysis::build::Material;
 use crate::analysis::path_answer::{Graded, GradedLog, Request};
 use crate::client::Prefix;
+use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
@@ -20,8 +21,8 @@ use crate::scan::{self, Job, Scan};
 
 /// What a scan of the log needs.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
-    pub(super) question: &'a Question,
+pub(super) struct GradingContext<'a> {
+    pub(super) settings: &'a ExplainSettings,
     pub(super) rules: &'a RuleSet,
     pub(super) formats: &'a Formats,
     pub(super) apps: &'a [RuleId],
@@ -33,8 +34,8 @@ pub(super) struct Parts<'a> {
 
 /// The log, once it is scanned.
 #[derive(Debug)]
-pub(super) struct Log<'a> {
-    parts: Parts<'a>,
+pub(super) struct GradingLog<'a> {
+    context: GradingContext<'a>,
     found: Option<Found>,
     graded: Option<GradedLog<'a>>,
     /// Something is wrong with the log.
@@ -42,45 +43,45 @@ pub(super) struct Log<'a> {
 }
 
 /// What a scan for `explain` looks at: all of the log but what is allowed.
-pub(super) fn scope(question: &Question) -> Result<Scope, Failure> {
+pub(super) fn scope(settings: &ExplainSettings) -> Result<Scope, CommandError> {
     Ok(Scope {
-        format: question.formats.as_clf(),
+        format: settings.formats.as_clf(),
         since: None,
         until: None,
-        allow: AllowList::load(&question.allow)?,
-        max_line: question.max_line,
+        allow: AllowList::load(&settings.allow)?,
+        max_line: settings.max_line,
         unlisted: false,
         windows: false,
     })
 }
 
-impl<'a> Log<'a> {
+impl<'a> GradingLog<'a> {
     /// The log that is named; or else the file that the line is read from, where it can be read twice.
-    pub(super) fn of(parts: Parts<'a>, file: Option<&Path>) -> Result<Self, Exit> {
-        let found = match (&parts.question.log, file) {
+    pub(super) fn of(context: GradingContext<'a>, file: Option<&Path>) -> Result<Self, Exit> {
+        let found = match (&context.settings.log, file) {
             (Some(path), _) => Some(one(path)?),
             (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => Some(find(&[file.to_owned()])),
             (None, _) => None,
         };
-        Ok(Self { parts, found, graded: None, has_trouble: false })
+        Ok(Self { context, found, graded: None, has_trouble: false })
     }
 
     /// Which IPv6 addresses count as one client.
     pub(super) fn prefix(&self) -> Option<Prefix> {
-        self.parts.question.prefix
+        self.context.settings.prefix
     }
 
     /// What the log shows of the answer to a request.
     pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
         let Some(found) = &self.found else { return Graded::NeedsLog };
         if self.graded.is_none() {
-            match scanned(&self.parts, found) {
+            match scanned(&self.context, found) {
                 Ok((log, has_trouble)) => {
                     self.has_trouble = has_trouble;
                     self.graded = Some(log);
                 }
-                Err(failure) => {
-                    let _ = failure.tell();
+                Err(error) => {
+                    let _ = error.report();
                     (self.has_trouble, self.found) = (true, None);
                 }
             }
@@ -94,43 +95,43 @@ fn one(path: &PathBuf) -> Result<Found, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
-            message::error(&message::shown(&format!("--in: {}: {}", problem.path.display(), problem.what)));
+            message::error(&message::sanitized(&format!("--in: {}: {}", problem.path.display(), problem.what)));
         }
         return Err(Exit::Damaged);
     }
     if let Some(pattern) = found.no_match.first() {
-        return Err(Failure::NoMatch(pattern.clone()).tell());
+        return Err(CommandError::NoMatch(pattern.clone()).report());
     }
     if found.sources.len() != 1 || path.is_dir() {
-        return Err(message::refused(&format!("--in: '{}' is not one file; name the log that the line is of", path.display())));
+        return Err(message::usage_error(&format!("--in: '{}' is not one file; name the log that the line is of", path.display())));
     }
     Ok(found)
 }
 
 /// Scans the log, and says what is wrong with it; whether anything was.
-fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), Failure> {
+fn scanned<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), CommandError> {
     let job = Job {
-        rules: parts.rules,
-        scope: parts.scope,
-        formats: parts.formats,
+        rules: context.rules,
+        scope: context.scope,
+        formats: context.formats,
         mmap: Mmap::default(),
         stop: &AtomicBool::new(false),
         progress: &AtomicU64::new(0),
         keep_lines: false,
-        prefix: parts.question.prefix,
+        prefix: context.settings.prefix,
     };
-    let read = scan::scan(&found.sources, &job).map_err(Failure::Spool)?;
-    let scan = parts.scan.get_or_init(|| read);
+    let read = scan::scan(&found.sources, &job).map_err(CommandError::Spool)?;
+    let scan = context.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    let has_trouble = tell_problems(&inputs) | tell_absence(&inputs, found);
+    let has_trouble = print_problems(&inputs) | report_no_logs(&inputs, found);
     let material = Material {
-        rules: parts.rules,
+        rules: context.rules,
         tally: &scan.tally,
         texts: &scan.texts,
         min_severity: Severity::Info,
         outcomes: &[],
-        apps: parts.apps,
-        allow: &parts.scope.allow,
+        apps: context.apps,
+        allow: &context.scope.allow,
     };
     Ok((GradedLog::of(material), has_trouble))
 }

@@ -1,143 +1,79 @@
 //! What every command that reads logs does before and behind its own work: find the inputs, open the output, read, and tell what
 //! was wrong.
 //!
-//! Knows no report. Why a command gave none is a [`Failure`], whichever it was.
+//! Knows no report. Why a command gave none is a [`CommandError`], whichever it was.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use thiserror::Error;
 
-use super::message::shown;
+use super::error::CommandError;
+use super::message::sanitized;
 use super::progress::Progress;
-use super::{Anonymize, Exit, Settings, message, servers, signals};
+use super::{Anonymize, ScanSettings, message, server_logs, signals};
 use crate::analysis::anonymize::Privacy;
-use crate::analysis::merge::MergeError;
 use crate::analysis::model::Input;
-use crate::analysis::snapshot::EvidenceError;
 use crate::client::Veil;
 use crate::engine::Scope;
 use crate::finding::RuleId;
-use crate::formats::builtin::UnknownFormat;
 use crate::input::find::{Found, Source, find};
 use crate::input::newer::leave_out_older;
 use crate::input::order::by_age;
 use crate::input::twins::leave_out_twins;
 use crate::render::Format;
-use crate::render::sink::{Sink, SinkError};
+use crate::render::sink::Sink;
 use crate::render::skipped;
-use crate::rules::{AllowList, RuleError, RuleSet};
+use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, Job, Scan};
 
-/// Why there is no report.
-#[derive(Debug, Error)]
-pub(super) enum Failure {
-    #[error(transparent)]
-    Rules(#[from] RuleError),
-    #[error("--log-format: {0}")]
-    Format(#[from] UnknownFormat),
-    #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
-    NoMatch(PathBuf),
-    #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
-    NoApp { name: String, meant: String },
-    #[error("{}: {flag} would overwrite an input; choose another file", path.display())]
-    OutputIsInput { path: PathBuf, flag: &'static str },
-    #[error("{}: --emit-rules would overwrite rules that --rules reads; choose another file", .0.display())]
-    OutputIsRules(PathBuf),
-    #[error("--anonymize: {} {what}", path.display())]
-    Key { path: PathBuf, what: String },
-    #[error(transparent)]
-    Sink(#[from] SinkError),
-    #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
-    Spool(io::Error),
-    #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: EvidenceError },
-    #[error(transparent)]
-    Merge(#[from] MergeError),
-    #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
-    Threads { threads: usize, source: rayon::ThreadPoolBuildError },
-    #[error("stopped")]
-    Stopped(Exit),
-}
-
-impl Failure {
-    /// Says why, and how the run ends.
-    pub(super) fn tell(&self) -> Exit {
-        match self {
-            Self::Sink(SinkError::BrokenPipe { .. }) => {}
-            Self::Stopped(_) => message::error("stopped by a signal; no report was written"),
-            other => message::error(&message::shown_lines(&other.to_string())),
-        }
-        self.exit()
-    }
-
-    pub(super) fn exit(&self) -> Exit {
-        match self {
-            Self::Rules(_)
-            | Self::Format(_)
-            | Self::Unreadable { .. }
-            | Self::Key { .. }
-            | Self::Merge(_)
-            | Self::NoApp { .. }
-            | Self::NoMatch(_)
-            | Self::OutputIsInput { .. }
-            | Self::OutputIsRules(_)
-            | Self::Threads { .. } => Exit::Usage,
-            Self::Sink(SinkError::BrokenPipe { .. }) => Exit::BrokenPipe,
-            Self::Sink(_) | Self::Spool(_) => Exit::Output,
-            Self::Stopped(exit) => *exit,
-        }
-    }
-}
-
 /// The apps that are said to run everywhere.
-pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Failure> {
+pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
     let unknown = |name: &String| {
         let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
-        Failure::NoApp { name: name.clone(), meant }
+        CommandError::NoApp { name: name.clone(), meant }
     };
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
 /// How much is told: a key is read now.
-pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, Failure> {
+pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
     let veil = match anonymize {
         None => None,
         Some(Anonymize::Truncate) => Some(Veil::Truncate),
-        Some(Anonymize::Key(path)) => Some(keyed(path).map_err(|what| Failure::Key { path: path.clone(), what })?),
+        Some(Anonymize::Key(path)) => Some(key_anonymizer(path).map_err(|what| CommandError::Key { path: path.clone(), what })?),
     };
     Ok(Privacy::new(veil, redact))
 }
 
 /// The most that is read of a key: it is a secret, not a file of any size.
-const LONGEST_KEY: u64 = 64 << 10;
+const MAX_KEY_BYTES: u64 = 64 << 10;
 
-fn keyed(path: &Path) -> Result<Veil, String> {
+fn key_anonymizer(path: &Path) -> Result<Veil, String> {
     let mut key = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_KEY + 1).read_to_end(&mut key));
+    let read = File::open(path).and_then(|file| file.take(MAX_KEY_BYTES + 1).read_to_end(&mut key));
     read.map_err(|error| format!("cannot be read: {error}; make a key with: head -c 32 /dev/urandom > FILE"))?;
-    if key.len() as u64 > LONGEST_KEY {
-        return Err(format!("is larger than {LONGEST_KEY} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
+    if key.len() as u64 > MAX_KEY_BYTES {
+        return Err(format!("is larger than {MAX_KEY_BYTES} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
     }
     // An editor puts a newline behind it.
     Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
 }
 
 /// Warns of allow lists that name less than what counts as one client.
-pub(super) fn warn_of_small(settings: &Settings, allow: &AllowList) {
+pub(super) fn warn_narrow_allow(settings: &ScanSettings, allow: &AllowList) {
     if let Some(prefix) = settings.client.prefix.filter(|_| !settings.quiet) {
         message::warnings(&allow.warnings_for(prefix));
     }
 }
 
 /// What is to be read, in its order; standard input where nothing was named.
-pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
+pub(super) fn inputs(settings: &ScanSettings) -> Result<Found, CommandError> {
     let stdin = [PathBuf::from("-")];
-    let (paths, notices) = servers::files(settings);
+    let (paths, notices) = server_logs::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
     if !settings.found.is_empty() {
         // What a configuration leads to was not typed.
@@ -145,7 +81,7 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
     }
     found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
-        return Err(Failure::NoMatch(pattern.clone()));
+        return Err(CommandError::NoMatch(pattern.clone()));
     }
     if let Some(newer) = &settings.newer_than {
         leave_out_older(&mut found, newer);
@@ -156,28 +92,34 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
 }
 
 /// Where something is written to, which may be none of the inputs.
-pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, CommandError> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::open_stdout()?,
     };
     let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {
-        Some(source) => Err(Failure::OutputIsInput { path: source.path.clone(), flag }),
+        Some(source) => Err(CommandError::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
     }
 }
 
-pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
+pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> {
     let threads = settings.threads.unwrap_or(0);
-    ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| Failure::Threads { threads, source })
+    ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| CommandError::Threads { threads, source })
 }
 
 /// Reads all inputs, unless a signal comes first.
-pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
+pub(super) fn read(
+    settings: &ScanSettings,
+    rules: &RuleSet,
+    scope: &Scope,
+    sources: &[Source],
+    pool: &ThreadPool,
+) -> Result<Scan, CommandError> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
-    let formats = servers::formats(settings)?;
+    let formats = server_logs::formats(settings)?;
     let job = Job {
         rules,
         scope,
@@ -188,11 +130,11 @@ pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources:
         keep_lines: settings.format == Format::Ndjson,
         prefix: settings.client.prefix,
     };
-    let shown = settings.progress && !settings.quiet;
-    let scan = Progress::watch(shown, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
+    let sanitized = settings.progress && !settings.quiet;
+    let scan = Progress::watch(sanitized, sources, &progress, || pool.install(|| scan::scan(sources, &job)));
     match stop.exit() {
-        Some(exit) => Err(Failure::Stopped(exit)),
-        None => scan.map_err(Failure::Spool),
+        Some(exit) => Err(CommandError::Stopped(exit)),
+        None => scan.map_err(CommandError::Spool),
     }
 }
 
@@ -207,18 +149,18 @@ pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
 }
 
 /// Files of a folder that are no log are not inputs.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &Scan) {
+pub(super) fn drop_skipped(listed: &mut Vec<Input>, scan: &Scan) {
     let mut inputs = scan.inputs.iter();
     listed.retain(|_| inputs.next().is_none_or(Option::is_some));
 }
 
-pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
+pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found) {
     if settings.quiet {
         return;
     }
-    servers::tell(settings);
+    server_logs::print_skipped(settings);
     for notice in &found.notices {
-        message::notice(&shown(notice));
+        message::notice(&sanitized(notice));
     }
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     for notice in skipped::notices(&inputs) {
@@ -226,24 +168,24 @@ pub(super) fn tell_notices(settings: &Settings, scan: &Scan, found: &Found) {
     }
     for (number, notice) in &scan.notices {
         let path = String::from_utf8_lossy(&scan.texts[*number].path).into_owned();
-        message::notice(&format!("{}: {}", shown(&path), shown(notice)));
+        message::notice(&format!("{}: {}", sanitized(&path), sanitized(notice)));
     }
 }
 
 /// Names each input that something was wrong with; whether there was any.
-pub(super) fn tell_problems(inputs: &[Input]) -> bool {
+pub(super) fn print_problems(inputs: &[Input]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), shown(problem)));
+            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), sanitized(problem)));
         }
     }
     any
 }
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
-pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
+pub(super) fn report_no_logs(inputs: &[Input], found: &Found) -> bool {
     let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {

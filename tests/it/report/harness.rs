@@ -11,7 +11,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::rig::{Rig, Run, assert_clean, assert_conserved, finish};
+use crate::harness::{Harness, Run, assert_clean, assert_conserved, finish};
 
 /// What a run's folder holds, in the order of names.
 pub(super) const FILES: [&str; 8] =
@@ -45,18 +45,18 @@ pub(super) fn full() -> bool {
 }
 
 /// `report --state state --out out` and these arguments.
-pub(super) fn command(rig: &Rig, args: &[&str]) -> Command {
-    rig.command(["report", "--state", "state", "--out", "out"].iter().chain(args))
+pub(super) fn command(harness: &Harness, args: &[&str]) -> Command {
+    harness.command(["report", "--state", "state", "--out", "out"].iter().chain(args))
 }
 
 /// Runs [`command`] to its end.
-pub(super) fn report(rig: &Rig, args: &[&str]) -> Run {
-    finish(&mut command(rig, args))
+pub(super) fn report(harness: &Harness, args: &[&str]) -> Run {
+    finish(&mut command(harness, args))
 }
 
 /// Runs [`command`], which has to go well.
-pub(super) fn well(rig: &Rig, args: &[&str]) -> Run {
-    let run = report(rig, args);
+pub(super) fn well(harness: &Harness, args: &[&str]) -> Run {
+    let run = report(harness, args);
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
     run
 }
@@ -82,13 +82,13 @@ pub(super) struct Out {
 
 impl Out {
     /// Reads and checks what lies in `out` and in `state`: both hold what they should, and nothing else.
-    pub(super) fn read(rig: &Rig) -> Self {
-        let state = rig.path("state");
+    pub(super) fn read(harness: &Harness) -> Self {
+        let state = harness.path("state");
         for (name, mode) in entries(&state) {
             assert!(["report.json", "report.lock"].contains(&name.as_str()), "left in the state: {name}");
             assert_eq!(mode & 0o777, 0o600, "state/{name}");
         }
-        Self::read_as(&rig.path("out"), 0o600)
+        Self::read_as(&harness.path("out"), 0o600)
     }
 
     /// The folders in `out` alone, whose files have this mode.
@@ -254,8 +254,8 @@ impl Sums {
     }
 
     /// What one `scan` with these arguments finds.
-    pub(super) fn scanned(rig: &Rig, args: &[&str]) -> Self {
-        let (run, report) = rig.json(args);
+    pub(super) fn scanned(harness: &Harness, args: &[&str]) -> Self {
+        let (run, report) = harness.json(args);
         assert_eq!(run.code, 0, "{}", run.stderr);
         Self::of([&report])
     }
@@ -308,11 +308,11 @@ fn the_rig_knows_a_folder_of_a_run_by_its_name() {
 
 #[test]
 fn the_rig_adds_up() {
-    let rig = Rig::new();
-    rig.file("a.log", crate::rig::log(30));
-    rig.file("b.log", crate::rig::log(50).replace("192.0.2.3 ", "192.0.2.4 "));
-    let of = |name: &str| rig.json([&[name][..], &QUICK].concat()).1;
-    let both = Sums::scanned(&rig, &[&["a.log", "b.log"][..], &QUICK].concat());
+    let harness = Harness::new();
+    harness.file("a.log", crate::harness::log(30));
+    harness.file("b.log", crate::harness::log(50).replace("192.0.2.3 ", "192.0.2.4 "));
+    let of = |name: &str| harness.json([&[name][..], &QUICK].concat()).1;
+    let both = Sums::scanned(&harness, &[&["a.log", "b.log"][..], &QUICK].concat());
     let (a, b) = (of("a.log"), of("b.log"));
     Sums::of([&a, &b]).assert_same(&both, "two parts");
     assert_eq!((both.get("lines"), both.get("hits"), both.get("\"vcs/git\"")), (80, 8, 8));

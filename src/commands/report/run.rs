@@ -12,15 +12,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::ThreadPool;
 
-use super::failure::Failure;
 use crate::analysis::anonymize::Privacy;
 use crate::block::{self, BlockPolicy, PROC_NET};
 use crate::commands::ReportSettings;
-use crate::commands::brief::Brief;
-use crate::commands::message::{self, shown};
-use crate::commands::run::{pool, privacy, warn_of_small};
-use crate::commands::servers;
-use crate::commands::signals::Stop;
+use crate::commands::common::{pool, privacy, warn_narrow_allow};
+use crate::commands::error::CommandError;
+use crate::commands::message::{self, sanitized};
+use crate::commands::rule_context::RuleContext;
+use crate::commands::server_logs;
+use crate::commands::signals::StopSignal;
 use crate::input::tail::{First, Options, Tail};
 use crate::scan::increment::{Increment, Part, Reading, increment};
 use crate::source::Checkpoint;
@@ -33,23 +33,23 @@ const BLOCK: usize = 256 << 10;
 
 /// What a run works with.
 #[derive(Debug)]
-pub(super) struct Desk<'a> {
+pub(super) struct ReportRun<'a> {
     pub(super) settings: &'a ReportSettings,
-    pub(super) brief: Brief,
+    pub(super) rule_context: RuleContext,
     pub(super) privacy: Privacy,
     /// The addresses of this machine.
     own: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
     /// What this machine is called in the reports.
     pub(super) machine: String,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     /// Seconds since 1970, when the run began.
     now: u64,
 }
 
 /// What was read.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct ReadResult {
     pub(super) increment: Increment,
     /// What could not be read, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
@@ -57,15 +57,15 @@ pub(super) struct Read {
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ReportRun<'a> {
     /// Reads the rules and whatever else the settings name.
-    pub(super) fn new(settings: &'a ReportSettings, stop: &'a Stop) -> Result<Self, Failure> {
-        let brief = Brief::read(&settings.scan)?;
+    pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
+        let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
-        warn_of_small(&settings.scan, &brief.scope.allow);
+        warn_narrow_allow(&settings.scan, &rule_context.scope.allow);
         if !settings.scan.quiet {
-            message::warnings(brief.rules.warnings());
-            message::warnings(&brief.scope.allow.warnings());
+            message::warnings(rule_context.rules.warnings());
+            message::warnings(&rule_context.scope.allow.warnings());
         }
         for wide in settings
             .scan
@@ -82,7 +82,7 @@ impl<'a> Desk<'a> {
         });
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, brief, privacy, own, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, own, machine, stop, now })
     }
 
     /// When the run began.
@@ -97,29 +97,29 @@ impl<'a> Desk<'a> {
 
     /// Whom nobody must lock out.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
-        BlockPolicy::new(&self.own, &self.settings.scan.client.trusted, &self.brief.scope.allow)
+        BlockPolicy::new(&self.own, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
     }
 
     /// The state to go on with: that of the last run, or a new one.
-    pub(super) fn ledger(&self, known: Option<&Ledger>) -> Ledger {
+    pub(super) fn initial_state(&self, known: Option<&Ledger>) -> Ledger {
         known.cloned().unwrap_or_else(|| Ledger::new(RandomState::new().hash_one(self.now)))
     }
 
     /// Reads what is new, and notes in the ledger how far it came.
-    pub(super) fn read(&self, known: Option<&Ledger>, ledger: &mut Ledger) -> Read {
+    pub(super) fn read(&self, known: Option<&Ledger>, state: &mut Ledger) -> ReadResult {
         let begin = if self.settings.state.from_start { First::Start } else { First::Given };
         let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
-        let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
-        let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
-        let Brief { rules, scope, formats, .. } = &self.brief;
+        let checkpoints = known.map(|state| state.logs.checkpoints.clone());
+        let mut tail = Tail::new(server_logs::existing_logs(&self.settings.scan), options, checkpoints);
+        let RuleContext { rules, scope, formats, .. } = &self.rule_context;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
         let reading = Reading { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
         let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }
-        ledger.logs.checkpoints = tail.checkpoints();
-        self.take_rules(known, ledger);
+        state.logs.checkpoints = tail.checkpoints();
+        self.take_rules(known, state);
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         for notice in std::mem::take(&mut increment.notices) {
             if notice.problem {
@@ -128,16 +128,16 @@ impl<'a> Desk<'a> {
                 notes.push(format!("{} {}", notice.path.display(), notice.what));
             }
         }
-        Read { increment, problems, notes }
+        ReadResult { increment, problems, notes }
     }
 
-    fn take_rules(&self, known: Option<&Ledger>, ledger: &mut Ledger) {
-        let rules = self.brief.fingerprint();
+    fn take_rules(&self, known: Option<&Ledger>, state: &mut Ledger) {
+        let rules = self.rule_context.fingerprint();
         if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
-            let dir = self.settings.state.dir.as_deref().map(|dir| shown(&dir.to_string_lossy())).unwrap_or_default();
+            let dir = self.settings.state.dir.as_deref().map(|dir| sanitized(&dir.to_string_lossy())).unwrap_or_default();
             message::notice(&format!("{dir}: other rules than in the last run; what it read is not judged again"));
         }
-        ledger.logs.rules = rules;
+        state.logs.rules = rules;
     }
 }
 

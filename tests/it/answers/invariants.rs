@@ -7,15 +7,15 @@ use proptest::sample::Index;
 use serde_json::Value;
 
 use super::generated::any_log;
-use crate::rig::{Dice, Rig, Run, line, sized};
+use crate::harness::{Harness, Rng, Run, line, sized};
 
 /// Answers to unlike probes of a site that answers 200 to anything, each with content of 14 to 19 KB.
-fn flood(dice: &mut Dice, paths: usize) -> Vec<String> {
+fn flood(rng: &mut Rng, paths: usize) -> Vec<String> {
     const NAMES: [&str; 8] = [".env", ".git/config", "phpinfo.php", "id_rsa", "db.sql", "actuator/env", "wp-login.php", "backup.zip"];
     (0..paths)
         .map(|n| {
-            let path = format!("/{}/{}", dice.below(1 << 40), NAMES[n % NAMES.len()]);
-            sized(&line("198.51.100.7", &format!("GET {path} HTTP/1.1"), 200), 14_000 + dice.below(5_000))
+            let path = format!("/{}/{}", rng.below(1 << 40), NAMES[n % NAMES.len()]);
+            sized(&line("198.51.100.7", &format!("GET {path} HTTP/1.1"), 200), 14_000 + rng.below(5_000))
         })
         .collect()
 }
@@ -29,8 +29,8 @@ fn head(path: &str) -> String {
 }
 
 /// Path, grade and reason of each row that was answered, sorted.
-fn grades(rig: &Rig, args: &[&str]) -> Vec<String> {
-    let report = rig.json(args).1;
+fn grades(harness: &Harness, args: &[&str]) -> Vec<String> {
+    let report = harness.json(args).1;
     let lists = ["answered", "uncertain"].map(|list| report[list].as_array().unwrap().clone());
     let mut rows: Vec<_> = lists.iter().flatten().map(|row| format!("{} {} {}", row["path"], row["answer"], row["reason"])).collect();
     rows.push(format!("soft 404: {}", report["totals"]["soft_404"]));
@@ -38,71 +38,71 @@ fn grades(rig: &Rig, args: &[&str]) -> Vec<String> {
     rows
 }
 
-fn is_distinct(rig: &Rig, log: &str, path: &str) -> bool {
+fn is_distinct(harness: &Harness, log: &str, path: &str) -> bool {
     let is_path = |row: &Value| row["path"] == path;
-    rig.json([log]).1["answered"].as_array().unwrap().iter().any(is_path)
+    harness.json([log]).1["answered"].as_array().unwrap().iter().any(is_path)
 }
 
 #[test]
 fn a_flood_of_soft_404s_hides_no_secret() {
-    let rig = Rig::new();
-    let mut dice = Dice::new();
-    let mut lines = flood(&mut dice, 100_000);
+    let harness = Harness::new();
+    let mut rng = Rng::new();
+    let mut lines = flood(&mut rng, 100_000);
     for (at, secret) in [(0, "/.env"), (50_000, "/.git/config"), (100_002, "/config/id_rsa")] {
         lines.insert(at, get(secret, 300 + at as u64 / 100));
     }
-    rig.file("access.log", lines.concat());
+    harness.file("access.log", lines.concat());
     for secret in ["/.env", "/.git/config", "/config/id_rsa"] {
-        assert!(is_distinct(&rig, "access.log", secret), "{secret}");
+        assert!(is_distinct(&harness, "access.log", secret), "{secret}");
     }
-    let totals = &rig.json(["access.log"]).1["totals"];
+    let totals = &harness.json(["access.log"]).1["totals"];
     assert_eq!(totals["soft_404"].as_u64().unwrap() + 3, totals["hits"].as_u64().unwrap(), "{totals}");
 }
 
 /// What a HEAD was answered with says nothing about the content of a GET.
 #[test]
 fn heads_hide_no_secret() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let heads: String = ["/.env", "/backup.zip", "/phpinfo.php", "/actuator/env", "/id_rsa"].map(head).concat();
     let refused: String = (0..40).map(|n| line("192.0.2.2", &format!("GET /{n}/phpinfo.php HTTP/1.1"), 404)).collect();
-    rig.file("access.log", get("/.env", 612) + &heads + &refused);
-    assert!(is_distinct(&rig, "access.log", "/.env"));
+    harness.file("access.log", get("/.env", 612) + &heads + &refused);
+    assert!(is_distinct(&harness, "access.log", "/.env"));
 }
 
 /// A client that finds a page with the size of a secret has one pair, which makes the answer uncertain, no soft 404.
 #[test]
 fn a_page_of_the_same_size_takes_no_secret_out() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let padded: String = ["/.env?pad=1", "/.env?pad=22", "/search/.env"].map(|path| get(path, 612)).concat();
-    rig.file("access.log", get("/.env", 612) + &padded);
-    let rows = grades(&rig, &["access.log"]);
+    harness.file("access.log", get("/.env", 612) + &padded);
+    let rows = grades(&harness, &["access.log"]);
     assert!(rows.iter().any(|row| row.starts_with("\"/.env\" ")), "{rows:?}");
 }
 
 #[test]
 fn order_files_and_threads_change_no_grade() {
-    let rig = Rig::new();
-    let mut dice = Dice::new();
-    let mut lines = flood(&mut dice, 3_000);
+    let harness = Harness::new();
+    let mut rng = Rng::new();
+    let mut lines = flood(&mut rng, 3_000);
     lines.extend([get("/.env", 300), get("/.git/config", 92), get("/info.php", 14_500), head("/.env")]);
     lines.extend((0..200).map(|n| line("192.0.2.3", &format!("GET /{n}/.env HTTP/1.1"), 404)));
-    rig.file("whole.log", lines.concat());
-    let expected = grades(&rig, &["whole.log"]);
+    harness.file("whole.log", lines.concat());
+    let expected = grades(&harness, &["whole.log"]);
     assert!(expected.len() > 2, "{expected:?}");
     for threads in ["1", "2", "8"] {
-        assert_eq!(grades(&rig, &["--threads", threads, "whole.log"]), expected, "{threads} threads");
+        assert_eq!(grades(&harness, &["--threads", threads, "whole.log"]), expected, "{threads} threads");
     }
     for round in 0..3 {
         for at in (1..lines.len()).rev() {
-            lines.swap(at, dice.below(at as u64 + 1) as usize);
+            lines.swap(at, rng.below(at as u64 + 1) as usize);
         }
-        rig.file("whole.log", lines.concat());
-        assert_eq!(grades(&rig, &["whole.log"]), expected, "shuffled, round {round}");
+        harness.file("whole.log", lines.concat());
+        assert_eq!(grades(&harness, &["whole.log"]), expected, "shuffled, round {round}");
         // The parts of a log that was rotated are one site.
-        let cut = dice.below(lines.len() as u64) as usize;
-        rig.file("part.log", lines[cut..].concat());
-        rig.file("part.log.1", lines[..cut].concat());
-        assert_eq!(grades(&rig, &["part.log", "part.log.1"]), expected, "cut before line {cut}");
+        let cut = rng.below(lines.len() as u64) as usize;
+        harness.file("part.log", lines[cut..].concat());
+        harness.file("part.log.1", lines[..cut].concat());
+        assert_eq!(grades(&harness, &["part.log", "part.log.1"]), expected, "cut before line {cut}");
     }
 }
 
@@ -124,9 +124,9 @@ fn answers(run: &Run) -> Vec<String> {
     all
 }
 
-fn scan(rig: &Rig, threads: &str, lines: &[String]) -> Vec<String> {
-    rig.file("access.log", lines.concat());
-    answers(&rig.run(["scan", "-f", "json", "--threads", threads, "access.log"]))
+fn scan(harness: &Harness, threads: &str, lines: &[String]) -> Vec<String> {
+    harness.file("access.log", lines.concat());
+    answers(&harness.run(["scan", "-f", "json", "--threads", threads, "access.log"]))
 }
 
 /// The same lines in a log of several chunks, which have a mebibyte each: after each line come 50 KB of requests for a page.
@@ -138,19 +138,19 @@ fn spread(lines: &[String]) -> Vec<String> {
 }
 
 /// Scans each part of a log alone and merges the reports. The parts have the names of a log that was rotated.
-fn merged(rig: &Rig, lines: &[String], mut cuts: Vec<usize>) -> Vec<String> {
+fn merged(harness: &Harness, lines: &[String], mut cuts: Vec<usize>) -> Vec<String> {
     cuts.extend([0, lines.len()]);
     cuts.sort_unstable();
     let mut args = vec!["merge".to_owned(), "-f".to_owned(), "json".to_owned()];
     for (n, cut) in cuts.windows(2).enumerate() {
         let log = if n == 0 { "access.log".to_owned() } else { format!("access.log.{n}") };
         let report = format!("{n}.json");
-        rig.file(&log, lines[cut[0]..cut[1]].concat());
-        let run = rig.run(["scan", "-f", "json", "-o", &report, &log]);
+        harness.file(&log, lines[cut[0]..cut[1]].concat());
+        let run = harness.run(["scan", "-f", "json", "-o", &report, &log]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         args.push(report);
     }
-    answers(&rig.run(args))
+    answers(&harness.run(args))
 }
 
 proptest! {
@@ -161,11 +161,11 @@ proptest! {
         (lines, shuffled) in any_log(1..4, 5..60).prop_flat_map(|lines| (Just(lines.clone()), Just(lines).prop_shuffle())),
         cuts in prop::collection::vec(any::<Index>(), 0..4),
     ) {
-        let rig = Rig::new();
-        let expected = scan(&rig, "1", &lines);
-        prop_assert_eq!(&scan(&rig, "8", &shuffled), &expected, "shuffled, 8 threads");
-        prop_assert_eq!(&scan(&rig, "2", &spread(&lines)), &expected, "several chunks, 2 threads");
+        let harness = Harness::new();
+        let expected = scan(&harness, "1", &lines);
+        prop_assert_eq!(&scan(&harness, "8", &shuffled), &expected, "shuffled, 8 threads");
+        prop_assert_eq!(&scan(&harness, "2", &spread(&lines)), &expected, "several chunks, 2 threads");
         let cuts = cuts.iter().map(|cut| cut.index(shuffled.len() + 1)).collect();
-        prop_assert_eq!(&merged(&rig, &shuffled, cuts), &expected, "shuffled, in parts that were merged");
+        prop_assert_eq!(&merged(&harness, &shuffled, cuts), &expected, "shuffled, in parts that were merged");
     }
 }

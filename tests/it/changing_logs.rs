@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::rig::{Dice, Rig, Run, finish, line, log, skip, spawn, wait};
+use crate::harness::{Harness, Rng, Run, finish, line, log, skip, spawn, wait};
 
 /// One worker's share of a file: a chunk of a scan is so long.
 const RANGE: usize = 1 << 20;
@@ -41,26 +41,26 @@ fn long_lines(generation: &str, bytes: usize, more: usize) -> String {
 }
 
 /// A folder here, and one in memory where the system has that.
-fn places(test: &str) -> Vec<Rig> {
+fn places(test: &str) -> Vec<Harness> {
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         skip(test, "no /dev/shm");
-        return vec![Rig::new()];
+        return vec![Harness::new()];
     }
-    vec![Rig::new(), Rig::within(memory)]
+    vec![Harness::new(), Harness::within(memory)]
 }
 
 /// Scans `access.log`, which is changed while the scan stands behind its chunk number `chunk`.
-fn scan_changed(rig: &Rig, chunk: u32, args: &[&str], change: impl FnOnce(&Path)) -> Run {
-    let [barrier, reached, go] = ["barrier", "barrier.reached", "barrier.go"].map(|name| rig.path(name));
-    let mut command = rig.command(["scan", "--only", "vcs/git", "access.log"].iter().chain(args));
+fn scan_changed(harness: &Harness, chunk: u32, args: &[&str], change: impl FnOnce(&Path)) -> Run {
+    let [barrier, reached, go] = ["barrier", "barrier.reached", "barrier.go"].map(|name| harness.path(name));
+    let mut command = harness.command(["scan", "--only", "vcs/git", "access.log"].iter().chain(args));
     command.env("PROBEWATCH_PAUSE_AT", format!("chunk:{chunk}")).env("PROBEWATCH_PAUSE_FILE", barrier);
     let mut child = spawn(&mut command);
     while !reached.exists() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it came to chunk {chunk}");
         thread::sleep(Duration::from_millis(1));
     }
-    change(&rig.path("access.log"));
+    change(&harness.path("access.log"));
     fs::write(&go, "").unwrap();
     let run = wait(child);
     fs::remove_file(reached).unwrap();
@@ -113,9 +113,9 @@ fn cut(path: &Path, len: usize) {
 #[test]
 fn a_log_truncated_to_nothing_yields_what_was_read_before() {
     let text = old_log("old", 3 * RANGE);
-    for rig in places("a log truncated to nothing, in memory") {
-        rig.file("access.log", &text);
-        let run = scan_changed(&rig, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| cut(log, 0));
+    for harness in places("a log truncated to nothing, in memory") {
+        harness.file("access.log", &text);
+        let run = scan_changed(&harness, 2, &["-f", "ndjson", "-j1", "--mmap", "always"], |log| cut(log, 0));
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
         let (lines, hits) = (Lines::of(&text), run.objects());
@@ -123,8 +123,8 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
         let settled = probes(&text[..=RANGE + text[RANGE..].find('\n').unwrap()]);
         assert_eq!(hits.len(), settled);
 
-        rig.file("access.log", &text);
-        let run = scan_changed(&rig, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| cut(log, 0));
+        harness.file("access.log", &text);
+        let run = scan_changed(&harness, 2, &["-f", "json", "-j1", "--mmap", "always"], |log| cut(log, 0));
         let (report, read) = (run.json(), lines.0.values().filter(|(_, line)| line.contains("192.0.2")).count() as u64);
         assert_eq!(report["totals"]["hits"], settled);
         assert!(report["totals"]["lines"].as_u64().unwrap() < read);
@@ -136,10 +136,10 @@ fn a_log_truncated_to_nothing_yields_what_was_read_before() {
 #[test]
 fn a_log_truncated_under_many_threads_yields_only_its_own_lines() {
     let text = old_log("old", 6 * RANGE);
-    for rig in places("a log truncated under many threads, in memory") {
+    for harness in places("a log truncated under many threads, in memory") {
         for chunk in [1, 3] {
-            rig.file("access.log", &text);
-            let run = scan_changed(&rig, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| cut(log, 0));
+            harness.file("access.log", &text);
+            let run = scan_changed(&harness, chunk, &["-f", "ndjson", "-j4", "--mmap", "always"], |log| cut(log, 0));
             let (lines, hits) = (Lines::of(&text), run.objects());
             assert!(hits.iter().all(|hit| lines.has(hit)));
             assert!(hits.len() < probes(&text));
@@ -158,10 +158,10 @@ fn a_log_truncated_within_its_last_page_ends_there() {
     let left = RANGE + 2500;
     let kept = &text[..=text[..left].rfind('\n').unwrap()];
     assert!(kept.len() < left && text.len() < RANGE + 4096, "the cut must go through a line of the last page");
-    for rig in places("a log truncated within its last page, in memory") {
+    for harness in places("a log truncated within its last page, in memory") {
         for mmap in ["always", "never"] {
-            rig.file("access.log", text);
-            let run = scan_changed(&rig, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| cut(log, left));
+            harness.file("access.log", text);
+            let run = scan_changed(&harness, 1, &["-f", "json", "-j1", "--mmap", mmap], |log| cut(log, left));
             let report = run.json();
             assert_eq!(run.code, 3, "{}", run.stderr);
             assert!(run.stderr.contains("truncated during the scan"), "{}", run.stderr);
@@ -179,12 +179,12 @@ fn a_log_truncated_within_its_last_page_ends_there() {
 #[test]
 fn a_log_truncated_and_regrown_is_never_mixed_with_the_new_one() {
     let (old, new) = (old_log("old", 3 * RANGE), old_log("new", 6 * RANGE));
-    for rig in places("a log truncated and regrown, in memory") {
+    for harness in places("a log truncated and regrown, in memory") {
         for (mmap, threads) in [("always", "1"), ("always", "4"), ("never", "1"), ("never", "4")] {
             for chunk in [1, 2] {
-                rig.file("access.log", &old);
+                harness.file("access.log", &old);
                 let args = ["-f", "ndjson", "-j", threads, "--mmap", mmap];
-                let run = scan_changed(&rig, chunk, &args, |log| rewrite(log, &new));
+                let run = scan_changed(&harness, chunk, &args, |log| rewrite(log, &new));
                 let (lines, hits) = (Lines::of(&old), run.objects());
                 assert!(hits.iter().all(|hit| lines.has(hit)), "{mmap}, {threads} threads, chunk {chunk}");
                 assert!(hits.len() < probes(&old));
@@ -200,9 +200,9 @@ fn a_log_truncated_and_regrown_is_never_mixed_with_the_new_one() {
 fn a_log_appended_to_ends_where_it_ended() {
     let text = old_log("old", 2 * RANGE);
     for mmap in ["always", "never"] {
-        let rig = Rig::new();
-        rig.file("access.log", &text);
-        let run = scan_changed(&rig, 1, &["-f", "ndjson", "--mmap", mmap], |log| {
+        let harness = Harness::new();
+        harness.file("access.log", &text);
+        let run = scan_changed(&harness, 1, &["-f", "ndjson", "--mmap", mmap], |log| {
             let mut log = OpenOptions::new().append(true).open(log).unwrap();
             log.write_all(old_log("new", RANGE).as_bytes()).unwrap();
             log.write_all(b"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.git/half").unwrap();
@@ -216,12 +216,12 @@ fn a_log_appended_to_ends_where_it_ended() {
 fn a_log_replaced_or_removed_is_read_to_its_end() {
     let text = old_log("old", 2 * RANGE);
     for mmap in ["always", "never"] {
-        let rig = Rig::new();
-        rig.file("access.log", &text);
-        let new = rig.file("new.log", old_log("new", 3 * RANGE));
-        assert_whole(&scan_changed(&rig, 1, &["-f", "ndjson", "--mmap", mmap], |log| fs::rename(new, log).unwrap()), &text);
-        rig.file("access.log", &text);
-        assert_whole(&scan_changed(&rig, 1, &["-f", "ndjson", "--mmap", mmap], |log| fs::remove_file(log).unwrap()), &text);
+        let harness = Harness::new();
+        harness.file("access.log", &text);
+        let new = harness.file("new.log", old_log("new", 3 * RANGE));
+        assert_whole(&scan_changed(&harness, 1, &["-f", "ndjson", "--mmap", mmap], |log| fs::rename(new, log).unwrap()), &text);
+        harness.file("access.log", &text);
+        assert_whole(&scan_changed(&harness, 1, &["-f", "ndjson", "--mmap", mmap], |log| fs::remove_file(log).unwrap()), &text);
     }
 }
 
@@ -238,11 +238,11 @@ fn assert_whole(run: &Run, text: &str) {
 fn a_hole_punched_under_the_scan_costs_the_lines_in_it() {
     const HOLE: std::ops::Range<u64> = RANGE as u64 + (64 << 10)..RANGE as u64 + (128 << 10);
     let text = old_log("old", 3 * RANGE);
-    for (mmap, rig) in
-        ["always", "never"].into_iter().flat_map(|mmap| places("a punched hole, in memory").into_iter().map(move |rig| (mmap, rig)))
+    for (mmap, harness) in
+        ["always", "never"].into_iter().flat_map(|mmap| places("a punched hole, in memory").into_iter().map(move |harness| (mmap, harness)))
     {
-        rig.file("access.log", &text);
-        let run = scan_changed(&rig, 1, &["-f", "ndjson", "-j1", "--mmap", mmap], |log| punch(log, HOLE));
+        harness.file("access.log", &text);
+        let run = scan_changed(&harness, 1, &["-f", "ndjson", "-j1", "--mmap", mmap], |log| punch(log, HOLE));
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("NUL bytes"), "{}", run.stderr);
         let (lines, hits) = (Lines::of(&text), run.objects());
@@ -277,24 +277,24 @@ fn two_hundred_truncations_at_any_moment_are_survived() {
     // Four ranges for four workers, in lines so long that a round is short.
     let text = long_lines("old", 3 * RANGE + RANGE / 2, 700);
     let places = places("truncations at any moment, in memory");
-    let (lines, mut dice) = (Lines::of(&text), Dice::new());
-    for rig in &places {
-        rig.file("master", &text);
+    let (lines, mut rng) = (Lines::of(&text), Rng::new());
+    for harness in &places {
+        harness.file("master", &text);
         let started = Instant::now();
-        fs::copy(rig.path("master"), rig.path("access.log")).unwrap();
-        assert_eq!(raced(rig, Duration::MAX, 0).code, 0);
+        fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
+        assert_eq!(raced(harness, Duration::MAX, 0).code, 0);
         let whole = started.elapsed().as_micros() as u64;
         for round in 0..ROUNDS / places.len() {
-            fs::copy(rig.path("master"), rig.path("access.log")).unwrap();
-            let len = if dice.below(2) == 0 { 0 } else { dice.below(text.len() as u64) };
+            fs::copy(harness.path("master"), harness.path("access.log")).unwrap();
+            let len = if rng.below(2) == 0 { 0 } else { rng.below(text.len() as u64) };
             if round % 2 == 0 {
-                let run = raced(rig, Duration::from_micros(dice.below(whole)), len);
+                let run = raced(harness, Duration::from_micros(rng.below(whole)), len);
                 // Opened after the cut, the log ends in half a line; cut under the scan, it never does.
                 let last_half = |hit: &Value| run.code == 0 && hit["offset"].as_u64().unwrap() + 1000 > len;
                 assert_survived(&run, len, |hit| lines.has(hit) || last_half(hit));
             } else {
                 let args = ["-f", "ndjson", "-j4", "--mmap", "always"];
-                let run = scan_changed(rig, 1 + dice.below(4) as u32, &args, |log| cut(log, len as usize));
+                let run = scan_changed(harness, 1 + rng.below(4) as u32, &args, |log| cut(log, len as usize));
                 assert_survived(&run, len, |hit| lines.has(hit));
                 // The chunk it stands after is gone. Where a part of the log is left, all chunks beyond may have been checked before.
                 assert!(run.code == 3 || len > 0, "a truncation to nothing was not seen: {}", run.stderr);
@@ -313,10 +313,10 @@ fn assert_survived(run: &Run, len: u64, is_line: impl Fn(&Value) -> bool) {
 }
 
 /// A scan under which the log is cut after some time, if it is still running then.
-fn raced(rig: &Rig, delay: Duration, len: u64) -> Run {
-    let log = OpenOptions::new().write(true).open(rig.path("access.log")).unwrap();
+fn raced(harness: &Harness, delay: Duration, len: u64) -> Run {
+    let log = OpenOptions::new().write(true).open(harness.path("access.log")).unwrap();
     let over = AtomicBool::new(false);
-    let command = &mut rig.command(["scan", "-f", "ndjson", "--only", "vcs/git", "-j4", "--mmap", "always", "access.log"]);
+    let command = &mut harness.command(["scan", "-f", "ndjson", "--only", "vcs/git", "-j4", "--mmap", "always", "access.log"]);
     let (child, started) = (spawn(command), Instant::now());
     thread::scope(|scope| {
         let _stop = SetAtEnd(&over);
@@ -345,15 +345,15 @@ impl Drop for SetAtEnd<'_> {
 /// A11. A note says so, and the report is the same.
 #[test]
 fn a_map_that_is_refused_is_no_loss() {
-    let rig = Rig::new();
-    let path = rig.file("access.log", old_log("old", RANGE));
+    let harness = Harness::new();
+    let path = harness.file("access.log", old_log("old", RANGE));
     // Allocated ahead: what a map would have to cover, at no cost on the disk.
     cut(&path, 400_000_000);
     let args = ["scan", "-f", "json", "-j1", "--mmap", "always", "access.log"];
-    let free = rig.run(args);
-    let inner = rig.command(args);
+    let free = harness.run(args);
+    let inner = harness.command(args);
     let mut limited = Command::new("prlimit");
-    limited.arg("--as=200000000").arg(inner.get_program()).args(inner.get_args()).current_dir(rig.path(""));
+    limited.arg("--as=200000000").arg(inner.get_program()).args(inner.get_args()).current_dir(harness.path(""));
     if Command::new("prlimit").arg("--version").output().is_err() {
         return skip("a map that is refused", "prlimit is not installed");
     }
@@ -366,14 +366,14 @@ fn a_map_that_is_refused_is_no_loss() {
 /// A12. Files that say they have no length, or a wrong one, and cannot be mapped.
 #[test]
 fn files_of_the_system_are_read_without_a_map() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     for (path, lines) in [("/proc/cpuinfo", 1), ("/proc/self/status", 10), ("/sys/kernel/mm/transparent_hugepage/enabled", 0)] {
         if File::open(path).is_err() {
             skip("files of the system", &format!("no {path}"));
             continue;
         }
         for mmap in ["always", "never", "auto"] {
-            let (run, report) = rig.json(["--mmap", mmap, path]);
+            let (run, report) = harness.json(["--mmap", mmap, path]);
             assert_eq!(run.code, 3, "{path}: {}", run.stderr);
             assert!(run.stderr.contains(path), "{}", run.stderr);
             assert!(report["totals"]["lines"].as_u64().unwrap() >= lines, "{path}: {}", report["totals"]);
@@ -387,15 +387,15 @@ fn files_of_the_system_are_read_without_a_map() {
 fn files_that_shrink_and_grow_all_the_time_are_survived() {
     const FILES: usize = 50;
     const RUNS: usize = 20;
-    let rig = Rig::new();
+    let harness = Harness::new();
     let text = log(200);
-    let paths: Vec<_> = (0..FILES).map(|n| rig.file(format!("{n}.log"), &text)).collect();
+    let paths: Vec<_> = (0..FILES).map(|n| harness.file(format!("{n}.log"), &text)).collect();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let _stop = SetAtEnd(&over);
         scope.spawn(|| cut_and_write(&paths, &text, &over));
         for n in 0..RUNS {
-            let (run, report) = rig.json(["--mmap", if n % 2 == 0 { "always" } else { "never" }, "."]);
+            let (run, report) = harness.json(["--mmap", if n % 2 == 0 { "always" } else { "never" }, "."]);
             assert!([0, 3].contains(&run.code), "{}: {}", run.code, run.stderr);
             assert!(report["inputs"].as_array().unwrap().iter().all(|input| input["hits"].as_u64() <= Some(20)), "{report}");
         }
@@ -419,14 +419,14 @@ proptest! {
     /// A14. Wherever the border of a range falls in a line, and however long the lines around it are.
     #[test]
     fn a_line_across_the_border_of_a_range_is_read_once(before in 0..300_usize, lengths in prop::collection::vec(0..9_000_usize, 1..8)) {
-        let rig = Rig::new();
+        let harness = Harness::new();
         let mut text = old_log("old", RANGE - 1000 - before);
         for length in lengths {
             text += &line("192.0.2.1", &format!("GET /.git/{} HTTP/1.1", "x".repeat(length)), 404);
         }
         text += &old_log("end", 2000);
-        rig.file("access.log", &text);
-        let of = |mmap, threads| rig.run(["scan", "-f", "ndjson", "--only", "vcs/git", "--mmap", mmap, "-j", threads, "access.log"]);
+        harness.file("access.log", &text);
+        let of = |mmap, threads| harness.run(["scan", "-f", "ndjson", "--only", "vcs/git", "--mmap", mmap, "-j", threads, "access.log"]);
         let expected = of("never", "1");
         assert_whole(&expected, &text);
         for (mmap, threads) in [("always", "1"), ("always", "3"), ("never", "3")] {

@@ -1,25 +1,51 @@
-//! `probewatch rules test`: runs the cases that rules carry, in the engine of a scan.
+//! `probewatch rules lint` and `rules test`: warnings about rules, and the cases that rules carry.
 
 use std::fmt::Write as _;
 
+use super::super::message::sanitized;
 use super::super::{Exit, message, stdout};
-use super::{Judge, counted, with_rules};
+use super::{CaseRunner, counted, with_rules};
 use crate::redact::sanitize::text;
+use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
+
+/// Prints what is odd about the rules of the choice, a line each.
+#[must_use]
+pub fn lint(choice: &RuleChoice) -> Exit {
+    let lint = match Lint::load(choice) {
+        Ok(lint) => lint,
+        Err(error) => return message::usage_error(&error.to_string()),
+    };
+    let mut runner = CaseRunner::new(lint.set());
+    let complaints = lint.complaints(|case| runner.matched(case));
+    let rules = lint.set().rules().len();
+    if complaints.is_empty() {
+        return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());
+    }
+    let mut out = String::new();
+    for complaint in &complaints {
+        let _ = writeln!(out, "{}", sanitized(&complaint.to_string()));
+    }
+    let _ = writeln!(out, "{}: {}", counted(rules, "rule"), counted(complaints.len(), "odd thing"));
+    match stdout::print(out.as_bytes()) {
+        Exit::Success => Exit::Usage,
+        failed => failed,
+    }
+}
 
 /// Runs the cases of the rules of the choice. A built-in rule has some; of another it is told that it has none.
 #[must_use]
 pub fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
-        let mut judge = Judge::new(rules);
+        let mut runner = CaseRunner::new(rules);
         for (number, rule) in rules.rules().iter().enumerate() {
             if rule.hits.is_empty() || rule.misses.is_empty() {
                 bare.push(rule);
             }
             for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
                 cases += 1;
-                if judge.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
+                if runner.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
                     wrong.push(complaint(rule, case, expected));
                 }
             }

@@ -2,8 +2,9 @@
 
 use rayon::ThreadPoolBuilder;
 
-use super::run::{Failure, apps};
-use super::{Settings, servers};
+use super::common::apps;
+use super::{ScanSettings, server_logs};
+use crate::commands::error::CommandError;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::Formats;
@@ -13,16 +14,16 @@ use crate::source::Fingerprint;
 
 /// What is looked for.
 #[derive(Debug)]
-pub(super) struct Brief {
+pub(super) struct RuleContext {
     pub(super) rules: RuleSet,
     pub(super) scope: Scope,
     pub(super) formats: Formats,
     pub(super) apps: Vec<RuleId>,
 }
 
-impl Brief {
+impl RuleContext {
     /// Reads the files that the settings name.
-    pub(super) fn read(settings: &Settings) -> Result<Self, Failure> {
+    pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
         // A pool that is gone when the rules are there: whoever reads what comes in takes one thread.
         let rules = match ThreadPoolBuilder::new().build() {
             Ok(pool) => pool.install(|| load(&settings.rules))?,
@@ -38,11 +39,11 @@ impl Brief {
             unlisted: false,
             windows: true,
         };
-        Ok(Self { rules, scope, formats: servers::formats(settings)?, apps })
+        Ok(Self { rules, scope, formats: server_logs::formats(settings)?, apps })
     }
 
     /// What is asked of the lines.
-    pub(super) fn asked<'a>(&'a self, settings: &'a Settings) -> Asked<'a> {
+    pub(super) fn job<'a>(&'a self, settings: &'a ScanSettings) -> Asked<'a> {
         Asked {
             rules: &self.rules,
             scope: &self.scope,

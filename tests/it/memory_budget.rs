@@ -10,8 +10,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::harness::{Harness, Run, line};
 use crate::memory::watched;
-use crate::rig::{Rig, Run, line};
 
 /// What the README promises, in KiB: with two threads, and for each one more.
 const BUDGET: u64 = 192 << 10;
@@ -41,8 +41,8 @@ fn asked(n: u64) -> (String, String) {
     }
 }
 
-fn write_log(rig: &Rig, lines: u64) {
-    let mut file = BufWriter::new(File::create(rig.path("access.log")).unwrap());
+fn write_log(harness: &Harness, lines: u64) {
+    let mut file = BufWriter::new(File::create(harness.path("access.log")).unwrap());
     let mut line = String::new();
     for n in 0..lines {
         let (client, path) = asked(n);
@@ -58,21 +58,21 @@ fn row<'r>(report: &'r Value, list: &str, key: &[(&str, &str)]) -> &'r Value {
     report[list].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{list} has no {key:?}"))
 }
 
-fn scan(rig: &Rig, threads: &str) -> (Run, Value) {
+fn scan(harness: &Harness, threads: &str) -> (Run, Value) {
     // Into a file: nobody empties a pipe while the memory is watched.
-    let (run, most) = watched(&mut rig.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
+    let (run, most) = watched(&mut harness.command(["scan", "-f", "json", "-j", threads, "-o", "report.json", "access.log"]));
     let further = threads.parse::<u64>().unwrap().saturating_sub(2);
     assert!(most > 0 && most <= BUDGET + further * A_THREAD, "{most} KiB with {threads} threads");
-    let report = serde_json::from_slice(&std::fs::read(rig.path("report.json")).unwrap()).unwrap();
+    let report = serde_json::from_slice(&std::fs::read(harness.path("report.json")).unwrap()).unwrap();
     (run, report)
 }
 
 #[test]
 fn j1_what_is_heavy_is_right_however_many_there_are() {
-    let (rig, lines) = (Rig::new(), lines());
-    write_log(&rig, lines);
+    let (harness, lines) = (Harness::new(), lines());
+    write_log(&harness, lines);
     for threads in ["1", "2", "7"] {
-        let (run, report) = scan(&rig, threads);
+        let (run, report) = scan(&harness, threads);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.stderr.contains("note: Approximate: "), "{}", run.stderr);
         let of = |value: &Value| value.as_u64().unwrap();
@@ -104,24 +104,24 @@ fn j1_what_is_heavy_is_right_however_many_there_are() {
 const FILES: u64 = 86_000;
 
 /// Writes them, in memory where there is such a folder: a disk takes a minute.
-fn write_files() -> Rig {
+fn write_files() -> Harness {
     let memory = Path::new("/dev/shm");
-    let rig = if memory.is_dir() { Rig::within(memory) } else { Rig::new() };
+    let harness = if memory.is_dir() { Harness::within(memory) } else { Harness::new() };
     let line = line("192.0.2.1", "GET /.env HTTP/1.1", 404);
-    std::fs::create_dir(rig.path("logs")).unwrap();
+    std::fs::create_dir(harness.path("logs")).unwrap();
     std::thread::scope(|scope| {
         for part in 0..2 {
-            let (rig, line) = (&rig, &line);
-            scope.spawn(move || (0..FILES).filter(|n| n % 2 == part).for_each(|n| drop(rig.file(format!("logs/{n}.log"), line))));
+            let (harness, line) = (&harness, &line);
+            scope.spawn(move || (0..FILES).filter(|n| n % 2 == part).for_each(|n| drop(harness.file(format!("logs/{n}.log"), line))));
         }
     });
-    rig
+    harness
 }
 
 #[test]
 fn j2_one_line_in_very_many_files_is_one_row_with_all_hits() {
-    let rig = write_files();
-    let pairs = rig.run(["scan", "-f", "csv", "--by", "pair", "logs"]);
+    let harness = write_files();
+    let pairs = harness.run(["scan", "-f", "csv", "--by", "pair", "logs"]);
     // A report that is not exact says so here.
     assert_eq!((pairs.code, pairs.stderr.as_str()), (0, ""));
     let text = pairs.text();

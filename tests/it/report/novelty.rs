@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::rig::{Out, Row, number, well};
-use crate::rig::{Dice, Rig, line, sized};
+use super::harness::{Out, Row, number, well};
+use crate::harness::{Harness, Rng, line, sized};
 
 /// The kinds that are decided by the rows of a report, in the order of the table.
 pub(super) const KINDS: [&str; 4] = ["answer", "rule", "path", "client"];
@@ -63,36 +63,36 @@ const PROBES: [&str; 12] = [
 ];
 
 /// Lines of one hour: some probes, of which few are answered, and pages.
-fn lines(dice: &mut Dice, count: u64) -> String {
+fn lines(rng: &mut Rng, count: u64) -> String {
     (0..count)
         .map(|_| {
-            let client = format!("192.0.2.{}", dice.below(60));
-            let probe = PROBES[dice.below(12) as usize];
-            let path = match dice.below(10) {
+            let client = format!("192.0.2.{}", rng.below(60));
+            let probe = PROBES[rng.below(12) as usize];
+            let path = match rng.below(10) {
                 0..3 => probe.to_owned(),
-                3 => format!("/site{}{probe}", dice.below(20)),
-                _ => format!("/page/{}", dice.below(100)),
+                3 => format!("/site{}{probe}", rng.below(20)),
+                _ => format!("/page/{}", rng.below(100)),
             };
-            let status = if dice.below(25) == 0 { 200 } else { 404 };
+            let status = if rng.below(25) == 0 { 200 } else { 404 };
             // Of unlike sizes: no two answers are one page for everything.
-            sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), dice.size())
+            sized(&line(&client, &format!("GET {path} HTTP/1.1"), status), rng.size())
         })
         .collect()
 }
 
 #[test]
 fn new_is_what_no_run_before_has_seen() {
-    let rig = Rig::new();
-    let (mut dice, mut reference, mut all) = (Dice::new(), Reference::default(), String::new());
+    let harness = Harness::new();
+    let (mut rng, mut reference, mut all) = (Rng::new(), Reference::default(), String::new());
     for run in 0..25 {
-        let more = lines(&mut dice, if run == 7 { 1 } else { 40 });
+        let more = lines(&mut rng, if run == 7 { 1 } else { 40 });
         all += &more;
-        rig.file("access.log", &all);
-        rig.file("new.log", &more);
-        well(&rig, &["access.log"]);
-        let out = Out::read(&rig);
+        harness.file("access.log", &all);
+        harness.file("new.log", &more);
+        well(&harness, &["access.log"]);
+        let out = Out::read(&harness);
         assert_eq!(out.folders.len(), run + 1);
-        let expected = reference.take(&rig.json(["new.log"]).1);
+        let expected = reference.take(&harness.json(["new.log"]).1);
         let rows = out.last().rows("new.csv");
         assert_eq!(told(rows), expected, "run {run}");
         in_order(rows);
@@ -116,14 +116,14 @@ fn in_order(rows: &[Row]) {
 /// The line that a new thing names is where it stands.
 #[test]
 fn a_new_thing_names_its_line() {
-    let rig = Rig::new();
-    let mut dice = Dice::new();
-    let text = lines(&mut dice, 300);
+    let harness = Harness::new();
+    let mut rng = Rng::new();
+    let text = lines(&mut rng, 300);
     for end in [100, 300] {
         let lines: Vec<_> = text.lines().take(end).collect();
-        rig.file("access.log", lines.join("\n") + "\n");
-        well(&rig, &["access.log"]);
-        for row in Out::read(&rig).last().rows("new.csv") {
+        harness.file("access.log", lines.join("\n") + "\n");
+        well(&harness, &["access.log"]);
+        for row in Out::read(&harness).last().rows("new.csv") {
             let line = lines[number(row, "line") as usize - 1];
             assert!(line.contains(&row["sample_target"]), "{row:?}: {line}");
             if row["kind"] == "client" {
@@ -136,20 +136,20 @@ fn a_new_thing_names_its_line() {
 /// A day's folder lists everything that was first seen on that day, however many runs it took.
 #[test]
 fn a_day_lists_what_was_first_seen_on_it() {
-    let rig = Rig::new();
-    let (mut dice, mut reference, mut all) = (Dice::new(), Reference::default(), String::new());
+    let harness = Harness::new();
+    let (mut rng, mut reference, mut all) = (Rng::new(), Reference::default(), String::new());
     for day in 1..=4 {
         let mut of_day = String::new();
         let mut expected = BTreeSet::new();
         for hour in [1, 9, 17] {
-            let more = lines(&mut dice, 30).replace("02/Nov/2026:08", &format!("{day:02}/Nov/2026:{hour:02}"));
+            let more = lines(&mut rng, 30).replace("02/Nov/2026:08", &format!("{day:02}/Nov/2026:{hour:02}"));
             of_day += &more;
             all += &more;
-            rig.file("access.log", &all);
-            rig.file("new.log", &more);
-            well(&rig, &["--daily", "access.log"]);
-            expected.extend(reference.take(&rig.json(["new.log"]).1));
-            let out = Out::read(&rig);
+            harness.file("access.log", &all);
+            harness.file("new.log", &more);
+            well(&harness, &["--daily", "access.log"]);
+            expected.extend(reference.take(&harness.json(["new.log"]).1));
+            let out = Out::read(&harness);
             assert_eq!(told(out.last().rows("new.csv")), expected, "day {day}, hour {hour}");
         }
     }
@@ -157,12 +157,12 @@ fn a_day_lists_what_was_first_seen_on_it() {
 
 #[test]
 fn an_answer_is_of_its_host() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let at = |host: &str| format!("{host}:443 {}", line("192.0.2.1", "GET /.git/config HTTP/1.1", 200));
     let answers = |log: String| {
-        rig.file("access.log", log);
-        well(&rig, &["access.log"]);
-        let rows = Out::read(&rig);
+        harness.file("access.log", log);
+        well(&harness, &["access.log"]);
+        let rows = Out::read(&harness);
         let rows = rows.last().rows("new.csv");
         rows.iter().filter(|row| row["kind"] == "answer").map(|row| row["key"].clone()).collect::<Vec<_>>()
     };
@@ -174,13 +174,13 @@ fn an_answer_is_of_its_host() {
 /// The same list of probes from several networks is a campaign, new once, whoever carries it on.
 #[test]
 fn a_campaign_is_new_once() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let list = &PROBES[..7];
     let from = |client: &str| list.iter().map(|path| line(client, &format!("GET {path} HTTP/1.1"), 404)).collect::<String>();
     let campaigns = |log: &str| {
-        rig.file("access.log", log);
-        well(&rig, &["access.log"]);
-        let out = Out::read(&rig);
+        harness.file("access.log", log);
+        well(&harness, &["access.log"]);
+        let out = Out::read(&harness);
         let rows = out.last().rows("new.csv").iter();
         rows.filter(|row| row["kind"] == "campaign").map(|row| row["key"].clone()).collect::<Vec<_>>()
     };
@@ -191,18 +191,18 @@ fn a_campaign_is_new_once() {
     assert_eq!(first.len(), 1);
     log += &["4.4.4.4", "5.5.5.5", "6.6.6.6"].map(from).concat();
     assert_eq!(campaigns(&log), [""; 0], "the same list once more");
-    assert!(!Out::read(&rig).last().report["campaigns"].as_array().unwrap().is_empty(), "it is there, and not new");
+    assert!(!Out::read(&harness).last().report["campaigns"].as_array().unwrap().is_empty(), "it is there, and not new");
 }
 
 /// A run in which nothing is new has a table with a header and no row.
 #[test]
 fn nothing_new_among_new_lines() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let text = line("192.0.2.1", "GET /.git/config HTTP/1.1", 404);
-    rig.file("access.log", &text);
-    well(&rig, &["access.log"]);
-    rig.file("access.log", text.repeat(2));
-    well(&rig, &["access.log"]);
-    let out = Out::read(&rig);
+    harness.file("access.log", &text);
+    well(&harness, &["access.log"]);
+    harness.file("access.log", text.repeat(2));
+    well(&harness, &["access.log"]);
+    let out = Out::read(&harness);
     assert_eq!((out.folders.len(), out.last().rows("new.csv").len(), out.last().rows("pairs.csv").len()), (2, 0, 1));
 }

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) const EXE: &str = env!("CARGO_BIN_EXE_probewatch");
 
 /// A folder to work in, gone when the test ends.
-pub(crate) struct Rig {
+pub(crate) struct Harness {
     folder: TempDir,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-impl Rig {
+impl Harness {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -205,14 +205,14 @@ pub(crate) fn log(lines: usize) -> String {
 }
 
 /// Numbers that look random and are the same in every run (xorshift).
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new() -> Self {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
-    pub(crate) fn roll(&mut self) -> u64 {
+    pub(crate) fn next_u64(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -220,7 +220,7 @@ impl Dice {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.roll() % bound
+        self.next_u64() % bound
     }
 
     /// A size of content like no other: spread over more decades than files are, so that no page shows for everything.

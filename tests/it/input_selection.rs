@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::laws::gzip;
-use crate::rig::{Rig, Run, finish, line};
+use crate::harness::{Harness, Run, finish, line};
+use crate::invariants::gzip;
 
 /// 2026-11-01T00:00:00Z.
 const FIRST: u64 = 1_793_491_200;
@@ -20,8 +20,8 @@ fn probe(day: u64) -> String {
         .replace("02/Nov/2026:08:01:00", &format!("{day:02}/Nov/2026:12:00:00"))
 }
 
-fn set_modified(rig: &Rig, name: &str, time: SystemTime) {
-    File::open(rig.path(name)).unwrap().set_modified(time).unwrap();
+fn set_modified(harness: &Harness, name: &str, time: SystemTime) {
+    File::open(harness.path(name)).unwrap().set_modified(time).unwrap();
 }
 
 /// The end of a day of November.
@@ -31,16 +31,16 @@ fn end_of(day: u64) -> SystemTime {
 
 /// A log of four days and what it was rotated to, each written to until the end of its day: the 20th, the 18th, the 10th
 /// and the 5th.
-fn rotated() -> Rig {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
+fn rotated() -> Harness {
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
     for (name, day) in [("access.log", 20), ("access.log.1", 18), ("access.log.2.gz", 10), ("access.log.10.gz", 5)] {
         let text = probe(day).repeat(3);
         let packed = name.ends_with("gz");
-        rig.file(format!("logs/{name}"), if packed { gzip(text.as_bytes()) } else { text.into_bytes() });
-        set_modified(&rig, &format!("logs/{name}"), end_of(day));
+        harness.file(format!("logs/{name}"), if packed { gzip(text.as_bytes()) } else { text.into_bytes() });
+        set_modified(&harness, &format!("logs/{name}"), end_of(day));
     }
-    rig
+    harness
 }
 
 /// Inputs and why they were skipped.
@@ -58,72 +58,72 @@ fn skipped(report: &Value) -> Vec<(&str, &str)> {
 
 #[test]
 fn a_rotated_family_is_read_from_the_oldest_on() {
-    let rig = rotated();
-    rig.file("logs/api.log", probe(1));
+    let harness = rotated();
+    harness.file("logs/api.log", probe(1));
     let oldest_first = ["access.log.10.gz", "access.log.2.gz", "access.log.1", "access.log", "api.log"].map(|name| format!("logs/{name}"));
     let shell = ["logs/access.log", "logs/access.log.1", "logs/access.log.10.gz", "logs/access.log.2.gz", "logs/api.log"];
     for args in [&["logs"][..], &["logs/*"], &shell, &["logs/access.log.2.gz", "logs"]] {
-        let (run, report) = rig.json(args);
+        let (run, report) = harness.json(args);
         assert_eq!((run.code, inputs(&report)), (0, oldest_first.each_ref().map(String::as_str).to_vec()), "{args:?}: {}", run.stderr);
     }
-    let hits = rig.run(["scan", "-f", "ndjson", "logs"]);
+    let hits = harness.run(["scan", "-f", "ndjson", "logs"]);
     let days: Vec<_> = hits.objects().iter().map(|hit| hit["time"].as_str().unwrap()[8..10].to_owned()).collect();
     assert_eq!(days, ["05", "05", "05", "10", "10", "10", "18", "18", "18", "20", "20", "20", "01"]);
     for threads in ["1", "4"] {
-        assert_eq!(rig.run(["scan", "-f", "ndjson", "-j", threads, "logs"]).stdout, hits.stdout);
+        assert_eq!(harness.run(["scan", "-f", "ndjson", "-j", threads, "logs"]).stdout, hits.stdout);
     }
 }
 
 #[test]
 fn dates_in_names_are_in_order_with_the_log_behind_them() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     for name in ["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log", "b.log.1"] {
-        rig.file(name, probe(2));
+        harness.file(name, probe(2));
     }
-    let (_, report) = rig.json(["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log"]);
+    let (_, report) = harness.json(["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log"]);
     assert_eq!(inputs(&report), ["access.log-20261101.gz", "access.log-20261102", "access-20261103.log", "access.log"]);
-    let (_, report) = rig.json(["access.log", "b.log.1", "access.log-20261102", "access.log-20261101.gz"]);
+    let (_, report) = harness.json(["access.log", "b.log.1", "access.log-20261102", "access.log-20261101.gz"]);
     assert_eq!(inputs(&report), ["access.log-20261101.gz", "access.log-20261102", "access.log", "b.log.1"]);
 }
 
 #[test]
 fn older_files_are_left_out_counted_and_named() {
-    let rig = rotated();
+    let harness = rotated();
     for (name, days) in [("access.log", 0), ("access.log.1", 1), ("access.log.2.gz", 3), ("access.log.10.gz", 9)] {
-        set_modified(&rig, &format!("logs/{name}"), SystemTime::now() - Duration::from_secs(days * DAY));
+        set_modified(&harness, &format!("logs/{name}"), SystemTime::now() - Duration::from_secs(days * DAY));
     }
     let all = ["logs/access.log", "logs/access.log.1", "logs/access.log.2.gz", "logs/access.log.10.gz"];
     for paths in [&["logs"][..], &all] {
-        let (run, report) = rig.json([&["--newer-than", "2d"], paths].concat());
+        let (run, report) = harness.json([&["--newer-than", "2d"], paths].concat());
         assert_eq!((run.code, inputs(&report)), (0, vec!["logs/access.log.1", "logs/access.log"]));
         assert!(run.stderr.contains("note: 2 files older than 2d left out: logs/access.log."), "{}", run.stderr);
     }
-    assert_eq!(rig.run(["scan", "-q", "--newer-than", "36h", "logs"]).stderr, "");
-    let run = finish(rig.command(["scan", "-f", "json", "logs"]).env("PROBEWATCH_NEWER_THAN", "100h"));
+    assert_eq!(harness.run(["scan", "-q", "--newer-than", "36h", "logs"]).stderr, "");
+    let run = finish(harness.command(["scan", "-f", "json", "logs"]).env("PROBEWATCH_NEWER_THAN", "100h"));
     assert_eq!(inputs(&run.json()).len(), 3);
-    rig.file("own.toml", "newer-than = 2026-11-01\n");
-    set_modified(&rig, "logs/access.log.1", UNIX_EPOCH + Duration::from_secs(FIRST - 2 * DAY));
-    let run = rig.run(["learn", "--config", "own.toml", "logs/access.log.1"]);
+    harness.file("own.toml", "newer-than = 2026-11-01\n");
+    set_modified(&harness, "logs/access.log.1", UNIX_EPOCH + Duration::from_secs(FIRST - 2 * DAY));
+    let run = harness.run(["learn", "--config", "own.toml", "logs/access.log.1"]);
     assert!(run.stderr.contains("1 file older than 2026-11-01 left out: logs/access.log.1; nothing else"), "{}", run.stderr);
     assert_eq!(run.code, 0);
 }
 
 #[test]
 fn where_all_are_left_out_there_is_nothing_to_look_at_and_nothing_wrong() {
-    let rig = rotated();
-    let (run, report) = rig.json(["--newer-than", "2099-01-01", "logs"]);
+    let harness = rotated();
+    let (run, report) = harness.json(["--newer-than", "2099-01-01", "logs"]);
     assert_eq!((run.code, inputs(&report).len()), (0, 0));
     assert!(run.stderr.starts_with("note: 4 files older than 2099-01-01 left out: "), "{}", run.stderr);
     assert!(run.stderr.contains(" and 1 more; nothing else was found: ") && !run.stderr.contains("error"), "{}", run.stderr);
-    let run = rig.run(["scan", "--newer-than", "last week", "logs"]);
+    let run = harness.run(["scan", "--newer-than", "last week", "logs"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--newer-than") && run.stderr.contains("24h"), "{}", run.stderr);
 }
 
 #[test]
 fn standard_input_and_pipes_have_no_age() {
-    let rig = Rig::new();
-    let run = rig.run_with_stdin(["scan", "-f", "json", "--newer-than", "2099-01-01", "-"], probe(2).as_bytes());
+    let harness = Harness::new();
+    let run = harness.run_with_stdin(["scan", "-f", "json", "--newer-than", "2099-01-01", "-"], probe(2).as_bytes());
     assert_eq!(run.json()["totals"]["lines"], 1);
 }
 
@@ -136,7 +136,7 @@ fn rows(report: &Value) -> Vec<&Value> {
 fn what_lies_outside_the_time_as_a_whole_is_skipped_and_nothing_is_missed() {
     const BEFORE: &str = "before_since";
     const AFTER: &str = "after_until";
-    let (rig, copied) = (rotated(), rotated());
+    let (harness, copied) = (rotated(), rotated());
     for name in ["access.log", "access.log.1", "access.log.2.gz", "access.log.10.gz"] {
         // Nothing but the ends of a copied log can tell, and a family of one is read.
         set_modified(&copied, &format!("logs/{name}"), end_of(25));
@@ -155,7 +155,7 @@ fn what_lies_outside_the_time_as_a_whole_is_skipped_and_nothing_is_missed() {
         (&["--since", "2026-11-01", "--until", "2026-11-20T13:00:00Z"], &[]),
     ];
     for (window, expected) in cases {
-        let (run, report) = rig.json([window, &["logs"]].concat());
+        let (run, report) = harness.json([window, &["logs"]].concat());
         assert_eq!((run.code, skipped(&report)), (0, expected.to_vec()), "{window:?}: {}", run.stderr);
         assert_eq!(inputs(&report).len(), 4);
         assert_eq!(run.stderr.contains("skipped whole"), !expected.is_empty(), "{}", run.stderr);
@@ -179,9 +179,9 @@ fn without_sources(row: &Value) -> Value {
 
 #[test]
 fn what_was_skipped_is_said_in_every_way_of_telling() {
-    let rig = rotated();
+    let harness = rotated();
     let window = ["--since", "2026-11-08", "--until", "2026-11-12"];
-    let table = rig.run([&["scan", "--full"], &window[..], &["logs"]].concat());
+    let table = harness.run([&["scan", "--full"], &window[..], &["logs"]].concat());
     assert!(table.text().contains("3 inputs were skipped whole"), "{}", table.text());
     assert_eq!(table.text().matches("  not read\n").count(), 3);
     for notice in [
@@ -190,49 +190,49 @@ fn what_was_skipped_is_said_in_every_way_of_telling() {
     ] {
         assert!(table.stderr.contains(notice), "{}", table.stderr);
     }
-    let learnt = rig.run([&["learn"], &window[..], &["logs"]].concat());
+    let learnt = harness.run([&["learn"], &window[..], &["logs"]].concat());
     assert!(learnt.text().contains("3 inputs were skipped whole"), "{}", learnt.text());
     assert_eq!(learnt.stderr, table.stderr);
-    assert_eq!(rig.run([&["scan", "-q"], &window[..], &["logs"]].concat()).stderr, "");
-    let json = rig.run([&["scan", "-f", "json", "-o", "a.json"], &window[..], &["logs"]].concat());
+    assert_eq!(harness.run([&["scan", "-q"], &window[..], &["logs"]].concat()).stderr, "");
+    let json = harness.run([&["scan", "-f", "json", "-o", "a.json"], &window[..], &["logs"]].concat());
     assert_eq!(json.code, 0);
-    let merged = rig.run(["merge", "-f", "json", "a.json"]).json();
+    let merged = harness.run(["merge", "-f", "json", "a.json"]).json();
     assert_eq!(skipped(&merged).len(), 3);
     // What one of two reports has read was read.
-    rig.run(["scan", "-f", "json", "-o", "b.json", "logs"]);
-    assert_eq!(skipped(&rig.run(["merge", "-f", "json", "a.json", "b.json"]).json()), []);
+    harness.run(["scan", "-f", "json", "-o", "b.json", "logs"]);
+    assert_eq!(skipped(&harness.run(["merge", "-f", "json", "a.json", "b.json"]).json()), []);
 }
 
 #[test]
 fn a_log_whose_time_tells_nothing_is_read() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     for (name, text, modified) in [
         ("future.log", probe(30), end_of(1)),
         ("copied.log", probe(1), SystemTime::now()),
         ("image.log", probe(1), UNIX_EPOCH),
         ("later.log", probe(1), end_of(900)),
     ] {
-        rig.file(name, text);
-        set_modified(&rig, name, modified);
+        harness.file(name, text);
+        set_modified(&harness, name, modified);
     }
-    let (run, report) = rig.json(["--since", "2026-11-10", "future.log", "image.log", "later.log"]);
+    let (run, report) = harness.json(["--since", "2026-11-10", "future.log", "image.log", "later.log"]);
     assert_eq!((skipped(&report), &report["totals"]["lines"], &report["totals"]["hits"]), (vec![], &3.into(), &1.into()), "{}", run.stderr);
     // By itself, or among logs that are no family of it, a log that begins late may hold what is earlier.
-    rig.file("joined.log", probe(20) + &probe(1));
-    let (_, report) = rig.json(["--until", "2026-11-05", "joined.log", "copied.log"]);
+    harness.file("joined.log", probe(20) + &probe(1));
+    let (_, report) = harness.json(["--until", "2026-11-05", "joined.log", "copied.log"]);
     assert_eq!((skipped(&report), &report["totals"]["hits"]), (vec![], &2.into()));
 }
 
 #[test]
 fn what_is_no_log_is_passed_over_however_old_it_is() {
-    let rig = rotated();
-    rig.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    rig.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    rig.file("logs/access.log.3.gz", b"\x1f\x8b\x08\0");
+    let harness = rotated();
+    harness.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    harness.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    harness.file("logs/access.log.3.gz", b"\x1f\x8b\x08\0");
     for name in ["logs/photo.png", "logs/logo.png", "logs/access.log.3.gz"] {
-        set_modified(&rig, name, end_of(1));
+        set_modified(&harness, name, end_of(1));
     }
-    let (run, report) = rig.json(["--since", "2026-11-15", "logs"]);
+    let (run, report) = harness.json(["--since", "2026-11-15", "logs"]);
     for name in ["photo.png", "logo.png"] {
         let is_input = inputs(&report).iter().any(|input| input.ends_with(name));
         assert!(!is_input && run.stderr.contains(&format!("{name}: passed over")), "{}", run.stderr);
@@ -252,53 +252,53 @@ fn assert_absent(run: &Run, what: &str) {
 #[test]
 fn where_there_is_no_access_log_it_is_said_what_to_type() {
     const ERROR: &str = "2026/11/02 08:01:00 [error] 1#1: *1 open() \"/x\" failed (2: No such file or directory), client: 192.0.2.1\n";
-    let rig = Rig::new();
+    let harness = Harness::new();
     for folder in ["empty/deeper", "errors", "one", "pictures"] {
-        fs::create_dir_all(rig.path(folder)).unwrap();
+        fs::create_dir_all(harness.path(folder)).unwrap();
     }
     for name in ["errors/error.log", "errors/error.log.1", "one/error.log"] {
-        rig.file(name, ERROR);
+        harness.file(name, ERROR);
     }
     for name in ["pictures/a.png", "pictures/b.png"] {
-        rig.file(name, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n");
+        harness.file(name, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n");
     }
     for command in ["scan", "learn"] {
-        assert_absent(&rig.run([command, "empty"]), "error: no access log was found: there is no file in what was named\n");
-        assert_absent(&rig.run([command, "-q", "empty"]), "error: no access log was found");
-        assert_absent(&rig.run([command, "errors"]), "error: none of the 2 files in what was named is an access log; name one");
-        assert_absent(&rig.run([command, "one", "empty"]), "error: the only file in what was named is no access log; name it");
-        assert_absent(&rig.run([command, "pictures"]), "error: none of the 2 files in what was named is an access log");
-        let run = rig.run([command, "pictures/*.png"]);
+        assert_absent(&harness.run([command, "empty"]), "error: no access log was found: there is no file in what was named\n");
+        assert_absent(&harness.run([command, "-q", "empty"]), "error: no access log was found");
+        assert_absent(&harness.run([command, "errors"]), "error: none of the 2 files in what was named is an access log; name one");
+        assert_absent(&harness.run([command, "one", "empty"]), "error: the only file in what was named is no access log; name it");
+        assert_absent(&harness.run([command, "pictures"]), "error: none of the 2 files in what was named is an access log");
+        let run = harness.run([command, "pictures/*.png"]);
         assert!(run.code == 3 && run.stderr.contains("error: pictures/b.png: is a PNG picture, and no log\n"), "{}", run.stderr);
     }
     // One log is enough.
-    rig.file("pictures/access.log", probe(2));
-    let run = rig.run(["scan", "pictures", "empty"]);
+    harness.file("pictures/access.log", probe(2));
+    let run = harness.run(["scan", "pictures", "empty"]);
     assert_eq!(run.code, 0);
     assert!(!run.stderr.contains("hint: ") && !run.stderr.contains("error: "), "{}", run.stderr);
 }
 
 #[test]
 fn d13_a_link_may_lead_to_nothing_or_elsewhere() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     for folder in ["logs", "pods"] {
-        fs::create_dir(rig.path(folder)).unwrap();
+        fs::create_dir(harness.path(folder)).unwrap();
     }
-    rig.file("pods/0.log", probe(1));
-    rig.file("pods/1.log", probe(2));
-    symlink("../pods/0.log", rig.path("logs/access.log")).unwrap();
-    symlink("../pods/gone.log", rig.path("logs/dangling.log")).unwrap();
+    harness.file("pods/0.log", probe(1));
+    harness.file("pods/1.log", probe(2));
+    symlink("../pods/0.log", harness.path("logs/access.log")).unwrap();
+    symlink("../pods/gone.log", harness.path("logs/dangling.log")).unwrap();
     for found in ["logs", "logs/*.log"] {
-        let (run, report) = rig.json([found]);
+        let (run, report) = harness.json([found]);
         assert_eq!((run.code, inputs(&report)), (0, vec!["logs/access.log"]), "{found}");
         assert!(run.stderr.contains("logs/dangling.log leads to nothing; passed over"), "{}", run.stderr);
     }
-    let (run, report) = rig.json(["logs/access.log", "logs/dangling.log"]);
+    let (run, report) = harness.json(["logs/access.log", "logs/dangling.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &1.into()));
     assert!(run.stderr.contains("error: logs/dangling.log: is a link to nothing\n"), "{}", run.stderr);
-    fs::remove_file(rig.path("logs/access.log")).unwrap();
-    symlink("../pods/1.log", rig.path("logs/access.log")).unwrap();
-    assert_eq!(rig.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");
+    fs::remove_file(harness.path("logs/access.log")).unwrap();
+    symlink("../pods/1.log", harness.path("logs/access.log")).unwrap();
+    assert_eq!(harness.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");
 }
 
 const ODD: &str = "22 Nov 10:00 | 192.0.2.7 | GET /.git/config | 404\n";
@@ -318,17 +318,17 @@ fn random(bytes: u32) -> Vec<u8> {
 
 #[test]
 fn a_log_of_a_folder_that_does_not_parse_is_matched_as_the_same_file_named() {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
-    rig.file("logs/odd.log", ODD.repeat(3));
-    rig.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
-    let (named, by_name) = rig.json(["logs/odd.log", "logs/access.log"]);
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
+    harness.file("logs/odd.log", ODD.repeat(3));
+    harness.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
+    let (named, by_name) = harness.json(["logs/odd.log", "logs/access.log"]);
     for target in ["logs", "logs/*.log"] {
-        let (run, report) = rig.json([target]);
+        let (run, report) = harness.json([target]);
         assert_eq!((run.code, &report["totals"]["hits"]), (named.code, &by_name["totals"]["hits"]), "{}", run.stderr);
         assert_eq!(report["totals"]["hits"], 3);
         assert_eq!(run.stderr.matches("odd.log: none of its 3 lines").count(), 1, "{}", run.stderr);
-        let run = rig.run(["report", "--state", target.trim_end_matches("/*.log"), "--out", "out", "--dry-run", target]);
+        let run = harness.run(["report", "--state", target.trim_end_matches("/*.log"), "--out", "out", "--dry-run", target]);
         assert!(run.stderr.matches("odd.log").count() <= 1, "{}", run.stderr);
     }
 }
@@ -336,42 +336,42 @@ fn a_log_of_a_folder_that_does_not_parse_is_matched_as_the_same_file_named() {
 #[test]
 fn an_error_log_that_was_not_typed_is_not_matched() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
-        let rig = Rig::new();
-        fs::create_dir(rig.path("logs")).unwrap();
+        let harness = Harness::new();
+        fs::create_dir(harness.path("logs")).unwrap();
         // Whatever it is called.
-        rig.file("logs/site-access.log", error.repeat(3));
-        rig.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+        harness.file("logs/site-access.log", error.repeat(3));
+        harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
         for target in ["logs", "logs/*.log"] {
-            let (run, report) = rig.json([target]);
+            let (run, report) = harness.json([target]);
             assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{target} {}", run.stderr);
             assert_eq!(run.stderr.matches("site-access.log: passed over: a server's error log").count(), 1, "{}", run.stderr);
-            let run = rig.run(["report", "--state", "state", "--out", "out", target]);
+            let run = harness.run(["report", "--state", "state", "--out", "out", target]);
             assert_eq!(run.code, 0, "{}", run.stderr);
-            let report = fs::read_to_string(rig.path("out/latest/report.json")).unwrap();
+            let report = fs::read_to_string(harness.path("out/latest/report.json")).unwrap();
             let report: Value = serde_json::from_str(&report).unwrap();
             assert_eq!(report["totals"]["hits"], 1, "{target}");
-            fs::remove_dir_all(rig.path("state")).unwrap();
-            fs::remove_dir_all(rig.path("out")).unwrap();
+            fs::remove_dir_all(harness.path("state")).unwrap();
+            fs::remove_dir_all(harness.path("out")).unwrap();
         }
-        let (_, report) = rig.json(["logs/site-access.log"]);
+        let (_, report) = harness.json(["logs/site-access.log"]);
         assert_eq!(report["totals"]["hits"], 3, "typed");
     }
 }
 
 #[test]
 fn the_error_log_of_a_configuration_is_no_access_log() {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
-    let logs = rig.path("logs").display().to_string();
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
+    let logs = harness.path("logs").display().to_string();
     // No error log by its lines: only the configuration says what it is.
     let conf = format!("error_log {logs}/error.log warn;\nhttp {{\n  server {{ access_log {logs}/$host.log; }}\n}}\n");
-    rig.file("nginx.conf", conf);
+    harness.file("nginx.conf", conf);
     for name in ["logs/error.log", "logs/error.log.1"] {
-        rig.file(name, ODD.replace("/.git/config", "/.env"));
+        harness.file(name, ODD.replace("/.git/config", "/.env"));
     }
-    rig.file("logs/other.log", NGINX_ERROR);
-    rig.file("logs/www.example.org.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
-    let (run, report) = rig.json(["--from-nginx=nginx.conf"]);
+    harness.file("logs/other.log", NGINX_ERROR);
+    harness.file("logs/www.example.org.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let (run, report) = harness.json(["--from-nginx=nginx.conf"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
     for (name, what) in [("error.log", "named as error_log"), ("error.log.1", "named as error_log"), ("other.log", "a server's error log")]
     {
@@ -382,27 +382,27 @@ fn the_error_log_of_a_configuration_is_no_access_log() {
 
 #[test]
 fn binary_data_is_said_to_be_binary_and_not_matched() {
-    let rig = Rig::new();
-    fs::create_dir(rig.path("logs")).unwrap();
+    let harness = Harness::new();
+    fs::create_dir(harness.path("logs")).unwrap();
     let probes = [random(3000), b"\n".to_vec(), ODD.repeat(20).into_bytes(), random(3000)].concat();
-    rig.file("logs/noise.log", &probes);
-    let (run, report) = rig.json(["logs/noise.log"]);
+    harness.file("logs/noise.log", &probes);
+    let (run, report) = harness.json(["logs/noise.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
     assert!(run.stderr.contains("logs/noise.log: is binary data, and no log") && !run.stderr.contains("--log-format"), "{}", run.stderr);
-    let run = rig.run_with_stdin(["scan", "-f", "json", "-"], &probes);
+    let run = harness.run_with_stdin(["scan", "-f", "json", "-"], &probes);
     assert_eq!((run.code, &run.json()["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
-    rig.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
-    let (run, report) = rig.json(["logs"]);
+    harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+    let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
     assert!(run.stderr.contains("logs/noise.log: passed over: binary data"), "{}", run.stderr);
     // A log whose server escapes nothing begins with what a client sent.
     let raw = [random(300).into_iter().filter(|byte| !matches!(byte, 0 | b'\n')).collect(), b"\n".to_vec(), ODD.into()].concat();
-    rig.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());
-    let (run, report) = rig.json(["--only", "vcs/git,dotfiles/env", "raw.log"]);
+    harness.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());
+    let (run, report) = harness.json(["--only", "vcs/git,dotfiles/env", "raw.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(2)), "{}", run.stderr);
-    let run = rig.run(["report", "--state", "state", "--out", "out", "logs/noise.log"]);
+    let run = harness.run(["report", "--state", "state", "--out", "out", "logs/noise.log"]);
     assert!(run.stderr.contains("binary data"), "{}", run.stderr);
-    let report: Value = match fs::read(rig.path("out/latest/report.json")) {
+    let report: Value = match fs::read(harness.path("out/latest/report.json")) {
         Ok(report) => serde_json::from_slice(&report).unwrap(),
         Err(_) => return,
     };
@@ -412,28 +412,28 @@ fn binary_data_is_said_to_be_binary_and_not_matched() {
 #[test]
 fn permission_denied_names_the_group_that_may_read() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
-    if !rustix::process::geteuid().is_root() || !crate::rig::has("setpriv") {
-        return crate::rig::skip("the group of a log", "needs root and setpriv");
+    if !rustix::process::geteuid().is_root() || !crate::harness::has("setpriv") {
+        return crate::harness::skip("the group of a log", "needs root and setpriv");
     }
     let group = fs::read_to_string("/etc/group").unwrap();
     let adm = group.lines().find_map(|line| line.strip_prefix("adm:x:")?.split(':').next()?.parse().ok());
-    let Some(adm) = adm else { return crate::rig::skip("the group of a log", "there is no group adm") };
-    let rig = Rig::new();
-    fs::set_permissions(rig.path(""), fs::Permissions::from_mode(0o755)).unwrap();
-    let program = rig.path("probewatch");
-    fs::copy(crate::rig::EXE, &program).unwrap();
-    fs::create_dir(rig.path("apache2")).unwrap();
+    let Some(adm) = adm else { return crate::harness::skip("the group of a log", "there is no group adm") };
+    let harness = Harness::new();
+    fs::set_permissions(harness.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = harness.path("probewatch");
+    fs::copy(crate::harness::EXE, &program).unwrap();
+    fs::create_dir(harness.path("apache2")).unwrap();
     let files = [("group.log", 0o640), ("owner.log", 0o600), ("apache2/access.log", 0o644), ("apache2", 0o750)];
     for (name, mode) in files {
         if name != "apache2" {
-            rig.file(name, line("192.0.2.1", "GET /.env HTTP/1.1", 404));
+            harness.file(name, line("192.0.2.1", "GET /.env HTTP/1.1", 404));
         }
-        chown(rig.path(name), Some(0), Some(adm)).unwrap();
-        fs::set_permissions(rig.path(name), fs::Permissions::from_mode(mode)).unwrap();
+        chown(harness.path(name), Some(0), Some(adm)).unwrap();
+        fs::set_permissions(harness.path(name), fs::Permissions::from_mode(mode)).unwrap();
     }
     let scan = |groups: &[&str], log: &str| {
         let mut command = std::process::Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534"]).args(groups).arg(&program).args(["scan", log]).current_dir(rig.path(""));
+        command.args(["--reuid=65534", "--regid=65534"]).args(groups).arg(&program).args(["scan", log]).current_dir(harness.path(""));
         finish(&mut command)
     };
     for log in ["group.log", "apache2/access.log", "apache2"] {

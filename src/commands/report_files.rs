@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::error::CommandError;
 use super::message;
-use super::run::Failure;
-use super::settings::RetoldSettings;
+use super::settings::ReportFilterSettings;
 use crate::analysis::merge::{Merged, Whole};
 use crate::analysis::snapshot::{self, EvidenceError};
 use crate::render::sink::Sink;
@@ -29,7 +29,7 @@ pub(super) fn files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
         let id = id(&file);
         if id.is_some() && known.contains(&id) {
             if !quiet {
-                message::notice(&format!("{}: named twice; it is read once", message::shown(&file.to_string_lossy())));
+                message::notice(&format!("{}: named twice; it is read once", message::sanitized(&file.to_string_lossy())));
             }
             continue;
         }
@@ -44,27 +44,27 @@ fn id(file: &Path) -> Option<(u64, u64)> {
 }
 
 /// Where the result goes, which may be none of the reports.
-pub(super) fn output(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, Failure> {
+pub(super) fn output(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink, CommandError> {
     let sink = path.map_or_else(|| Ok(Sink::stdout()), Sink::file)?;
     let overwritten = |file: &&PathBuf| id(file).is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match files.iter().find(overwritten) {
-        Some(path) => Err(Failure::OutputIsInput { path: path.clone(), flag: "--output" }),
+        Some(path) => Err(CommandError::OutputIsInput { path: path.clone(), flag: "--output" }),
         None => Ok(sink),
     }
 }
 
 /// Reads these reports and adds them up.
-pub(super) fn whole(files: &[PathBuf], rules: &RuleSet, settings: &RetoldSettings) -> Result<Whole, Failure> {
+pub(super) fn merged(files: &[PathBuf], rules: &RuleSet, settings: &ReportFilterSettings) -> Result<Whole, CommandError> {
     let mut merged = Merged::new(rules);
     for file in files {
-        merged.add(read(file, rules).map_err(|source| Failure::Unreadable { path: file.clone(), source })?)?;
+        merged.add(read(file, rules).map_err(|source| CommandError::Unreadable { path: file.clone(), source })?)?;
     }
-    let left_out = LeftOut::of(&settings.rules)?;
-    let whole = merged.finish(|rule| left_out.holds(rule))?;
-    if !settings.quiet && !whole.unknown_rules.is_empty() {
-        message::warning(&unknown(&whole.unknown_rules));
+    let excluded = ExcludedRules::of(&settings.rules)?;
+    let merged = merged.finish(|rule| excluded.holds(rule))?;
+    if !settings.quiet && !merged.unknown_rules.is_empty() {
+        message::warning(&unknown(&merged.unknown_rules));
     }
-    Ok(whole)
+    Ok(merged)
 }
 
 fn read(file: &Path, rules: &RuleSet) -> Result<snapshot::Evidence, EvidenceError> {
@@ -80,14 +80,14 @@ fn unknown(ids: &[String]) -> String {
 }
 
 /// The rules that `--disable`, `--only` and `--no-builtin` take away: that they are not known is no news then.
-struct LeftOut {
+struct ExcludedRules {
     /// All that there would be; `None` where none is taken away.
     all: Option<RuleSet>,
     only: Vec<String>,
 }
 
-impl LeftOut {
-    fn of(choice: &RuleChoice) -> Result<Self, Failure> {
+impl ExcludedRules {
+    fn of(choice: &RuleChoice) -> Result<Self, CommandError> {
         let takes_away = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
         let all = RuleChoice { no_builtin: false, disable: Vec::new(), only: Vec::new(), ..choice.clone() };
         Ok(Self { all: takes_away.then(|| load(&all)).transpose()?, only: choice.only.clone() })

@@ -8,16 +8,16 @@ use liblzma::write::XzEncoder;
 
 /// A way of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Packing {
+pub(crate) enum Compression {
     Gzip,
     Zstd,
     Bzip2,
     Xz,
 }
 
-pub(crate) const PACKINGS: [Packing; 4] = [Packing::Gzip, Packing::Zstd, Packing::Bzip2, Packing::Xz];
+pub(crate) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
 
-impl Packing {
+impl Compression {
     /// What a sentence calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {

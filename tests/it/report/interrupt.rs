@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::follow::follower::DEADLINE;
 use crate::follow::works;
-use crate::rig::{Rig, Run, skip};
+use crate::harness::{Harness, Run, skip};
 
 /// Whether calls can be traced here; says so when not.
 pub(super) fn can_trace(test: &str) -> bool {
@@ -26,9 +26,9 @@ pub(super) fn can_trace(test: &str) -> bool {
 }
 
 /// `report` under a tracer that writes to `trace`, with these further options of the tracer.
-pub(super) fn traced(rig: &Rig, options: &[&str], args: &[&str]) -> Command {
+pub(super) fn traced(harness: &Harness, options: &[&str], args: &[&str]) -> Command {
     let tracer = ["strace", "-D", "-f", "-q", "-o", "trace"].iter().chain(options).copied().collect::<Vec<_>>();
-    rig.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
+    harness.under(&tracer, ["report", "--state", "state", "--out", "out"].iter().chain(args))
 }
 
 /// A traced run that has ended, and the process it was.
@@ -57,30 +57,30 @@ pub(super) fn was_killed(output: &Output) -> bool {
 }
 
 /// A run that stands still.
-pub(super) struct Halt {
+pub(super) struct Interrupt {
     child: Option<Child>,
     pid: Pid,
 }
 
-impl Halt {
+impl Interrupt {
     /// Runs until the `when`th call of this name was made.
-    pub(super) fn at(rig: &Rig, call: &str, when: usize, args: &[&str]) -> Self {
+    pub(super) fn at(harness: &Harness, call: &str, when: usize, args: &[&str]) -> Self {
         let (which, what) = (format!("trace={call}"), format!("inject={call}:signal=STOP:when={when}"));
         // With one thread its files are made to last one by one, and the same call is the same step of each run.
         let args = [args, &["-j1"]].concat();
-        let mut command = traced(rig, &["-e", &which, "-e", &what], &args);
+        let mut command = traced(harness, &["-e", &which, "-e", &what], &args);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut halt = Self { pid: Pid::from_child(&child), child: Some(child) };
+        let mut interrupt = Self { pid: Pid::from_child(&child), child: Some(child) };
         let start = Instant::now();
-        while !fs::read_to_string(rig.path("trace")).is_ok_and(|trace| trace.contains("--- stopped by SIGSTOP ---")) {
-            if halt.child.as_mut().unwrap().try_wait().unwrap().is_some() {
-                let output = halt.child.take().unwrap().wait_with_output().unwrap();
+        while !fs::read_to_string(harness.path("trace")).is_ok_and(|trace| trace.contains("--- stopped by SIGSTOP ---")) {
+            if interrupt.child.as_mut().unwrap().try_wait().unwrap().is_some() {
+                let output = interrupt.child.take().unwrap().wait_with_output().unwrap();
                 panic!("it ended before call {when} of {call}: {}", String::from_utf8_lossy(&output.stderr));
             }
             assert!(start.elapsed() < DEADLINE, "it does not get to call {when} of {call}");
             thread::sleep(Duration::from_millis(5));
         }
-        halt
+        interrupt
     }
 
     pub(super) fn signal(&self, signal: Signal) {
@@ -107,7 +107,7 @@ impl Halt {
     }
 }
 
-impl Drop for Halt {
+impl Drop for Interrupt {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();

@@ -6,14 +6,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Settings, message};
+use super::{ScanSettings, message};
 use crate::formats::builtin::UnknownFormat;
 use crate::formats::{FormatError, Formats, NginxEscape, Plan};
 use crate::input::rotated;
 use crate::server_config::{Escape, FormatText, Found};
 
 /// What was given, and every file of the logs that are named; and what is to be said of those that are not there.
-pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
+pub(super) fn files(settings: &ScanSettings) -> (Vec<PathBuf>, Vec<String>) {
     let (mut paths, mut notices) = (settings.paths.clone(), Vec::new());
     for log in distinct(&settings.found) {
         match rotated::files(&log.path) {
@@ -35,14 +35,14 @@ pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
 }
 
 /// What was given, and the logs that are named, there or not.
-pub(super) fn logs(settings: &Settings) -> Vec<PathBuf> {
+pub(super) fn logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
     add(&mut paths, distinct(&settings.found).map(|log| log.path.clone()));
     paths
 }
 
 /// What was given, and the logs that are named of which anything is there; all where nothing is.
-pub(super) fn present(settings: &Settings) -> Vec<PathBuf> {
+pub(super) fn existing_logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
     let there = distinct(&settings.found).filter(|log| rotated::files(&log.path).map_or(true, |files| !files.is_empty()));
     add(&mut paths, there.map(|log| log.path.clone()));
@@ -51,7 +51,7 @@ pub(super) fn present(settings: &Settings) -> Vec<PathBuf> {
 
 /// The formats that are known in this run: those that have a name, the one that was given, and those of the logs that are named.
 /// One that cannot be compiled is none: each line of such a log is read as what it is.
-pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
+pub(super) fn formats(settings: &ScanSettings) -> Result<Formats, UnknownFormat> {
     let logs = settings.found.iter().filter_map(|log| {
         let (text, plan) = plan(&log.format)?;
         Some((log.path.clone(), text, plan.ok()))
@@ -80,14 +80,14 @@ fn plan(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
 }
 
 /// Says what was left alone in the configurations, unless notices are unwanted.
-pub(super) fn tell(settings: &Settings) {
+pub(super) fn print_skipped(settings: &ScanSettings) {
     for notice in settings.left.iter().filter(|_| !settings.quiet) {
-        message::notice(&message::shown(notice));
+        message::notice(&message::sanitized(notice));
     }
 }
 
 /// Whether a configuration names a file for errors, or one that it was rotated from.
-fn is_error_log(settings: &Settings, file: &Path) -> bool {
+fn is_error_log(settings: &ScanSettings, file: &Path) -> bool {
     // Some write both into one file.
     let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
     settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated::belongs(log, file))

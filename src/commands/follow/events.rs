@@ -10,11 +10,11 @@ use crate::input::tail::wake::{Wake, Woken};
 use crate::tui::Input;
 
 /// A log that is being written to rings without end; so long is listened before it is read.
-const GATHER: Duration = Duration::from_millis(20);
+const BATCH_DELAY: Duration = Duration::from_millis(20);
 
 /// A caller at the door.
 #[derive(Debug)]
-pub(super) enum Ring {
+pub(super) enum FollowEvent {
     /// Something happened in a folder.
     Woken(Woken),
     /// Something came from the terminal.
@@ -23,15 +23,15 @@ pub(super) enum Ring {
 
 /// Where it rings.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct EventQueue {
     wake: Wake,
-    sender: Sender<Ring>,
-    rings: Receiver<Ring>,
+    sender: Sender<FollowEvent>,
+    rings: Receiver<FollowEvent>,
 }
 
 /// What came.
 #[derive(Debug, Default)]
-pub(super) struct Rung {
+pub(super) struct EventBatch {
     /// Something may have happened to anything.
     pub(super) all: bool,
     /// Something happened to these.
@@ -40,18 +40,18 @@ pub(super) struct Rung {
     pub(super) inputs: Vec<Input>,
 }
 
-impl Bell {
+impl EventQueue {
     /// Listens to folders, unless they are only to be looked at now and then.
     pub(super) fn new(poll_only: bool) -> Self {
         let (sender, rings) = channel();
         let ring = sender.clone();
         // A bell that is gone has nobody left to hear it.
-        let wake = Wake::new(poll_only, move |woken| drop(ring.send(Ring::Woken(woken))));
+        let wake = Wake::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
         Self { wake, sender, rings }
     }
 
     /// Another way to ring.
-    pub(super) fn sender(&self) -> Sender<Ring> {
+    pub(super) fn sender(&self) -> Sender<FollowEvent> {
         self.sender.clone()
     }
 
@@ -61,14 +61,14 @@ impl Bell {
     }
 
     /// Waits so long at most.
-    pub(super) fn wait(&self, most: Duration) -> Rung {
-        let mut all = Rung::default();
+    pub(super) fn wait(&self, most: Duration) -> EventBatch {
+        let mut all = EventBatch::default();
         match self.rings.recv_timeout(most) {
             Ok(first) => {
-                let is_input = matches!(first, Ring::Input(_));
+                let is_input = matches!(first, FollowEvent::Input(_));
                 all.take(first);
                 if !is_input {
-                    thread::sleep(GATHER);
+                    thread::sleep(BATCH_DELAY);
                 }
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -80,12 +80,12 @@ impl Bell {
     }
 }
 
-impl Rung {
-    fn take(&mut self, ring: Ring) {
+impl EventBatch {
+    fn take(&mut self, ring: FollowEvent) {
         match ring {
-            Ring::Woken(Woken::All) => self.all = true,
-            Ring::Woken(Woken::Paths(paths)) => self.paths.extend(paths),
-            Ring::Input(input) => self.inputs.push(input),
+            FollowEvent::Woken(Woken::All) => self.all = true,
+            FollowEvent::Woken(Woken::Paths(paths)) => self.paths.extend(paths),
+            FollowEvent::Input(input) => self.inputs.push(input),
         }
     }
 }

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::bell::Ring;
-use super::failure::Failure;
+use super::events::FollowEvent;
 use crate::alerting::alert::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::Report;
-use crate::commands::message::{self, shown};
-use crate::commands::screen;
-use crate::commands::screen::Screen as Page;
+use crate::commands::error::CommandError;
+use crate::commands::message::{self, sanitized};
+
+use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};
 use crate::render::live::alert;
 use crate::render::live::fold::{Fold, Folded, Told};
@@ -23,31 +23,31 @@ use crate::rules::RuleSet;
 use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
 
 /// Between two looks at the terminal's width.
-const MEASURE: Duration = Duration::from_secs(1);
+const RESIZE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How hits are told.
 #[derive(Debug)]
-pub(super) struct Voice {
-    tone: Tone,
+pub(super) struct LiveOutput {
+    mode: OutputMode,
     color: Color,
     quiet: bool,
     /// Anything was written since it was last flushed.
-    spoke: bool,
+    is_dirty: bool,
 }
 
 #[derive(Debug)]
-enum Tone {
+enum OutputMode {
     /// A line a hit, for people.
-    Lines(Box<Speech>),
+    Lines(Box<LineOutput>),
     /// An object a hit, for programs.
     Ndjson(Sink),
     /// The live view; its keys are read while it is there.
-    View(Box<LiveView>),
+    View(Box<TuiOutput>),
 }
 
 /// The live view, and the terminal it has.
 #[derive(Debug)]
-struct LiveView {
+struct TuiOutput {
     dashboard: Dashboard,
     screen: Screen,
     _keys: Keys,
@@ -55,38 +55,38 @@ struct LiveView {
 
 /// Lines for people, and what they are written on.
 #[derive(Debug)]
-struct Speech {
+struct LineOutput {
     out: Sink,
     lines: Lines,
     fold: Option<Fold>,
     measured: Instant,
 }
 
-impl Voice {
-    /// The way that was asked for. The live view takes the terminal, and its keys ring `bell`.
-    pub(super) fn new(settings: &FollowSettings, bell: Sender<Ring>) -> Result<Self, Failure> {
+impl LiveOutput {
+    /// The way that was asked for. The live view takes the terminal, and its keys ring `events`.
+    pub(super) fn new(settings: &FollowSettings, events: Sender<FollowEvent>) -> Result<Self, CommandError> {
         let now = Instant::now();
-        let Page { width, color } = screen::of(settings.scan.color, false);
-        let tone = if settings.tui {
+        let TerminalInfo { width, color } = TerminalInfo::detect(settings.scan.color, false);
+        let mode = if settings.tui {
             let screen = Screen::enter()?;
-            let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
-            Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
+            let keys = spawn_keys(move |input| drop(events.send(FollowEvent::Input(input)))).map_err(CommandError::Terminal)?;
+            OutputMode::View(Box::new(TuiOutput { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if settings.ndjson {
-            Tone::Ndjson(Sink::stdout())
+            OutputMode::Ndjson(Sink::stdout())
         } else {
             let fold = settings.fold.then(|| Fold::new(settings.quiet_for));
-            Tone::Lines(Box::new(Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold, measured: now }))
+            OutputMode::Lines(Box::new(LineOutput { out: Sink::stdout(), lines: Lines::new(width, color), fold, measured: now }))
         };
-        Ok(Self { tone, color: settings.scan.color, quiet: settings.scan.quiet, spoke: false })
+        Ok(Self { mode, color: settings.scan.color, quiet: settings.scan.quiet, is_dirty: false })
     }
 
     /// Tells a hit.
     pub(super) fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
-        self.spoke = true;
-        match &mut self.tone {
-            Tone::Lines(speech) => speech.hit(now, live, rules),
-            Tone::Ndjson(out) => ndjson::write(&live.hit, rules, out),
-            Tone::View(view) => {
+        self.is_dirty = true;
+        match &mut self.mode {
+            OutputMode::Lines(output) => output.hit(now, live, rules),
+            OutputMode::Ndjson(out) => ndjson::write(&live.hit, rules, out),
+            OutputMode::View(view) => {
                 view.hit(now, live, rules);
                 Ok(())
             }
@@ -95,69 +95,69 @@ impl Voice {
 
     /// Tells an alert. NDJSON on standard output is of hits alone.
     pub(super) fn alert(&mut self, raised: &Alert, rules: &RuleSet) -> io::Result<()> {
-        match &mut self.tone {
-            Tone::Lines(speech) => {
-                self.spoke = true;
-                speech.lines.write_alert(raised, rules, &mut speech.out)?;
+        match &mut self.mode {
+            OutputMode::Lines(output) => {
+                self.is_dirty = true;
+                output.lines.write_alert(raised, rules, &mut output.out)?;
             }
-            Tone::Ndjson(_) if self.quiet => {}
-            Tone::Ndjson(_) => message::plain(&alert::text(raised, rules)),
-            Tone::View(view) => view.dashboard.alert(raised, rules),
+            OutputMode::Ndjson(_) if self.quiet => {}
+            OutputMode::Ndjson(_) => message::print_raw(&alert::text(raised, rules)),
+            OutputMode::View(view) => view.dashboard.alert(raised, rules),
         }
         Ok(())
     }
 
     /// Counts requests, for the live view.
     pub(super) fn requests(&mut self, now: Instant, requests: u64) {
-        if let Tone::View(view) = &mut self.tone {
+        if let OutputMode::View(view) = &mut self.mode {
             view.dashboard.requests(now, requests);
         }
     }
 
     /// Tells something that is no hit; a text of ours.
     pub(super) fn notice(&mut self, text: &str) {
-        match &mut self.tone {
-            Tone::View(view) => view.dashboard.notice(text),
+        match &mut self.mode {
+            OutputMode::View(view) => view.dashboard.notice(text),
             _ if self.quiet => {}
-            _ => message::notice(&shown(text)),
+            _ => message::notice(&sanitized(text)),
         }
     }
 
     /// Tells what went wrong and does not end the run.
     pub(super) fn error(&mut self, text: &str) {
-        match &mut self.tone {
-            Tone::View(view) => view.dashboard.notice(text),
-            _ => message::error(&message::shown_lines(text)),
+        match &mut self.mode {
+            OutputMode::View(view) => view.dashboard.notice(text),
+            _ => message::error(&message::sanitized_lines(text)),
         }
     }
 
     /// How the logs stand, for the live view; asked for only there.
     pub(super) fn logs(&mut self, logs: impl FnOnce() -> Vec<LogRow>) {
-        if let Tone::View(view) = &mut self.tone {
+        if let OutputMode::View(view) = &mut self.mode {
             view.dashboard.logs(logs());
         }
     }
 
     /// What a person pressed.
     pub(super) fn input(&mut self, input: Input) -> Option<Command> {
-        let Tone::View(view) = &mut self.tone else { return None };
+        let OutputMode::View(view) = &mut self.mode else { return None };
         view.dashboard.input(input)
     }
 
     /// Draws all of it anew.
-    pub(super) fn redraw(&mut self, now: Instant) -> Result<(), Failure> {
-        let Tone::View(view) = &mut self.tone else { return Ok(()) };
-        view.screen.redraw(&mut view.dashboard, now).map_err(Failure::Terminal)
+    pub(super) fn redraw(&mut self, now: Instant) -> Result<(), CommandError> {
+        let OutputMode::View(view) = &mut self.mode else { return Ok(()) };
+        view.screen.redraw(&mut view.dashboard, now).map_err(CommandError::Terminal)
     }
 
     /// Tells what is due by now, and lets go of what was held back.
-    pub(super) fn turn(&mut self, now: Instant, rules: &RuleSet) -> Result<(), Failure> {
-        match &mut self.tone {
-            Tone::Lines(speech) => self.spoke |= speech.turn(now, rules).map_err(|error| speech.out.explain(error))?,
-            Tone::Ndjson(_) => {}
-            Tone::View(view) => {
+    pub(super) fn tick(&mut self, now: Instant, rules: &RuleSet) -> Result<(), CommandError> {
+        match &mut self.mode {
+            OutputMode::Lines(output) => self.is_dirty |= output.tick(now, rules).map_err(|error| output.out.explain(error))?,
+            OutputMode::Ndjson(_) => {}
+            OutputMode::View(view) => {
                 view.dashboard.tick(now);
-                view.screen.draw(&mut view.dashboard, now).map_err(Failure::Terminal)?;
+                view.screen.draw(&mut view.dashboard, now).map_err(CommandError::Terminal)?;
             }
         }
         self.flush()
@@ -165,83 +165,83 @@ impl Voice {
 
     /// Until when nothing is due, if nothing comes.
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
-        match &self.tone {
-            Tone::Lines(speech) => speech.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
-            Tone::Ndjson(_) => None,
-            Tone::View(view) => view.screen.due(&view.dashboard, now),
+        match &self.mode {
+            OutputMode::Lines(output) => output.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
+            OutputMode::Ndjson(_) => None,
+            OutputMode::View(view) => view.screen.due(&view.dashboard, now),
         }
     }
 
     /// Tells all that is folded: the rules that it is folded by go.
-    pub(super) fn unfold(&mut self, rules: &RuleSet) -> Result<(), Failure> {
-        if let Tone::Lines(speech) = &mut self.tone {
-            speech.unfold(rules).map_err(|error| speech.out.explain(error))?;
-            self.spoke = true;
+    pub(super) fn flush_folded(&mut self, rules: &RuleSet) -> Result<(), CommandError> {
+        if let OutputMode::Lines(output) = &mut self.mode {
+            output.flush_folded(rules).map_err(|error| output.out.explain(error))?;
+            self.is_dirty = true;
         }
         self.flush()
     }
 
     /// Writes out what is held back. What was told may be noted as told only after this.
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
-        if !std::mem::take(&mut self.spoke) {
+    pub(super) fn flush(&mut self) -> Result<(), CommandError> {
+        if !std::mem::take(&mut self.is_dirty) {
             return Ok(());
         }
-        let out = match &mut self.tone {
-            Tone::Lines(speech) => &mut speech.out,
-            Tone::Ndjson(out) => out,
-            Tone::View(_) => return Ok(()),
+        let out = match &mut self.mode {
+            OutputMode::Lines(output) => &mut output.out,
+            OutputMode::Ndjson(out) => out,
+            OutputMode::View(_) => return Ok(()),
         };
         out.flush().map_err(|error| out.explain(error).into())
     }
 
     /// Names what went wrong with writing.
-    pub(super) fn explain(&self, error: io::Error) -> Failure {
-        match &self.tone {
-            Tone::Lines(speech) => speech.out.explain(error).into(),
-            Tone::Ndjson(out) => out.explain(error).into(),
-            Tone::View(_) => Failure::Terminal(error),
+    pub(super) fn explain(&self, error: io::Error) -> CommandError {
+        match &self.mode {
+            OutputMode::Lines(output) => output.out.explain(error).into(),
+            OutputMode::Ndjson(out) => out.explain(error).into(),
+            OutputMode::View(_) => CommandError::Terminal(error),
         }
     }
 
     /// Whether whoever read the hits has left: there is no need to wait for the next one.
-    pub(super) fn is_deserted(&self) -> bool {
-        !matches!(self.tone, Tone::View(_)) && stdout::is_deserted()
+    pub(super) fn reader_closed(&self) -> bool {
+        !matches!(self.mode, OutputMode::View(_)) && stdout::reader_closed()
     }
 
     /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
-    pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), Failure> {
-        let Page { width, color } = screen::of(self.color, matches!(self.tone, Tone::Ndjson(_)));
+    pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
+        let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Ndjson(_)));
         let view = View { format: Format::Table, by: None, top, full: false, width, color };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
-        match &mut self.tone {
-            Tone::Lines(speech) => {
-                let written = speech.out.write_all(b"\n").and_then(|()| speech.out.write_all(&text));
-                written.map_err(|error| speech.out.explain(error))?;
-                self.spoke = true;
+        match &mut self.mode {
+            OutputMode::Lines(output) => {
+                let written = output.out.write_all(b"\n").and_then(|()| output.out.write_all(&text));
+                written.map_err(|error| output.out.explain(error))?;
+                self.is_dirty = true;
                 self.flush()
             }
-            Tone::Ndjson(_) if self.quiet => Ok(()),
-            Tone::Ndjson(_) => {
-                message::plain(String::from_utf8_lossy(&text).trim_end());
+            OutputMode::Ndjson(_) if self.quiet => Ok(()),
+            OutputMode::Ndjson(_) => {
+                message::print_raw(String::from_utf8_lossy(&text).trim_end());
                 Ok(())
             }
-            Tone::View(_) => Ok(()),
+            OutputMode::View(_) => Ok(()),
         }
     }
 
     /// Gives the terminal back, if it was taken; what follows is told as lines.
-    pub(super) fn leave(&mut self) {
-        if let Tone::View(_) = self.tone {
-            let Page { width, color } = screen::of(self.color, false);
-            let speech = Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold: None, measured: Instant::now() };
-            self.tone = Tone::Lines(Box::new(speech));
+    pub(super) fn exit_tui(&mut self) {
+        if let OutputMode::View(_) = self.mode {
+            let TerminalInfo { width, color } = TerminalInfo::detect(self.color, false);
+            let output = LineOutput { out: Sink::stdout(), lines: Lines::new(width, color), fold: None, measured: Instant::now() };
+            self.mode = OutputMode::Lines(Box::new(output));
         }
     }
 }
 
-impl LiveView {
+impl TuiOutput {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) {
         if live.is_update {
             self.dashboard.regrade(&live.hit, rules);
@@ -251,7 +251,7 @@ impl LiveView {
     }
 }
 
-impl Speech {
+impl LineOutput {
     fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
         let Self { out, lines, fold, .. } = self;
         if live.is_update {
@@ -269,23 +269,23 @@ impl Speech {
     }
 
     /// Tells what has rested, on a page that may have another width by now; whether anything was told.
-    fn turn(&mut self, now: Instant, rules: &RuleSet) -> io::Result<bool> {
+    fn tick(&mut self, now: Instant, rules: &RuleSet) -> io::Result<bool> {
         let Self { out, lines, fold, measured } = self;
-        if now.saturating_duration_since(*measured) >= MEASURE {
+        if now.saturating_duration_since(*measured) >= RESIZE_INTERVAL {
             *measured = now;
-            lines.resize(screen::of(Color::Never, false).width);
+            lines.resize(TerminalInfo::detect(Color::Never, false).width);
         }
-        let (mut written, mut spoke) = (Ok(()), false);
+        let (mut written, mut is_dirty) = (Ok(()), false);
         if let Some(fold) = fold {
             fold.due(now, &mut |folded| {
-                spoke = true;
+                is_dirty = true;
                 write_folded(lines, folded, rules, out, &mut written);
             });
         }
-        written.map(|()| spoke)
+        written.map(|()| is_dirty)
     }
 
-    fn unfold(&mut self, rules: &RuleSet) -> io::Result<()> {
+    fn flush_folded(&mut self, rules: &RuleSet) -> io::Result<()> {
         let Self { out, lines, fold, .. } = self;
         let mut written = Ok(());
         if let Some(fold) = fold {

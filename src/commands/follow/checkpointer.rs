@@ -7,10 +7,10 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::failure::Failure;
 use crate::analysis::site::Memory;
 use crate::commands::FollowSettings;
-use crate::commands::message::{self, shown};
+use crate::commands::error::CommandError;
+use crate::commands::message::{self, sanitized};
 use crate::source::Checkpoint;
 use crate::state::{KEEP_ABSENT, State, StateFolder};
 
@@ -18,14 +18,14 @@ use crate::state::{KEEP_ABSENT, State, StateFolder};
 const NAME: &str = "follow";
 
 /// How old a state may get while lines come in.
-const EVERY: Duration = Duration::from_secs(1);
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How old what it says of sites may get: it changes slowly, and is larger.
-const SITES_EVERY: Duration = Duration::from_secs(10);
+const SITES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The state, where a folder for it is set.
 #[derive(Debug)]
-pub(super) struct Keeper {
+pub(super) struct Checkpointer {
     folder: Option<StateFolder>,
     rules: u64,
     sites: Memory,
@@ -37,11 +37,11 @@ pub(super) struct Keeper {
     is_dirty: bool,
 }
 
-impl Keeper {
+impl Checkpointer {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), Failure> {
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), CommandError> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
-        let keeper = |folder, absent| Self {
+        let checkpointer = |folder, absent| Self {
             folder,
             rules,
             sites: Memory::default(),
@@ -50,21 +50,21 @@ impl Keeper {
             saved: Instant::now(),
             is_dirty: false,
         };
-        let Some(folder) = folder else { return Ok((keeper(None, BTreeMap::new()), None)) };
+        let Some(folder) = folder else { return Ok((checkpointer(None, BTreeMap::new()), None)) };
         if settings.state.reset {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load::<State>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<State>()? else { return Ok((checkpointer(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.scan.quiet {
-            let path = shown(&folder.path().to_string_lossy());
+            let path = sanitized(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
         state.forget_absent(is_there, now, KEEP_ABSENT);
-        let mut keeper = keeper(Some(folder), state.absent.clone());
-        keeper.sites.clone_from(&state.sites);
-        Ok((keeper, Some(state)))
+        let mut checkpointer = checkpointer(Some(folder), state.absent.clone());
+        checkpointer.sites.clone_from(&state.sites);
+        Ok((checkpointer, Some(state)))
     }
 
     /// Whether there is a state to keep.
@@ -79,12 +79,12 @@ impl Keeper {
 
     /// Whether it is time to save.
     pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.is_on() && self.is_dirty && now.saturating_duration_since(self.saved) >= EVERY
+        self.is_on() && self.is_dirty && now.saturating_duration_since(self.saved) >= SAVE_INTERVAL
     }
 
     /// Whether what sites answered is to be saved as well.
     pub(super) fn wants_sites(&self, now: Instant) -> bool {
-        self.is_on() && self.sites_saved.is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_EVERY)
+        self.is_on() && self.sites_saved.is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_INTERVAL)
     }
 
     /// Takes what sites answered, to be saved with the next state.
@@ -94,7 +94,7 @@ impl Keeper {
     }
 
     /// Saves how far the logs were read. Everything up to there must have been written out.
-    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), Failure> {
+    pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), CommandError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Lent to the state and taken back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::rig::{Rig, line, log, skip};
+use crate::harness::{Harness, line, log, skip};
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -21,35 +21,35 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn threads_maps_and_packing_change_no_byte() {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let text = log(60_000);
-    rig.file("access.log", &text);
+    harness.file("access.log", &text);
     for format in ["json", "ndjson", "csv"] {
-        let expected = rig.run(["scan", "-f", format, "-j1", "--mmap", "never", "access.log"]);
+        let expected = harness.run(["scan", "-f", format, "-j1", "--mmap", "never", "access.log"]);
         assert_eq!(expected.code, 0, "{}", expected.stderr);
         for threads in ["1", "2", "8"] {
             for mmap in ["always", "never"] {
-                let run = rig.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
+                let run = harness.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
                 assert!(run.stdout == expected.stdout, "{format}, {threads} threads, mmap {mmap}");
             }
         }
     }
-    let plain = rig.run(["scan", "-f", "ndjson", "access.log"]).text();
-    rig.file("access.log", gzip(text.as_bytes()));
-    assert!(rig.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "packed");
+    let plain = harness.run(["scan", "-f", "ndjson", "access.log"]).text();
+    harness.file("access.log", gzip(text.as_bytes()));
+    assert!(harness.run(["scan", "-f", "ndjson", "access.log"]).text() == plain, "packed");
 }
 
 /// Checks that a log tells the same plain, packed and piped, apart from its name.
 fn assert_same_however_it_comes(text: &[u8]) {
-    let rig = Rig::new();
-    rig.file("plain.log", text);
-    rig.file("packed.log", gzip(text));
+    let harness = Harness::new();
+    harness.file("plain.log", text);
+    harness.file("packed.log", gzip(text));
     for format in ["csv", "json"] {
-        let plain = rig.run(["scan", "-f", format, "plain.log"]);
+        let plain = harness.run(["scan", "-f", format, "plain.log"]);
         assert!(plain.text().contains("plain.log"), "{}", plain.stderr);
-        let packed = rig.run(["scan", "-f", format, "packed.log"]);
-        let piped = rig.run_with_stdin(["scan", "-f", format, "-"], text);
-        let packed_pipe = rig.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
+        let packed = harness.run(["scan", "-f", format, "packed.log"]);
+        let piped = harness.run_with_stdin(["scan", "-f", format, "-"], text);
+        let packed_pipe = harness.run_with_stdin(["scan", "-f", format, "-"], &gzip(text));
         for (run, name) in [(packed, "packed.log"), (piped, "-"), (packed_pipe, "-")] {
             assert_eq!(run.code, plain.code, "{}", run.stderr);
             assert!(run.text() == plain.text().replace("plain.log", name), "{format} of {name}");
@@ -63,9 +63,9 @@ fn plain_packed_and_piped_logs_tell_the_same() {
 }
 
 /// Checks that a report of these logs is the same when literals are found without the prefilter.
-fn assert_same_without_the_prefilter(rig: &Rig, logs: &[&str]) {
+fn assert_same_without_the_prefilter(harness: &Harness, logs: &[&str]) {
     for format in ["json", "ndjson", "csv"] {
-        let of = |more: &[&str]| rig.run(["scan", "-f", format, "--min-severity", "info"].iter().chain(more).chain(logs));
+        let of = |more: &[&str]| harness.run(["scan", "-f", format, "--min-severity", "info"].iter().chain(more).chain(logs));
         let (with, without) = (of(&[]), of(&["--no-prefilter"]));
         assert_eq!((with.code, with.stderr), (without.code, without.stderr), "{logs:?}");
         assert!(with.stdout == without.stdout, "{format} of {logs:?}");
@@ -75,7 +75,7 @@ fn assert_same_without_the_prefilter(rig: &Rig, logs: &[&str]) {
 
 #[test]
 fn samples_tell_the_same_without_the_prefilter() {
-    assert_same_without_the_prefilter(&Rig::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
+    assert_same_without_the_prefilter(&Harness::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
 }
 
 /// The sums of a report that depend on each line alone: of all lines, and of each pair the hits and each outcome.
@@ -99,14 +99,14 @@ const CONTEXTUAL: &str = "client/script-name,prober/php-script,prober/php-redire
 
 /// Checks that a log cut in two between lines tells the same sums, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {
-    let rig = Rig::new();
+    let harness = Harness::new();
     let middle = text.len() / 2;
     let middle = middle + text[middle..].iter().position(|&byte| byte == b'\n').map_or(text.len() - middle, |at| at + 1);
-    rig.file("whole.log", text);
-    rig.file("1.log", &text[..middle]);
-    rig.file("2.log", &text[middle..]);
+    harness.file("whole.log", text);
+    harness.file("1.log", &text[..middle]);
+    harness.file("2.log", &text[middle..]);
     // Down to info, and without the rules that depend on other requests of a client: no row is left out for what other lines say.
-    let of = |paths: &[&str]| sums(&rig.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1);
+    let of = |paths: &[&str]| sums(&harness.json(["--min-severity", "info", "--disable", CONTEXTUAL].iter().chain(paths)).1);
     let whole = of(&["whole.log"]);
     assert_eq!(of(&["1.log", "2.log"]), whole, "both in one run");
     let mut added = of(&["1.log"]);
@@ -201,17 +201,17 @@ fn any_log() -> impl Strategy<Value = Vec<u8>> {
 
 /// Checks that threads and maps change no byte of what is told of a log, nor the exit code.
 fn assert_same_however_it_is_read(text: &[u8]) {
-    let rig = Rig::new();
-    rig.file("access.log", text);
+    let harness = Harness::new();
+    harness.file("access.log", text);
     for format in ["json", "ndjson"] {
-        let of = |threads, mmap| rig.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
+        let of = |threads, mmap| harness.run(["scan", "-f", format, "-j", threads, "--mmap", mmap, "access.log"]);
         let expected = of("1", "never");
         for (threads, mmap) in [("1", "always"), ("2", "never"), ("2", "always"), ("8", "never"), ("8", "always")] {
             let run = of(threads, mmap);
             assert!(run.stdout == expected.stdout && run.code == expected.code, "{format}, {threads} threads, mmap {mmap}");
         }
     }
-    assert!(rig.json(["access.log"]).1["totals"]["bytes"] == text.len(), "bytes of the log");
+    assert!(harness.json(["access.log"]).1["totals"]["bytes"] == text.len(), "bytes of the log");
 }
 
 proptest! {
@@ -224,10 +224,10 @@ proptest! {
 
     #[test]
     fn any_log_tells_the_same_without_the_prefilter(text in any_log()) {
-        let rig = Rig::new();
+        let harness = Harness::new();
         // There is a hit for certain, so there is something to compare.
-        rig.file("access.log", [line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes(), &text].concat());
-        assert_same_without_the_prefilter(&rig, &["access.log"]);
+        harness.file("access.log", [line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes(), &text].concat());
+        assert_same_without_the_prefilter(&harness, &["access.log"]);
     }
 
     #[test]
@@ -253,7 +253,7 @@ fn corpora_tell_the_same_without_the_prefilter() {
     logs.sort();
     assert!(!logs.is_empty());
     for log in logs {
-        assert_same_without_the_prefilter(&Rig::new(), &[log.to_str().unwrap()]);
+        assert_same_without_the_prefilter(&Harness::new(), &[log.to_str().unwrap()]);
     }
 }
 

@@ -4,19 +4,19 @@
 
 use serde_json::Value;
 
+use crate::compression::{COMPRESSIONS, Compression};
+use crate::harness::{Harness, Run, log};
 use crate::memory::bounded;
-use crate::packing::{PACKINGS, Packing};
-use crate::rig::{Rig, Run, log};
 
 const LINES: u64 = 20_000;
 
 /// Scans a packed file beside a plain one of 100 lines, which must be read whatever the packed one is; the report's entry
 /// of the packed one.
 fn scan(packed: &[u8]) -> (Run, Value) {
-    let rig = Rig::new();
-    rig.file("a.packed", packed);
-    rig.file("b.log", log(100));
-    let (run, report) = rig.json(["a.packed", "b.log"]);
+    let harness = Harness::new();
+    harness.file("a.packed", packed);
+    harness.file("b.log", log(100));
+    let (run, report) = harness.json(["a.packed", "b.log"]);
     assert_eq!((report["inputs"][1]["parsed"].as_u64(), report["inputs"][1]["problem"].as_str()), (Some(100), None));
     let input = report["inputs"][0].clone();
     assert_eq!(run.code, if input["problem"].is_null() { 0 } else { 3 }, "{}", run.stderr);
@@ -35,9 +35,9 @@ fn problem(input: &Value) -> &str {
 /// C1. Half a line at the end is no line.
 #[test]
 fn a_packed_log_that_ends_early_yields_its_whole_lines() {
-    for packing in PACKINGS {
-        let packed = packing.pack(log(LINES as usize).as_bytes());
-        let early = format!("{} stream ends early", packing.name());
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(log(LINES as usize).as_bytes());
+        let early = format!("{} stream ends early", compression.name());
         for len in [packed.len() / 2, packed.len() - 9, packed.len() - 4] {
             let (_, input) = scan(&packed[..len]);
             assert!(problem(&input).contains(&early), "{len}: {input}");
@@ -54,15 +54,15 @@ fn a_packed_log_that_ends_early_yields_its_whole_lines() {
 #[test]
 fn a_log_that_is_being_packed_counts_once() {
     let text = log(LINES as usize);
-    for packing in PACKINGS {
-        let packed = packing.pack(text.as_bytes());
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(text.as_bytes());
         for part in [0, packed.len() / 2, packed.len()] {
-            let rig = Rig::new();
-            std::fs::create_dir(rig.path("log")).unwrap();
-            rig.file("log/access.log.1", &text);
-            rig.file(format!("log/access.log.1.{}", packing.ending()), &packed[..part]);
-            let (run, report) = rig.json(["log"]);
-            assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{packing:?} {part}: {}", run.stderr);
+            let harness = Harness::new();
+            std::fs::create_dir(harness.path("log")).unwrap();
+            harness.file("log/access.log.1", &text);
+            harness.file(format!("log/access.log.1.{}", compression.ending()), &packed[..part]);
+            let (run, report) = harness.json(["log"]);
+            assert_eq!((run.code, report["totals"]["lines"].as_u64()), (0, Some(LINES)), "{compression:?} {part}: {}", run.stderr);
             assert!(run.stderr.contains("left out"), "{}", run.stderr);
         }
     }
@@ -71,29 +71,31 @@ fn a_log_that_is_being_packed_counts_once() {
 /// C2.
 #[test]
 fn a_packed_log_with_a_damaged_middle_is_read_up_to_there() {
-    for packing in PACKINGS {
-        let mut packed = packing.pack(log(LINES as usize).as_bytes());
+    for compression in COMPRESSIONS {
+        let mut packed = compression.pack(log(LINES as usize).as_bytes());
         let middle = packed.len() / 2;
         packed[middle..middle + 200].iter_mut().for_each(|byte| *byte ^= 0x55);
         let (_, input) = scan(&packed);
-        assert!(problem(&input).contains(packing.name()), "{input}");
-        assert!(input["parsed"].as_u64().unwrap() > 1000, "{packing:?} {input}");
+        assert!(problem(&input).contains(compression.name()), "{input}");
+        assert!(input["parsed"].as_u64().unwrap() > 1000, "{compression:?} {input}");
     }
 }
 
 /// C3. Where the checksum stands: behind the text, or in what an xz file says of its blocks behind them.
 #[test]
 fn a_wrong_checksum_is_told_and_the_lines_count() {
-    for (packing, ats) in [(Packing::Gzip, [8, 2]), (Packing::Zstd, [4, 1]), (Packing::Bzip2, [2, 4]), (Packing::Xz, [12, 8])] {
+    for (compression, ats) in
+        [(Compression::Gzip, [8, 2]), (Compression::Zstd, [4, 1]), (Compression::Bzip2, [2, 4]), (Compression::Xz, [12, 8])]
+    {
         for at in ats {
-            let mut packed = packing.pack(log(LINES as usize).as_bytes());
+            let mut packed = compression.pack(log(LINES as usize).as_bytes());
             let at = packed.len() - at;
             packed[at] ^= 1;
             let (_, input) = scan(&packed);
-            let told = matches!(packing, Packing::Gzip | Packing::Zstd);
+            let told = matches!(compression, Compression::Gzip | Compression::Zstd);
             assert!(problem(&input).contains(if told { "checksum mismatch" } else { "corrupt or fails its checksum" }), "{input}");
             assert!(problem(&input).contains("may not be what was packed"), "{input}");
-            assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)), "{packing:?}");
+            assert_eq!((lines(&input), input["parsed"].as_u64()), (LINES, Some(LINES)), "{compression:?}");
         }
     }
 }
@@ -103,9 +105,9 @@ fn a_wrong_checksum_is_told_and_the_lines_count() {
 fn members_glued_together_are_one_log() {
     let text = log(LINES as usize);
     let bytes = text.as_bytes();
-    for packing in PACKINGS {
+    for compression in COMPRESSIONS {
         let parts = [&bytes[..700_001], b"", &bytes[700_001..700_003], &bytes[700_003..]];
-        let packed = parts.map(|part| packing.pack(part)).concat();
+        let packed = parts.map(|part| compression.pack(part)).concat();
         let (_, input) = scan(&packed);
         assert!(input["problem"].is_null(), "{input}");
         assert_eq!((lines(&input), input["bytes"].as_u64()), (LINES, Some(bytes.len() as u64)));
@@ -118,52 +120,52 @@ fn members_glued_together_are_one_log() {
 fn what_may_stand_between_members_is_passed_over() {
     let part = log(100);
     let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
-    for (packing, between) in [(Packing::Zstd, &skippable[..]), (Packing::Xz, &[0; 8])] {
-        let one = packing.pack(part.as_bytes());
+    for (compression, between) in [(Compression::Zstd, &skippable[..]), (Compression::Xz, &[0; 8])] {
+        let one = compression.pack(part.as_bytes());
         let (run, input) = scan(&[&one, between, &one, between].concat());
         assert!(input["problem"].is_null() && run.stderr.is_empty(), "{}", run.stderr);
         assert_eq!(lines(&input), 200);
     }
-    let (_, input) = scan(&[&skippable[..], &Packing::Zstd.pack(part.as_bytes())].concat());
+    let (_, input) = scan(&[&skippable[..], &Compression::Zstd.pack(part.as_bytes())].concat());
     assert_eq!((lines(&input), input["problem"].as_str()), (100, None));
 }
 
 /// C5.
 #[test]
 fn zeros_behind_a_packed_log_are_padding_and_junk_is_not() {
-    for packing in PACKINGS {
-        let packed = packing.pack(log(LINES as usize).as_bytes());
+    for compression in COMPRESSIONS {
+        let packed = compression.pack(log(LINES as usize).as_bytes());
         let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
         assert!(input["problem"].is_null() && run.stderr.contains("513 zero bytes follow"), "{}", run.stderr);
         assert_eq!(lines(&input), LINES);
         for junk in [b"junk".to_vec(), vec![0, 0, 7]] {
             let (_, input) = scan(&[packed.clone(), junk].concat());
-            assert!(problem(&input).contains(&format!("follows the {} stream", packing.name())), "{input}");
+            assert!(problem(&input).contains(&format!("follows the {} stream", compression.name())), "{input}");
             assert_eq!(lines(&input), LINES);
         }
     }
 }
 
 /// A packed file of `block` over and over; the bytes of its text.
-fn bomb(rig: &Rig, packing: Packing, block: &[u8], times: usize) -> u64 {
-    rig.file("bomb", packing.pack(block).repeat(times));
+fn bomb(harness: &Harness, compression: Compression, block: &[u8], times: usize) -> u64 {
+    harness.file("bomb", compression.pack(block).repeat(times));
     (block.len() * times) as u64
 }
 
 /// C6. The other packings with less: nothing of theirs grows behind the first ten megabytes.
 #[test]
 fn a_packed_line_of_600_megabytes_costs_no_memory() {
-    for packing in PACKINGS {
-        let rig = Rig::new();
-        let bytes = bomb(&rig, packing, &vec![b'A'; 30_000_000], if packing == Packing::Gzip { 20 } else { 5 });
-        rig.file("b.log", log(100));
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb", "b.log"]));
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        let bytes = bomb(&harness, compression, &vec![b'A'; 30_000_000], if compression == Compression::Gzip { 20 } else { 5 });
+        harness.file("b.log", log(100));
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "bomb", "b.log"]));
         let report = run.json();
         assert_eq!(run.code, 3, "{}", run.stderr);
         assert!(run.stderr.contains("times its size"), "{}", run.stderr);
         assert!(!run.stderr.contains("First line"), "none was held: {}", run.stderr);
         let inputs = &report["inputs"];
-        assert_eq!((inputs[0]["oversized"].as_u64(), inputs[0]["bytes"].as_u64()), (Some(1), Some(bytes)), "{packing:?}");
+        assert_eq!((inputs[0]["oversized"].as_u64(), inputs[0]["bytes"].as_u64()), (Some(1), Some(bytes)), "{compression:?}");
         assert_eq!(inputs[1]["parsed"], 100);
     }
 }
@@ -171,12 +173,12 @@ fn a_packed_line_of_600_megabytes_costs_no_memory() {
 /// C7. The same line a million times and more: nothing that is counted grows with it.
 #[test]
 fn a_packed_log_of_many_equal_lines_costs_no_memory() {
-    for packing in PACKINGS {
-        let rig = Rig::new();
-        let bytes = bomb(&rig, packing, log(1).repeat(100_000).as_bytes(), 10);
-        let run = bounded(&mut rig.command(["scan", "-f", "json", "bomb"]));
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        let bytes = bomb(&harness, compression, log(1).repeat(100_000).as_bytes(), 10);
+        let run = bounded(&mut harness.command(["scan", "-f", "json", "bomb"]));
         let report = run.json();
-        assert_eq!((run.code, report["totals"]["bytes"].as_u64()), (0, Some(bytes)), "{packing:?} {}", run.stderr);
+        assert_eq!((run.code, report["totals"]["bytes"].as_u64()), (0, Some(bytes)), "{compression:?} {}", run.stderr);
         assert_eq!(report["totals"]["parsed"], 1_000_000);
     }
 }
@@ -190,7 +192,7 @@ fn a_packed_log_that_asks_for_too_much_memory_is_refused() {
     assert!(problem(&input).starts_with("needs a zstd window of 3932160 MiB, and 128 MiB are the most"), "{input}");
     assert!(run.stderr.contains("zstd -dc --long=31 FILE | probewatch scan -"), "{}", run.stderr);
     // Behind one that asks for less.
-    let (_, input) = scan(&[Packing::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());
+    let (_, input) = scan(&[Compression::Zstd.pack(log(50).as_bytes()), greedy.to_vec()].concat());
     assert_eq!(lines(&input), 50);
     assert!(problem(&input).starts_with("needs a zstd window"), "{input}");
 }
@@ -199,13 +201,16 @@ fn a_packed_log_that_asks_for_too_much_memory_is_refused() {
 #[test]
 fn what_a_file_is_does_not_depend_on_its_name() {
     let text = log(500);
-    let rig = Rig::new();
-    rig.file("plain.gz", &text);
-    for packing in PACKINGS {
-        rig.file(format!("{}.log", packing.name()), packing.pack(text.as_bytes()));
-        rig.file(format!("{}.{}", packing.name(), PACKINGS[(packing as usize + 1) % 4].ending()), packing.pack(text.as_bytes()));
+    let harness = Harness::new();
+    harness.file("plain.gz", &text);
+    for compression in COMPRESSIONS {
+        harness.file(format!("{}.log", compression.name()), compression.pack(text.as_bytes()));
+        harness.file(
+            format!("{}.{}", compression.name(), COMPRESSIONS[(compression as usize + 1) % 4].ending()),
+            compression.pack(text.as_bytes()),
+        );
     }
-    let (run, report) = rig.json(["."]);
+    let (run, report) = harness.json(["."]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(report["inputs"].as_array().unwrap().len(), 9);
     for input in report["inputs"].as_array().unwrap() {
@@ -218,25 +223,25 @@ fn what_a_file_is_does_not_depend_on_its_name() {
 fn a_packed_log_says_what_the_plain_one_does() {
     let text = log(30_000);
     for format in ["ndjson", "csv"] {
-        let plain = Rig::new();
+        let plain = Harness::new();
         plain.file("a.log", &text);
         let expected = plain.run(["scan", "-f", format, "a.log"]);
         assert_eq!(expected.code, 0, "{}", expected.stderr);
         let piped = plain.run_with_stdin(["scan", "-f", format, "-"], text.as_bytes());
-        for packing in PACKINGS {
-            let rig = Rig::new();
-            let packed = packing.pack(text.as_bytes());
-            rig.file("a.log", &packed);
+        for compression in COMPRESSIONS {
+            let harness = Harness::new();
+            let packed = compression.pack(text.as_bytes());
+            harness.file("a.log", &packed);
             for threads in ["1", "2", "5"] {
-                let run = rig.run(["scan", "-f", format, "-j", threads, "a.log"]);
-                assert!(run.code == 0 && run.stdout == expected.stdout, "{packing:?} {format} {threads}: {}", run.stderr);
+                let run = harness.run(["scan", "-f", format, "-j", threads, "a.log"]);
+                assert!(run.code == 0 && run.stdout == expected.stdout, "{compression:?} {format} {threads}: {}", run.stderr);
             }
-            let run = rig.run_with_stdin(["scan", "-f", format, "-"], &packed);
-            assert!(run.code == 0 && run.stdout == piped.stdout, "{packing:?} {format}: {}", run.stderr);
-            let run = rig.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed);
+            assert!(run.code == 0 && run.stdout == piped.stdout, "{compression:?} {format}: {}", run.stderr);
+            let run = harness.run_with_stdin(["scan", "-f", format, "-"], &packed[..packed.len() / 2]);
             assert_eq!(run.code, 3, "{}", run.stderr);
-            assert!(run.stderr.contains(&format!("{} stream ends early", packing.name())), "{}", run.stderr);
-            assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{packing:?} {format}");
+            assert!(run.stderr.contains(&format!("{} stream ends early", compression.name())), "{}", run.stderr);
+            assert!(!run.stdout.is_empty() && run.stdout.len() < piped.stdout.len(), "{compression:?} {format}");
         }
     }
 }
@@ -244,11 +249,11 @@ fn a_packed_log_says_what_the_plain_one_does() {
 /// C9. Other commands read them too.
 #[test]
 fn a_line_of_a_packed_log_is_explained() {
-    for packing in PACKINGS {
-        let rig = Rig::new();
-        rig.file("a.packed", packing.pack(log(20).as_bytes()));
-        let run = rig.run(["explain", "a.packed:4"]);
-        assert!(run.code == 0 && run.text().contains("/.git/config"), "{packing:?} {}{}", run.text(), run.stderr);
+    for compression in COMPRESSIONS {
+        let harness = Harness::new();
+        harness.file("a.packed", compression.pack(log(20).as_bytes()));
+        let run = harness.run(["explain", "a.packed:4"]);
+        assert!(run.code == 0 && run.text().contains("/.git/config"), "{compression:?} {}{}", run.text(), run.stderr);
     }
 }
 

@@ -1,0 +1,363 @@
+//! The folders of a run: what stands in each, and what is worth a mail.
+//!
+//! Knows what the files are called and what goes into them; how folders come to be whole is the business of `store`.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::run::ReportRun;
+use crate::analysis::block_candidates::blocks;
+use crate::analysis::build::{Context, Material, Wanted, build};
+use crate::analysis::merge::{Merged, Whole};
+use crate::analysis::model::{Input, Report};
+use crate::analysis::novelty::{News, news};
+use crate::analysis::{accuracy, snapshot};
+use crate::commands::common::apps;
+use crate::commands::error::CommandError;
+use crate::finding::Severity;
+use crate::render::mail::{self, Page};
+use crate::render::{By, Format, View, render, write_answered};
+use crate::report_store::{ReportStore, StagedFile, Staging, run_folder_name};
+use crate::rules::{AllowList, RuleSet};
+use crate::scan::increment::{Increment, Part};
+use crate::source::SourceText;
+use crate::state::Ledger;
+use crate::tally::Tally;
+use crate::time::Period;
+
+/// The file that later runs, `merge` and `diff` read.
+const REPORT_FILE: &str = "report.json";
+
+/// The tables, and what a row of each is.
+const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
+
+/// Everything, in every file.
+const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+
+/// The folders of a run.
+pub(super) struct ReportWriter<'r> {
+    run: &'r ReportRun<'r>,
+    increment: &'r Increment,
+    parts: Vec<&'r Part>,
+    problems: &'r [(PathBuf, String)],
+    notes: &'r [String],
+    /// Nothing was reported before: what is new is not worth telling.
+    is_first: bool,
+    /// Of the newest folder that is worth one.
+    mail: Option<Vec<u8>>,
+    /// Folders that are worth one.
+    notable: usize,
+}
+
+/// What a report is made of.
+struct ReportInputs<'s> {
+    rules: &'s RuleSet,
+    tally: &'s Tally,
+    texts: &'s [SourceText],
+    inputs: Vec<Input>,
+    allow: &'s AllowList,
+    without_time: u64,
+}
+
+/// One folder: its name, what it is about, and what a reader must know besides.
+struct ReportFolder<'e> {
+    name: &'e str,
+    part: &'e Part,
+    /// Under which what is new in it is remembered.
+    generation: u32,
+    label: String,
+    path: PathBuf,
+    notes: Vec<String>,
+}
+
+impl<'r> ReportWriter<'r> {
+    pub(super) fn new(
+        run: &'r ReportRun<'r>,
+        increment: &'r Increment,
+        problems: &'r [(PathBuf, String)],
+        notes: &'r [String],
+        state: &Ledger,
+    ) -> Self {
+        let parts = increment.parts.iter().filter(|part| part.lines > 0 || run.settings.always).collect();
+        Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0 }
+    }
+
+    /// Whether there is nothing to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Writes the folders of run `number`.
+    pub(super) fn write(
+        &mut self,
+        staging: &mut Staging<'_>,
+        store: &ReportStore,
+        number: u64,
+        state: &mut Ledger,
+    ) -> Result<(), CommandError> {
+        for part in self.parts.clone() {
+            let name = part.period.map_or_else(|| run_folder_name(number, self.run.started()), Period::label);
+            let folder = self.folder(part, &name, number, state);
+            staging.folder(&name)?;
+            if let Some(whole) = self.write_part(&folder, staging, store, state)? {
+                let rules = whole.rules.as_ref().unwrap_or(&self.run.rule_context.rules);
+                let Whole { tally, texts, inputs, allow, without_time, .. } = &whole;
+                let report_inputs = ReportInputs { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
+                self.with_report(&folder, &report_inputs, WANTED, state, |report, state| {
+                    self.write_folder(&folder, staging, report, state).map(drop)
+                })?;
+            }
+            note_period(part, state);
+        }
+        Ok(())
+    }
+
+    /// The summaries that would be written, and no file.
+    pub(super) fn pages(&self, state: &mut Ledger) -> Result<Vec<u8>, CommandError> {
+        let mut pages = Vec::new();
+        for &part in &self.parts {
+            let folder = self.folder(part, "(nowhere: this changes nothing)", 0, state);
+            let page = self.with_report(&folder, &self.report_inputs(part), WANTED, state, |report, state| {
+                let news = news(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+                let mut page = Vec::new();
+                self.run
+                    .privacy
+                    .with(report, &news, |report, news| {
+                        mail::write_page(&self.page(&folder, report, news, &self.notes(&folder, report)), &mut page)
+                    })
+                    .map_err(CommandError::WriteReport)?;
+                Ok(page)
+            })?;
+            pages.extend(page);
+            note_period(part, state);
+        }
+        Ok(pages)
+    }
+
+    /// What is worth a mail.
+    pub(super) fn mail(self) -> Option<Vec<u8>> {
+        let mut mail = self.mail?;
+        let has_room = memchr::memchr_iter(b'\n', &mail).count() < mail::MAIL_LINES;
+        if let more @ 1.. = self.notable - 1
+            && has_room
+        {
+            mail.extend_from_slice(format!("Worth a look too: {more} more of the folders beside it.\n").as_bytes());
+        }
+        Some(mail)
+    }
+
+    fn folder<'e>(&self, part: &'e Part, name: &'e str, number: u64, state: &Ledger) -> ReportFolder<'e> {
+        // Everything that is first seen in a period is new in it, however many runs report on that.
+        let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
+        let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
+        let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
+        ReportFolder { name, part, generation, label, path, notes: self.notes_for(part, state) }
+    }
+
+    fn report_inputs(&self, part: &'r Part) -> ReportInputs<'r> {
+        let Increment { texts, without_time, .. } = self.increment;
+        let inputs = part.inputs.clone();
+        let rule_context = &self.run.rule_context;
+        ReportInputs {
+            rules: &rule_context.rules,
+            tally: &part.tally,
+            texts,
+            inputs,
+            allow: &rule_context.scope.allow,
+            without_time: *without_time,
+        }
+    }
+
+    /// Reports on what this run read, and keeps the mail where it is worth one. Where an earlier run reported on the same
+    /// period, nothing is written, and what both come to is returned.
+    fn write_part(
+        &mut self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        store: &ReportStore,
+        state: &mut Ledger,
+    ) -> Result<Option<Whole>, CommandError> {
+        let earlier = Self::earlier(folder, store)?;
+        let (this, report_inputs) = (&*self, self.report_inputs(folder.part));
+        let mail = this.with_report(folder, &report_inputs, WANTED, state, |report, state| {
+            if earlier.is_none() {
+                return this.write_folder(folder, staging, report, state);
+            }
+            // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
+            let news = news(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
+            this.run.privacy.with(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
+        })?;
+        // Only when the rows of this run need no memory any more is there room for what earlier ones told.
+        let sum = |earlier| {
+            let merged = this.read(folder, earlier)?;
+            this.with_report(folder, &report_inputs, Wanted::default(), state, |report, _| Self::whole(merged, report, folder))
+        };
+        let whole = earlier.map(sum).transpose()?;
+        self.notable += usize::from(mail.is_some());
+        self.mail = mail.or_else(|| self.mail.take());
+        Ok(whole)
+    }
+
+    /// Where earlier runs reported of the same period.
+    fn earlier(folder: &ReportFolder<'_>, store: &ReportStore) -> Result<Option<File>, CommandError> {
+        if folder.part.period.is_none() { Ok(None) } else { Ok(store.open_file(folder.name, REPORT_FILE)?) }
+    }
+
+    /// What they reported.
+    fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<Merged<'r>, CommandError> {
+        let rules = &self.run.rule_context.rules;
+        let wrong = |what: String| CommandError::Earlier { path: folder.path.join(REPORT_FILE), what };
+        let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
+        let mut merged = Merged::new(rules);
+        merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
+        Ok(merged)
+    }
+
+    fn whole(mut merged: Merged<'_>, report: &Report<'_>, folder: &ReportFolder<'_>) -> Result<Whole, CommandError> {
+        let wrong = |error: crate::analysis::merge::MergeError| CommandError::Sum { path: folder.path.clone(), what: error.to_string() };
+        merged.add_part(report).map_err(wrong)?;
+        merged.finish(|_| false).map_err(wrong)
+    }
+
+    /// Writes all files of a folder; the mail, where it is worth one.
+    fn write_folder(
+        &self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        report: &Report<'_>,
+        state: &mut Ledger,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let news = news(report, &mut state.seen, folder.generation, self.run.now().cast_signed());
+        self.run.privacy.with(report, &news, |report, news| self.write_files(folder, staging, report, news))
+    }
+
+    /// Writes the files, as they are told.
+    fn write_files(
+        &self,
+        folder: &ReportFolder<'_>,
+        staging: &mut Staging<'_>,
+        report: &Report<'_>,
+        news: &[News<'_>],
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        for (name, by) in TABLES {
+            let view = View { format: Format::Csv, by: Some(by), ..View::default() };
+            write_file(staging, name, |out| render(report, &view, out))?;
+        }
+        write_file(staging, "answered.csv", |out| write_answered(report, out))?;
+        write_file(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
+        let notes = self.notes(folder, report);
+        let page = self.page(folder, report, news, &notes);
+        write_file(staging, "summary.txt", |out| mail::write_page(&page, out))?;
+        let view = View { format: Format::Json, ..View::default() };
+        write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
+        self.mail_of(&page)
+    }
+
+    fn mail_of(&self, page: &Page<'_>) -> Result<Option<Vec<u8>>, CommandError> {
+        if self.run.settings.notify_level.is_none() || !mail::is_due(page) {
+            return Ok(None);
+        }
+        let mut mail = Vec::new();
+        mail::write_mail(page, &mut mail).map_err(CommandError::WriteReport)?;
+        Ok(Some(mail))
+    }
+
+    /// Builds the report of some sums with these rows, for `use_it`. What it shows of its sites is remembered.
+    fn with_report<R: Send>(
+        &self,
+        folder: &ReportFolder<'_>,
+        report_inputs: &ReportInputs<'_>,
+        wanted: Wanted,
+        state: &mut Ledger,
+        use_it: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, CommandError> + Send,
+    ) -> Result<R, CommandError> {
+        let ReportRun { settings, machine, pool, .. } = self.run;
+        let apps = apps(&settings.scan.apps, report_inputs.rules)?;
+        let material = Material {
+            rules: report_inputs.rules,
+            tally: report_inputs.tally,
+            texts: report_inputs.texts,
+            min_severity: settings.scan.min_severity,
+            outcomes: &settings.scan.outcomes,
+            apps: &apps,
+            allow: report_inputs.allow,
+        };
+        pool.install(|| {
+            let context = Context::remembering(&material, &state.sites);
+            context.teach(&material, &mut state.sites, self.run.now().cast_signed());
+            let mut report = build(&material, &context, report_inputs.inputs.clone(), report_inputs.without_time, wanted);
+            report.machine = Some(machine.clone());
+            report.prefix = settings.scan.client.prefix;
+            report.period = folder.part.period.map(Period::label);
+            self.tell_problems(&mut report.inputs);
+            report.blocks = Some(blocks(&report, &material, &self.run.policy(), settings.max_block));
+            use_it(&report, state)
+        })
+    }
+
+    /// Leaves out the inputs that have nothing in this report, and notes what was wrong with the others.
+    fn tell_problems(&self, inputs: &mut Vec<Input>) {
+        for (path, what) in self.problems {
+            let path = path.as_os_str().as_bytes();
+            match inputs.iter_mut().find(|input| input.path == path) {
+                Some(input) => input.problem = Some(what.clone()),
+                None => inputs.push(Input { path: path.to_vec(), problem: Some(what.clone()), ..Input::default() }),
+            }
+        }
+        inputs.retain(|input| input.lines > 0 || input.problem.is_some());
+    }
+
+    fn page<'p>(&'p self, folder: &'p ReportFolder<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
+        Page {
+            report,
+            news,
+            label: &folder.label,
+            machine: Some(&self.run.machine),
+            is_first: self.is_first,
+            folder: &folder.path,
+            notes,
+            level: self.run.settings.notify_level.unwrap_or(Severity::Critical),
+        }
+    }
+
+    /// What a reader ought to know besides, of the report too.
+    fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
+        let of_report = report.approximate.as_ref().map(accuracy::sentence).into_iter().chain(self.run.privacy.note());
+        folder.notes.iter().cloned().chain(of_report).collect()
+    }
+
+    /// What a reader ought to know besides.
+    fn notes_for(&self, part: &Part, state: &Ledger) -> Vec<String> {
+        let mut notes = self.notes.to_vec();
+        let newest = state.newest_period.as_deref().and_then(Period::parse);
+        if let (Some(period), Some(newest)) = (part.period, newest)
+            && period < newest
+        {
+            notes.push(format!("{} lines of it came late: {newest} was reported on before.", part.lines));
+        }
+        notes
+    }
+}
+
+/// Remembers which period is the newest.
+fn note_period(part: &Part, state: &mut Ledger) {
+    let newest = state.newest_period.as_deref().and_then(Period::parse);
+    if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
+        state.newest_period = Some(period.label());
+    }
+}
+
+/// Writes one file of a folder.
+fn write_file(
+    staging: &mut Staging<'_>,
+    name: &str,
+    write: impl FnOnce(&mut StagedFile<'_>) -> io::Result<()>,
+) -> Result<(), CommandError> {
+    let mut file = staging.file(name)?;
+    match write(&mut file) {
+        Ok(()) => Ok(file.finish()?),
+        Err(error) => Err(file.explain(error).into()),
+    }
+}
