@@ -1,9 +1,10 @@
-//! `--exec`: one program that runs as long as we do and gets every alert as a line of JSON on its standard input.
+//! `--exec`: one program that runs as long as probewatch does and gets every alert as a line of JSON on its standard input.
 //!
-//! The pipe is never waited for. A program that ends is started again: after a second at first, after twice as long each
-//! time that it does not live for a minute, after a minute at most. A line counts as delivered when all its bytes were
-//! read: what was left in the pipe when the program ended goes to the next one, from the start of its line. There is no
-//! shell and there are no arguments; its standard output goes nowhere, as ours is for hits.
+//! Writes to the pipe never block. A program that ends is restarted: after one second at first, after twice as long each
+//! time it does not live for a minute, and after a minute at most. A line counts as delivered when the program has read all
+//! of its bytes. What is left in the pipe when the program ends goes to the next one, from the start of its line. No shell
+//! is involved and no arguments are passed. The standard output of the program is discarded, as that of probewatch is for
+//! hits.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -22,26 +23,26 @@ use super::failure_notifier::FailureNotifier;
 use super::queue::AlertQueue;
 use crate::system::reason;
 
-/// How long a program may take to end once its standard input is closed, and again to take the last lines before that.
+/// How long a program may take to read the remaining lines, and again to end after its standard input is closed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a program may take to end on SIGTERM.
+/// How long a program may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Between two looks at a program that is to end.
+/// How often to check whether a program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The program, and the lines that it did not read yet.
+/// The program, and the lines that it has not read yet.
 #[derive(Debug)]
 pub(super) struct ExecSink {
     program: PathBuf,
     silent: bool,
     queue: AlertQueue,
-    /// How many lines, at the front of the queue, are in the pipe as a whole.
+    /// Number of lines at the front of the queue that are written completely.
     written_lines: usize,
-    /// How many bytes of the line behind them are.
+    /// Bytes written of the next line.
     partial_bytes: usize,
-    /// Bytes of the first line, and of those behind it, that went into the pipe.
+    /// Bytes written since the start of the first line in the queue.
     bytes_in_pipe: usize,
     state: ChildState,
     backoff: RestartBackoff,
@@ -56,13 +57,13 @@ enum ChildState {
         child: Child,
         stdin: ChildStdin,
     },
-    /// Reads no more, but has not ended; what it is sent next, and when.
+    /// Its standard input is closed, but it has not ended. `next` is sent at `at`.
     Stopping {
         child: Child,
         next: Signal,
         at: Instant,
     },
-    /// Ended, or could not be started; when it is tried again.
+    /// Ended, or could not be started. It is started again at `until`.
     Waiting {
         until: Instant,
     },
@@ -115,7 +116,7 @@ impl ExecSink {
         self.failures.collect(&mut self.queue, now, notices);
     }
 
-    /// Looks whether the program ended, or is to be started or ended.
+    /// Checks whether the program ended, and whether to start it or to send it a signal.
     fn check_child(&mut self, now: Instant) {
         match &mut self.state {
             ChildState::Running { child, .. } => {
@@ -144,16 +145,16 @@ impl ExecSink {
             Err(error) => {
                 let until = self.backoff.child_ended(now);
                 self.state = ChildState::Waiting { until };
-                self.push_notice(&format!("cannot be started ({}); it is tried again", reason(&error)), until, now);
+                self.push_notice(&format!("cannot be started ({}); retrying", reason(&error)), until, now);
             }
         }
     }
 
-    /// The program ended.
+    /// Handles the end of the program.
     fn schedule_restart(&mut self, how: &str, now: Instant) {
         let until = self.backoff.child_ended(now);
         self.state = ChildState::Waiting { until };
-        self.push_notice(&format!("the program ended ({how}); it is started again"), until, now);
+        self.push_notice(&format!("the program ended ({how}); restarting"), until, now);
     }
 
     fn push_notice(&mut self, what: &str, until: Instant, now: Instant) {
@@ -161,7 +162,7 @@ impl ExecSink {
         self.notices.push(format!("--exec {}: {what} in {seconds} s", self.program.display()));
     }
 
-    /// Gives the program as much as the pipe takes.
+    /// Writes as much as the pipe takes.
     fn write_pending(&mut self, now: Instant) {
         let ChildState::Running { stdin, .. } = &self.state else { return };
         let broken = loop {
@@ -186,10 +187,10 @@ impl ExecSink {
         }
     }
 
-    /// Takes the lines out of the queue whose last byte left the pipe.
+    /// Removes the lines from the queue that the program has read.
     fn remove_read_lines(&mut self) {
         let ChildState::Running { stdin, .. } = &self.state else { return };
-        // Linux keeps what is unread as long as we hold our end, whether anyone may still read it or not.
+        // Linux keeps unread bytes as long as the write end is open, even without a reader.
         let Ok(unread) = rustix::io::ioctl_fionread(stdin) else { return };
         while self.written_lines > 0
             && let Some(length) = self.queue.get(0).map(<[u8]>::len)
@@ -201,13 +202,13 @@ impl ExecSink {
         }
     }
 
-    /// The pipe is at its end: what was not read from it waits for the next one.
+    /// The program ended: what it did not read goes to the next one.
     fn requeue_unread(&mut self) {
         self.remove_read_lines();
         (self.written_lines, self.partial_bytes, self.bytes_in_pipe) = (0, 0, 0);
     }
 
-    /// Closes the program's standard input, and gives it some time to end.
+    /// Closes the program's standard input and gives it time to end.
     fn close_stdin(&mut self, now: Instant) {
         let resting = ChildState::Waiting { until: now };
         self.state = match std::mem::replace(&mut self.state, resting) {
@@ -219,7 +220,8 @@ impl ExecSink {
         };
     }
 
-    /// Gives the program what still waits, closes its standard input, and waits for it; two seconds each. Then SIGTERM.
+    /// Writes the remaining lines, closes the standard input and waits for the end: up to two seconds each. Then sends
+    /// SIGTERM.
     pub(super) fn finish(mut self, notices: &mut Vec<String>) {
         if matches!(self.state, ChildState::Waiting { .. }) && !self.queue.is_empty() {
             self.restart(Instant::now());
@@ -228,7 +230,7 @@ impl ExecSink {
         self.close_stdin(Instant::now());
         if let ChildState::Stopping { child, .. } = &mut self.state {
             if wait_for_exit(child, Instant::now() + self.stop_timeout) {
-                // It read on to the end of the pipe, or knew why not.
+                // It read all of its input, or chose to end before.
                 (0..self.written_lines).for_each(|_| self.queue.pop());
             } else {
                 self.notices.push(format!("--exec {}: the program did not end and was sent SIGTERM", self.program.display()));
@@ -240,8 +242,7 @@ impl ExecSink {
         self.failures.finish(&self.queue, notices);
     }
 
-    /// Waits for room in the pipe while lines wait, and until they are read: a program that was given all may still end
-    /// without having read it.
+    /// Waits while lines remain that do not fit into the pipe or are not read: a program may end with unread input.
     fn drain(&mut self, deadline: Instant) {
         loop {
             let now = Instant::now();
@@ -265,13 +266,13 @@ impl ExecSink {
     }
 }
 
-/// Starts the program in a process group of its own: Ctrl-C is meant for us, who have lines for it yet.
+/// Starts the program in its own process group, so that Ctrl-C does not end it before the last lines are written.
 fn spawn(program: &Path, silent: bool) -> io::Result<ChildState> {
     let mut command = Command::new(program);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
     command.stderr(if silent { Stdio::null() } else { Stdio::inherit() });
     for ours in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"] {
-        // The service manager listens to us, not to what we start.
+        // These variables are for probewatch only.
         command.env_remove(ours);
     }
     let mut child = command.spawn()?;
@@ -280,24 +281,24 @@ fn spawn(program: &Path, silent: bool) -> io::Result<ChildState> {
     Ok(ChildState::Running { child, stdin })
 }
 
-/// To the program and to what it started. It has not been waited for, so its number is still its own.
+/// Signals the program and its children. The program has not been waited for, so its process ID cannot have been reused.
 fn signal(child: &Child, signal: Signal) {
-    // It may be gone by now, which is what we want.
+    // It may have ended already.
     let _ = kill_process_group(Pid::from_child(child), signal);
 }
 
 fn wait_for_room(stdin: &ChildStdin, most: Duration) {
     let most = Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() };
-    // Whatever comes of it, the next write tells.
+    // An error shows in the next write.
     let _ = poll(&mut [PollFd::new(stdin, PollFlags::OUT)], Some(&most));
 }
 
-/// How a program ended, if it did.
+/// The exit status of the program, if it has ended.
 fn exit_status(child: &mut Child) -> Option<String> {
     match child.try_wait() {
         Ok(None) => None,
         Ok(Some(status)) => Some(status.to_string()),
-        // Who started us may have told the system to wait for our children itself: it is gone, and nobody knows how.
+        // If a parent process made the system reap children itself, the exit status is lost.
         Err(error) => Some(reason(&error)),
     }
 }
@@ -312,19 +313,19 @@ fn wait_for_exit(child: &mut Child, deadline: Instant) -> bool {
     true
 }
 
-/// The pause before the next start: it grows with every start that was in vain.
+/// The delay before a restart: it doubles each time the program ends early. Reads no clock: the time is passed in.
 #[derive(Debug)]
 struct RestartBackoff {
-    /// The first pause.
+    /// The first delay.
     first: Duration,
-    /// The longest one. A program that lives as long starts over.
+    /// The longest delay. A program that lives this long resets the delay.
     most: Duration,
     next: Duration,
     started: Option<Instant>,
 }
 
 impl Default for RestartBackoff {
-    /// A second at first, a minute at most.
+    /// One second at first, one minute at most.
     fn default() -> Self {
         Self::new(Duration::from_secs(1), Duration::from_secs(60))
     }
@@ -335,12 +336,12 @@ impl RestartBackoff {
         Self { first, most, next: first, started: None }
     }
 
-    /// It is started.
+    /// Records a start.
     fn child_started(&mut self, now: Instant) {
         self.started = Some(now);
     }
 
-    /// It ended. Returns when it is to be started again.
+    /// Records the end of the program. Returns when to restart it.
     fn child_ended(&mut self, now: Instant) -> Instant {
         if self.started.is_some_and(|started| now.saturating_duration_since(started) >= self.most) {
             self.next = self.first;

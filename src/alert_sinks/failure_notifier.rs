@@ -1,23 +1,23 @@
-//! Says once that something does not work, and once that it works again; and now and then what was lost.
+//! Reports the first failure of a sink, its recovery, and from time to time how many alerts were lost.
 //!
-//! A place that is gone for a night makes two notices, not a hundred thousand.
+//! A sink that fails for a whole night causes two notices, not a hundred thousand.
 
 use std::time::{Duration, Instant};
 
 use super::queue::{AlertQueue, MAX_LINES};
 
-/// Between two notices of what was dropped.
+/// The least time between two notices about dropped alerts.
 const LOSS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Between two tries at a place that does not work.
+/// The time between two attempts after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The trouble with one place.
+/// The failures of one sink.
 #[derive(Debug)]
 pub(super) struct FailureNotifier {
-    /// The place, as notices call it.
+    /// The name of the sink in notices.
     sink: String,
-    /// It does not work, and when it is tried again.
+    /// When to try again after a failure; `None` while the sink works.
     retry_at: Option<Instant>,
     losses_reported_at: Option<Instant>,
     notices: Vec<String>,
@@ -28,36 +28,36 @@ impl FailureNotifier {
         Self { sink, retry_at: None, losses_reported_at: None, notices: Vec::new() }
     }
 
-    /// Whether it is time to try.
+    /// Whether to try now.
     pub(super) fn should_try(&self, now: Instant) -> bool {
         self.retry_at.is_none_or(|retry_at| now >= retry_at)
     }
 
-    /// It did not work.
+    /// Records a failure.
     pub(super) fn failed(&mut self, what: &str, now: Instant) {
         if self.retry_at.is_none() {
-            self.notices.push(format!("{}: {what}; it is tried again, and up to {MAX_LINES} alerts wait for it", self.sink));
+            self.notices.push(format!("{}: {what}; retrying, with up to {MAX_LINES} alerts in the queue", self.sink));
         }
         self.retry_at = Some(now + RETRY_INTERVAL);
     }
 
-    /// It worked.
+    /// Records a success.
     pub(super) fn recovered(&mut self) {
         if self.retry_at.take().is_some() {
             self.notices.push(format!("{}: works again", self.sink));
         }
     }
 
-    /// What there is to say by now.
+    /// Moves the notices that are due to `notices`.
     pub(super) fn collect(&mut self, queue: &mut AlertQueue, now: Instant, notices: &mut Vec<String>) {
         if queue.dropped() > 0 && self.losses_reported_at.is_none_or(|told| now >= told + LOSS_INTERVAL) {
             self.losses_reported_at = Some(now);
-            self.notices.push(format!("{}: {} dropped, as too many wait", self.sink, alerts(queue.take_dropped())));
+            self.notices.push(format!("{}: {} dropped, as the queue is full", self.sink, alerts(queue.take_dropped())));
         }
         notices.append(&mut self.notices);
     }
 
-    /// What there is to say at the end, with what still waits.
+    /// Moves the last notices to `notices`, including the alerts that were not delivered.
     pub(super) fn finish(mut self, queue: &AlertQueue, notices: &mut Vec<String>) {
         notices.append(&mut self.notices);
         let lost = queue.dropped() + queue.len() as u64;
@@ -67,7 +67,7 @@ impl FailureNotifier {
     }
 }
 
-/// A number of alerts, as part of a sentence.
+/// A number of alerts, with its verb.
 fn alerts(count: u64) -> String {
     if count == 1 { "1 alert was".into() } else { format!("{count} alerts were") }
 }
@@ -77,7 +77,7 @@ mod tests {
     use crate::alert_sinks::failure_notifier::*;
 
     #[test]
-    fn says_it_once_and_when_it_is_over() {
+    fn reports_a_failure_and_the_recovery_once() {
         let (mut failures, mut queue, mut notices, now) =
             (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
         assert!(failures.should_try(now));
@@ -88,11 +88,11 @@ mod tests {
         failures.recovered();
         failures.recovered();
         failures.collect(&mut queue, now, &mut notices);
-        assert_eq!(notices, ["here: it is full; it is tried again, and up to 1000 alerts wait for it", "here: works again"]);
+        assert_eq!(notices, ["here: it is full; retrying, with up to 1000 alerts in the queue", "here: works again"]);
     }
 
     #[test]
-    fn losses_are_told_now_and_then_and_at_the_end() {
+    fn losses_are_reported_at_intervals_and_at_the_end() {
         let (mut failures, mut queue, mut notices, now) =
             (FailureNotifier::new("here".into()), AlertQueue::default(), Vec::new(), Instant::now());
         let drop_one = |queue: &mut AlertQueue| (0..=MAX_LINES - queue.len()).for_each(|_| queue.push(b"x"));
@@ -104,8 +104,8 @@ mod tests {
         assert_eq!(
             notices,
             [
-                "here: 1 alert was dropped, as too many wait",
-                "here: 3 alerts were dropped, as too many wait",
+                "here: 1 alert was dropped, as the queue is full",
+                "here: 3 alerts were dropped, as the queue is full",
                 "here: 1001 alerts were not delivered"
             ]
         );

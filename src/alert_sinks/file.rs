@@ -1,7 +1,7 @@
-//! `--alert-file`: every alert appended as one line, one write each, to a file that may be rotated.
+//! `--alert-file`: appends every alert as one line, with one write, to a file that may be rotated.
 //!
-//! Made with mode 0600; one that is there keeps its mode. Never follows a link in its place, never writes to anything but
-//! a regular file, and never cuts one. A line that did not fit is finished once there is room.
+//! The file is created with mode 0600; an existing file keeps its mode. Symbolic links are not followed, only regular files
+//! are written to, and nothing is truncated. A line that was written in part is completed when there is space again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -16,14 +16,14 @@ use super::failure_notifier::FailureNotifier;
 use super::queue::AlertQueue;
 use crate::system::{continues_line, reason, survive_size_limit};
 
-/// The file, and what is still to be written to it.
+/// The file, and the lines that are not written yet.
 #[derive(Debug)]
 pub(super) struct FileSink {
     path: PathBuf,
-    /// `None` between a rotation, or an error, and the next write.
+    /// `None` after a rotation or an error, until the next write.
     file: Option<File>,
     queue: AlertQueue,
-    /// The file ends within a line: a run that was killed may have left half a line.
+    /// The file ends in the middle of a line, as a killed run leaves it.
     is_torn: bool,
     /// Bytes of the first line that are written.
     partial_bytes: usize,
@@ -77,7 +77,7 @@ impl FileSink {
         }
     }
 
-    /// Writes what is left of the first line.
+    /// Writes the rest of the first line.
     fn try_first(&mut self) -> io::Result<()> {
         self.close_if_moved();
         let file = match &mut self.file {
@@ -105,7 +105,7 @@ impl FileSink {
         Ok(())
     }
 
-    /// Lets go of a file that no longer is the one at its path. A line that was begun there begins anew elsewhere.
+    /// Closes the file if it is no longer the one at its path. A partial line is written again from its start.
     fn close_if_moved(&mut self) {
         if self.file.as_ref().is_some_and(|file| !is_at(file, &self.path)) {
             self.file = None;
@@ -128,14 +128,14 @@ fn open(path: &Path) -> io::Result<File> {
     options.append(true).mode(0o600).custom_flags(flags);
     let file = match options.clone().create_new(true).open(path) {
         Ok(file) => {
-            // The umask may have taken bits away; it cannot have added any.
+            // The umask may have cleared bits.
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path)?,
         Err(error) => return Err(error),
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
 }
 
 #[cfg(test)]

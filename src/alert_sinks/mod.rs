@@ -1,10 +1,10 @@
-//! Where alerts go besides the screen: a program, a file, the system's log; and what systemd is told.
+//! The destinations of alerts besides the terminal: a program, a file and syslog. Also notifies systemd.
 //!
-//! Only what was asked for is done, and nothing of it holds up the reading of logs: what a place does not take waits in a
-//! bounded queue, and what does not fit is counted and told. No shell is used, and no text of a log ever stands in an
-//! argument or in the environment of a program. What comes in is rendered and escaped already.
+//! Nothing here delays the reading of logs: what a sink does not accept waits in a bounded queue, and what exceeds the queue
+//! is counted and reported. No shell is used, and text from logs is never passed in an argument or an environment variable.
+//! Alerts are rendered and escaped by the caller.
 //!
-//! Notices hold paths as the user named them: show them through `report::sanitize`.
+//! Notices contain paths as the user gave them: pass them through `redact::sanitize` before printing.
 
 mod exec;
 mod failure_notifier;
@@ -24,52 +24,53 @@ use crate::finding::Severity;
 use crate::system::reason;
 pub use systemd::SystemdNotifier;
 
-/// The local socket of the system's log.
+/// The local syslog socket.
 pub const LOG_SOCKET: &str = "/dev/log";
 
-/// What does not work at the start. A wrong command line, as a rule: the exit code is 2 for a program, 4 for the others.
+/// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code is 2 for a program and 4
+/// for the others.
 #[derive(Debug, thiserror::Error)]
 pub enum AlertSinkError {
     /// The program cannot be started.
     #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), reason(error))]
     Exec {
-        /// As the user named it.
+        /// The program as the user gave it.
         program: PathBuf,
-        /// What the system said. Part of the message, and so no `source` that would say it twice.
+        /// The system's error. It is part of the message, and so not a `source`.
         error: io::Error,
     },
     /// The file cannot be opened.
     #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), reason(error))]
     File {
-        /// As the user named it.
+        /// The path as the user gave it.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// Nobody listens at the socket.
+    /// No daemon listens on the socket.
     #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), reason(error))]
     Syslog {
         /// The socket.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// What was asked for.
+/// Which sinks to open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlertSinkSettings {
-    /// The program that gets each alert as a line on its standard input: a path, or a name to look for in `PATH`.
+    /// The program that gets each alert as a line on its standard input: a path, or a name to look up in `PATH`.
     pub exec: Option<PathBuf>,
-    /// The program's standard error goes nowhere, as the screen is ours; otherwise it is that of probewatch.
+    /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
     pub exec_silent: bool,
     /// The file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
-    /// The datagram socket of the system's log: [`LOG_SOCKET`] as a rule.
+    /// The datagram socket of syslog, usually [`LOG_SOCKET`].
     pub syslog: Option<PathBuf>,
 }
 
-/// The places that were asked for.
+/// The open sinks.
 #[derive(Debug, Default)]
 pub struct AlertSinks {
     exec: Option<ExecSink>,
@@ -78,23 +79,22 @@ pub struct AlertSinks {
 }
 
 impl AlertSinks {
-    /// Starts the program, opens the file, connects to the log.
+    /// Starts the program, opens the file and connects to syslog.
     ///
     /// # Errors
     ///
-    /// The first of these that fails: what does not work at the start was most likely mistyped. Later trouble is told by
-    /// [`poll`](Self::turn), and tried again.
+    /// The first sink that fails. Later failures are returned by [`poll`](Self::poll) as notices, and retried.
     pub fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
         Ok(Self {
             file: settings.alert_file.map(FileSink::open).transpose()?,
             syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
-            // The program last, so that it is not started for nothing.
+            // The program last, so that it is not started if another sink fails.
             exec: settings.exec.map(|program| ExecSink::start(program, settings.exec_silent, now)).transpose()?,
         })
     }
 
-    /// Hands an alert to every place: `json` to the program and the file, one line with its newline; `text` to the log.
+    /// Sends an alert to every sink: `json`, one line with its newline, to the program and the file; `text` to syslog.
     pub fn send_alert(&mut self, severity: Severity, json: &[u8], text: &str) {
         let now = Instant::now();
         if let Some(exec) = &mut self.exec {
@@ -108,8 +108,8 @@ impl AlertSinks {
         }
     }
 
-    /// To be called now and then, four times a second, say: tries again what waits, starts a program again that ended.
-    /// Returns what there is to tell the user, in sentences.
+    /// Retries queued alerts and restarts a program that ended. Call it about four times a second. Returns notices for the
+    /// user.
     pub fn poll(&mut self) -> Vec<String> {
         let now = Instant::now();
         let mut notices = Vec::new();
@@ -125,8 +125,8 @@ impl AlertSinks {
         notices
     }
 
-    /// Tries what waits one last time and ends the program: its standard input is closed, and after two seconds it is sent
-    /// SIGTERM. Takes four seconds and a half at most. Returns what there is to tell the user, in sentences.
+    /// Retries queued alerts one last time and ends the program: closes its standard input and sends SIGTERM after two
+    /// seconds. Takes at most four and a half seconds. Returns notices for the user.
     #[must_use]
     pub fn finish(self) -> Vec<String> {
         let now = Instant::now();

@@ -1,7 +1,7 @@
-//! `--syslog`: every alert as a message of RFC 5424, as a datagram to the local socket of the system's log.
+//! `--syslog`: sends every alert as an RFC 5424 message in a datagram to the local syslog socket.
 //!
-//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the latter, and an attacker
-//! chooses part of our text. Messages never wait for the daemon; the socket is looked up again after an error.
+//! The facility is `daemon`, not `authpriv`: programs that ban addresses read the log of the latter, and attackers control
+//! part of the text. Sends never block. After an error the socket is opened again.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixDatagram;
@@ -17,16 +17,16 @@ use crate::system::reason;
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;
 
-/// Bytes of a message: what RFC 5424, 6.1, wants every receiver to take.
+/// The longest message in bytes, which RFC 5424, 6.1, asks every receiver to accept.
 const MAX_BYTES: usize = 2_048;
 
-/// Characters of a host name: RFC 5424, 6.
+/// The longest host name: RFC 5424, 6.
 const MAX_HOST_CHARS: usize = 255;
 
-/// Where a message was cut.
+/// Marks the end of a truncated message.
 const CUT: &str = "…";
 
-/// The socket, and what is still to be sent.
+/// The socket, and the messages that are not sent yet.
 #[derive(Debug)]
 pub(super) struct SyslogSink {
     path: PathBuf,
@@ -73,7 +73,7 @@ impl SyslogSink {
         while !self.queue.is_empty() {
             match self.try_first() {
                 Ok(()) => self.failures.recovered(),
-                // The daemon is slow. That is no trouble until the queue is full, and is told then.
+                // The daemon is slow. That is reported only when the queue is full.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
                     self.failures.failed(&reason(&error), now);
@@ -85,7 +85,7 @@ impl SyslogSink {
 
     fn try_first(&mut self) -> io::Result<()> {
         let Some(message) = self.queue.get(0) else { return Ok(()) };
-        // A daemon that was started again has a new socket at the old path: one more look before this is an error.
+        // A restarted daemon has a new socket at the same path: reconnect once before this is an error.
         let old = self.socket.take().map(|socket| (send(&socket, message), socket));
         let socket = match old {
             Some((Err(error), socket)) if error.kind() == ErrorKind::WouldBlock => {
@@ -121,12 +121,12 @@ fn send(socket: &UnixDatagram, message: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The whole message: header, no structured data, and the text with the byte order mark that says it is UTF-8.
+/// The message: header, no structured data, and the text with the byte order mark of UTF-8.
 fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32, text: &str) -> String {
     let priority = FACILITY * 8 + level(severity);
     let mut message = format!("<{priority}>1 {time:.6} {host} probewatch {process} alert - \u{feff}");
     let room = MAX_BYTES - message.len();
-    // The text was escaped where it was rendered; a line break would still make two messages of one in some daemons.
+    // The text is escaped already, but some daemons split messages at line breaks.
     let text = text.trim_end().replace(char::is_control, " ");
     if text.len() <= room {
         message.push_str(&text);
@@ -138,7 +138,7 @@ fn message(severity: Severity, time: &jiff::Timestamp, host: &str, process: u32,
     message
 }
 
-/// RFC 5424, table 2. Emergency and alert are left out: daemons show those to everyone who is logged in.
+/// RFC 5424, table 2. Emergency and alert are not used: daemons show those to all logged-in users.
 fn level(severity: Severity) -> u8 {
     match severity {
         Severity::Critical => 2,

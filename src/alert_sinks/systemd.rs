@@ -1,7 +1,6 @@
-//! What systemd is told of a running service: that it is ready, reloads or stops, what it does, and that it lives.
+//! Notifies systemd about the state of the service: ready, reloading, stopping, a status text, and the watchdog.
 //!
-//! Without `NOTIFY_SOCKET` in the environment nothing happens, and no socket is made. A manager that does not listen is
-//! told of once and never a reason to stop.
+//! Does nothing without `NOTIFY_SOCKET` in the environment. Failures are reported once and never stop the run.
 
 use std::env;
 use std::io;
@@ -12,95 +11,94 @@ use std::time::{Duration, Instant};
 
 use sd_notify::NotifyState;
 
-/// Between two texts of what goes on.
+/// The least time between two status texts.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Characters of such a text.
+/// The longest status text in characters.
 const MAX_STATUS_CHARS: usize = 200;
 
-/// The service manager, if there is one.
+/// The connection to the service manager, if there is one.
 #[derive(Debug)]
 pub struct SystemdNotifier {
     is_enabled: bool,
-    /// How often it wants to hear that we live, and when it did.
+    /// The interval of the watchdog, and when it was last notified.
     watchdog: Option<Duration>,
     last_watchdog: Option<Instant>,
-    /// What was told last, and when.
-    told: Option<(String, Instant)>,
-    /// What is to be told next.
-    text: Option<String>,
-    failures: Option<String>,
+    /// The status text sent last, and when.
+    sent_status: Option<(String, Instant)>,
+    /// The status text to send next.
+    next_status: Option<String>,
+    notice: Option<String>,
     has_warned: bool,
 }
 
 impl SystemdNotifier {
-    /// The manager that the environment names.
+    /// Reads the environment variables of the service manager.
     #[must_use]
     pub fn from_environment() -> Self {
         let is_enabled = env::var_os("NOTIFY_SOCKET").is_some_and(|socket| !socket.is_empty());
         let watchdog = sd_notify::watchdog_enabled().filter(|interval| is_enabled && !interval.is_zero());
-        Self { is_enabled, watchdog, last_watchdog: None, told: None, text: None, failures: None, has_warned: false }
+        Self { is_enabled, watchdog, last_watchdog: None, sent_status: None, next_status: None, notice: None, has_warned: false }
     }
 
-    /// How often [`poll`](Self::turn) must be called at least, where the manager ends a service that is silent for twice
-    /// as long.
+    /// How often [`poll`](Self::poll) must be called at least. The manager ends a service that is silent for twice as long.
     #[must_use]
     pub fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
     }
 
-    /// Everything is set up: logs are watched, the state is held. Also the end of a reload.
+    /// Notifies that the service is ready, after the start or a reload.
     pub fn ready(&mut self) {
         self.send(&[NotifyState::Ready]);
     }
 
-    /// Begins to reload. [`ready`](Self::ready) must follow, also when nothing came of it.
+    /// Notifies that a reload begins. Call [`ready`](Self::ready) afterwards, also if the reload failed.
     pub fn reloading(&mut self) {
-        // Newer managers want to know since when; see sd_notify(3) on RELOADING=1.
+        // Recent versions need the start time; see `RELOADING=1` in sd_notify(3).
         match NotifyState::monotonic_usec_now() {
             Ok(since) => self.send(&[NotifyState::Reloading, since]),
             Err(_) => self.send(&[NotifyState::Reloading]),
         }
     }
 
-    /// Begins to stop.
+    /// Notifies that the service is stopping.
     pub fn stopping(&mut self) {
         self.send(&[NotifyState::Stopping]);
     }
 
-    /// What goes on, for `systemctl status`. Told when it changes, and once a second at most.
-    pub fn status(&mut self, text: &str) {
+    /// Sets the status text of `systemctl status`. It is sent when it changes, at most once a second.
+    pub fn status(&mut self, next_status: &str) {
         if !self.is_enabled {
             return;
         }
         // A line break would begin another message.
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_STATUS_CHARS).collect();
-        self.text = Some(text).filter(|text| self.told.as_ref().is_none_or(|(told, _)| told != text));
+        let next_status: String = next_status.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_STATUS_CHARS).collect();
+        self.next_status =
+            Some(next_status).filter(|next_status| self.sent_status.as_ref().is_none_or(|(sent_status, _)| sent_status != next_status));
         self.send_status(Instant::now());
     }
 
-    /// To be called now and then, at least as often as [`watchdog_interval`](Self::pulse) says: tells that we live. Returns what there
-    /// is to tell the user.
+    /// Sends the watchdog notification and a pending status text. Returns a notice for the user.
     pub fn poll(&mut self) -> Option<String> {
         let now = Instant::now();
         if let Some(watchdog_interval) = self.watchdog_interval()
-            // Twice as often as it must be: turns do not come at the very instant.
+            // Twice as often as required, because calls may be late.
             && self.last_watchdog.is_none_or(|last_watchdog| now >= last_watchdog + watchdog_interval / 2)
         {
             self.last_watchdog = Some(now);
             self.send(&[NotifyState::Watchdog]);
         }
         self.send_status(now);
-        self.failures.take()
+        self.notice.take()
     }
 
     fn send_status(&mut self, now: Instant) {
-        if self.told.as_ref().is_some_and(|(_, when)| now < *when + STATUS_INTERVAL) {
+        if self.sent_status.as_ref().is_some_and(|(_, when)| now < *when + STATUS_INTERVAL) {
             return;
         }
-        if let Some(text) = self.text.take() {
-            self.send(&[NotifyState::Status(&text)]);
-            self.told = Some((text, now));
+        if let Some(next_status) = self.next_status.take() {
+            self.send(&[NotifyState::Status(&next_status)]);
+            self.sent_status = Some((next_status, now));
         }
     }
 
@@ -114,13 +112,13 @@ impl SystemdNotifier {
             && !self.has_warned
         {
             self.has_warned = true;
-            self.failures = Some(format!("the service manager does not listen: {error}"));
+            self.notice = Some(format!("cannot notify the service manager: {error}"));
         }
     }
 }
 
-/// Sends one message, as `sd_notify(3)` says, and waits for nobody: a manager that does not read holds up no log. That is why
-/// the library is asked for the words alone.
+/// Sends one message as described in sd_notify(3), without blocking. `sd_notify` only formats the messages, because it would
+/// block on a slow manager.
 fn send(message: &[u8]) -> io::Result<()> {
     let name = env::var_os("NOTIFY_SOCKET").unwrap_or_default();
     let manager = match name.as_bytes().strip_prefix(b"@") {

@@ -5,11 +5,11 @@ use std::process::Command;
 use crate::alert_sinks::*;
 
 #[test]
-fn an_alert_goes_everywhere_it_is_wanted() {
+fn an_alert_is_sent_to_every_sink() {
     let room = tempfile::tempdir().unwrap();
     let [program, out, file, log] = ["program", "out", "alerts", "log"].map(|name| room.path().join(name));
     let script = format!("#!/bin/sh\nexec cat > '{}'\n", out.display());
-    // Written by another process: see the tests of `exec`.
+    // Another process writes it: see the tests of `exec`.
     let written = Command::new("sh").args(["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""]).arg(&program).arg(script).status();
     assert!(written.unwrap().success());
     let socket = UnixDatagram::bind(&log).unwrap();
@@ -26,14 +26,14 @@ fn an_alert_goes_everywhere_it_is_wanted() {
 }
 
 #[test]
-fn nothing_wanted_is_nothing_done() {
+fn without_sinks_nothing_happens() {
     let mut sinks = AlertSinks::new(AlertSinkSettings::default()).unwrap();
     sinks.send_alert(Severity::Critical, b"{}\n", "x");
     assert_eq!((sinks.poll(), sinks.finish()), (vec![], vec![]));
 }
 
 #[test]
-fn the_program_is_not_started_when_something_else_is_wrong() {
+fn the_program_is_not_started_if_another_sink_fails() {
     let room = tempfile::tempdir().unwrap();
     let settings =
         AlertSinkSettings { exec: Some("/nowhere".into()), syslog: Some(room.path().join("log")), ..AlertSinkSettings::default() };

@@ -1,11 +1,11 @@
-//! From committed to visible: folders take their places, what they replace goes, and what no run committed goes too.
+//! Publishes committed runs, removes what was not committed, and applies retention.
 //!
-//! Every step can be done again, and the disk alone tells which were done: a folder that still lies in `.run-N.tmp` has
-//! not got its place. Nothing is removed before what takes its place is on disk.
+//! Every step can be repeated, and the disk alone shows which steps were done: a folder that is still in `.run-N.tmp` is not
+//! published. Nothing is removed before its replacement is synced.
 //!
-//! A folder that replaces another changes places with it in one step, where the system can do that: whoever looks finds
-//! the one or the other. Then one of them lies in `.run-N.tmp` before and after, under the same name. Which of them it is,
-//! a second name of the new one's report tells, which was on disk before.
+//! A folder that replaces another is swapped with it atomically where the system supports that, so readers always find one
+//! of them. Before and after the swap, a folder of the same name is in `.run-N.tmp`. To tell which one it is, the new
+//! `report.json` gets a second name, a hard link, before the swap.
 
 use std::time::SystemTime;
 
@@ -17,22 +17,22 @@ use super::owner::NEW_OWNER;
 use super::staging::staging_name;
 use super::{LATEST, REPORT, ReportStore, ReportStoreError, Retention, Run};
 
-/// What stands before the name of a folder that another replaced, in `.run-N.tmp`.
+/// The prefix of a replaced folder in `.run-N.tmp`.
 const REPLACED_PREFIX: &str = ".old-";
 
-/// What stands before the name of a folder that is to replace another, in `.run-N.tmp`: the second name of its report.
+/// The prefix of the second name of a replacement's report in `.run-N.tmp`.
 const REPLACEMENT_PREFIX: &str = ".new-";
 
-/// What stands before the name of a folder that is being removed.
+/// The prefix of a folder that is being removed.
 const REMOVED_PREFIX: &str = ".gone-";
 
 impl ReportStore {
-    /// Puts the folders of a run that was committed in their places, and makes `latest` lead there. Fails half way? Then
-    /// the next [`recover`](Self::settle) does the rest.
+    /// Moves the folders of a committed run to their final names and updates `latest`. If it fails half way, the next
+    /// [`recover`](Self::recover) does the rest.
     ///
     /// # Errors
     ///
-    /// Something is in the way, the folders are gone, or the system refuses.
+    /// Something is in the way, the folders were removed, or a system call failed.
     pub fn publish(&self, run: &Run) -> Result<(), ReportStoreError> {
         self.move_into_place(run)?;
         for name in &run.folders {
@@ -43,13 +43,13 @@ impl ReportStore {
         Ok(())
     }
 
-    /// Finishes what the run before left: puts the folders of the one that was committed last in their places, as the
-    /// state knows it, and removes whatever else a run left. To be called before anything else, with the state as it is
-    /// on disk. Folders that somebody removed since are not missed.
+    /// Finishes what an earlier run left: publishes the folders of the run that the state contains, and removes everything
+    /// else that runs left. Call it first, with the state as it is on disk. Published folders that were removed since are
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// Something is in the way, or the system refuses; the next call goes on.
+    /// Something is in the way, or a system call failed. The next call continues.
     pub fn recover(&self, committed: Option<&Run>) -> Result<(), ReportStoreError> {
         if let Some(run) = committed {
             self.move_into_place(run)?;
@@ -67,7 +67,7 @@ impl ReportStore {
         Ok(())
     }
 
-    /// Removes what readers may still have open, which over a network is no instant matter: the next run tries again.
+    /// Removes a folder that readers may still have open. Over a network that may fail; then the next run tries again.
     pub(super) fn remove_or_defer(&self, name: &str) -> Result<(), ReportStoreError> {
         match self.folder.remove(name) {
             Err(error) if error.is_busy() => Ok(()),
@@ -85,7 +85,7 @@ impl ReportStore {
             self.check_latest()?;
             staging_folder.rename(LATEST, &self.folder, LATEST)?;
         }
-        // The new names first: a power cut then leaves a folder under two names rather than under none.
+        // The new names first, so that a power cut leaves a folder under two names rather than none.
         self.folder.sync()?;
         staging_folder.sync()?;
         self.folder.remove(&name)
@@ -99,24 +99,23 @@ impl ReportStore {
         match self.folder.entry_type(name)? {
             None => staging_folder.rename(name, &self.folder, name),
             Some(FileType::Directory) if !parsed.is_run() => self.replace(staging_folder, name),
-            Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(name), "it has the place of a report that is ready")),
+            Some(_) => Err(ReportStoreError::not_a_report(self.folder.path(name), "a finished report belongs there")),
         }
     }
 
-    /// Puts a folder of `staging_folder` in the place of another. Where that takes two steps, there is none for an instant.
+    /// Replaces a published folder by one from `staging_folder`. If they cannot be swapped, no folder exists for an instant.
     fn replace(&self, staging_folder: &FolderHandle, name: &str) -> Result<(), ReportStoreError> {
         if staging_folder.entry_type(&replacement_name(name))?.is_some() && staging_folder.exchange(name, &self.folder)? {
             return Ok(());
         }
         let old = format!("{REPLACED_PREFIX}{name}");
-        // Of an earlier attempt, after which somebody put another folder there.
+        // Left by an earlier attempt, after which somebody put another folder there.
         staging_folder.remove(&old)?;
         self.folder.rename(name, staging_folder, &old)?;
         staging_folder.rename(name, &self.folder, name)
     }
 
-    /// Gives folders back that were about to be replaced by a run of which no state knows any more: whoever reset the
-    /// state did not mean them.
+    /// Moves replaced folders back if no state contains the run that replaced them, as after a reset of the state.
     fn rollback(&self, staging_folder: &str) -> Result<(), ReportStoreError> {
         if self.folder.entry_type(staging_folder)? != Some(FileType::Directory) {
             return Ok(());
@@ -130,23 +129,23 @@ impl ReportStore {
                 moved = true;
             }
         }
-        // As with new ones, before what is left here is removed.
+        // The new names first, as above.
         if moved { self.folder.sync().and_then(|()| staging_folder.sync()) } else { Ok(()) }
     }
 }
 
 impl ReportStore {
-    /// Removes the folders that need not be kept. Returns how many. By names and the given time alone: what was copied
-    /// or touched is as old as before.
+    /// Removes the folders that are not kept. Returns their number. Decides by names and `now` alone, not by file times,
+    /// which copying changes.
     ///
     /// # Errors
     ///
-    /// A folder cannot be read or removed; those before it are gone.
+    /// A folder cannot be read or removed; earlier ones are removed.
     pub fn prune(&self, keep: Retention, now: SystemTime) -> Result<usize, ReportStoreError> {
         let mut report_folders = self.report_folders()?;
         report_folders.sort_unstable_by(|(_, a), (_, b)| b.cmp(a));
         let latest = self.folder.symlink_target(LATEST);
-        // Kind by kind, and of each the latest first.
+        // By kind, and latest first within a kind.
         let (mut before, mut rank, mut removed): (Option<ReportDirName>, usize, usize) = (None, 0, 0);
         for (name, parsed) in report_folders {
             if !self.is_report(&name)? {
@@ -163,7 +162,7 @@ impl ReportStore {
         Ok(removed)
     }
 
-    /// In one step for whoever looks: there, or not.
+    /// The rename makes the folder disappear in one step for readers.
     fn remove_report(&self, name: &str) -> Result<(), ReportStoreError> {
         let gone = format!("{REMOVED_PREFIX}{name}");
         self.folder.remove(&gone)?;
@@ -172,19 +171,19 @@ impl ReportStore {
     }
 }
 
-/// The name by which the report of a folder in `.run-N.tmp` is known again when that has changed places with another.
+/// The second name of the report of a folder in `.run-N.tmp`, which tells it from the folder it was swapped with.
 pub(super) fn replacement_name(folder: &str) -> String {
     format!("{REPLACEMENT_PREFIX}{folder}")
 }
 
-/// Whether a folder in `.run-N.tmp` has not got its place; what lies there under its name may be what it replaced.
+/// Whether a folder in `.run-N.tmp` is not published yet. After a swap, the folder of that name there is the replaced one.
 fn is_pending(staging_folder: &FolderHandle, name: &str) -> Result<bool, ReportStoreError> {
     let Some(there) = staging_folder.open_folder(name)? else { return Ok(false) };
     let second = replacement_name(name);
     Ok(staging_folder.entry_type(&second)?.is_none() || staging_folder.is_same_file(&second, &there, REPORT)?)
 }
 
-/// `.run-N.tmp`, exactly as it is written.
+/// Whether a name is `.run-N.tmp`.
 fn is_staging(name: &str) -> bool {
     let number = name.strip_prefix(".run-").and_then(|rest| rest.strip_suffix(".tmp"));
     number.and_then(|number| number.parse().ok()).is_some_and(|number: u64| staging_name(number) == name)

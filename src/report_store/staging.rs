@@ -1,7 +1,6 @@
-//! The folders of a run while they are written: in `.run-N.tmp`, where only their owner sees them.
+//! The folders of a run while they are written: in `.run-N.tmp`, which only the owner may enter.
 //!
-//! Nothing here takes a place that readers look at. Whatever goes wrong, or is left half done, there is no [`Run`] to
-//! commit.
+//! Nothing here changes what readers see. After any failure there is no [`Run`] to commit.
 
 use std::io::{self, BufWriter, Write};
 
@@ -13,30 +12,30 @@ use super::name::ReportDirName;
 use super::publish::replacement_name;
 use super::{Access, LATEST, REPORT, ReportStore, ReportStoreError, Run};
 
-/// Bytes held back before a write: reports are made of small pieces.
+/// The size of the write buffer.
 const BUFFER: usize = 64 * 1024;
 
-/// Files and folders that are held open until all of them are made to last.
+/// How many written files and folders may be open before they are synced.
 const MAX_PENDING_SYNCS: usize = 64;
 
-/// The folders of one run. Dropped before [`finish`](Self::finish), they are removed.
+/// The folders of one run. They are removed if it is dropped before [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Staging<'a> {
     store: &'a ReportStore,
     run: u64,
     /// `.run-N.tmp`.
     staging_folder: FolderHandle,
-    /// The folder that files go to.
+    /// The folder of new files.
     current: Option<FolderHandle>,
     folders: Vec<String>,
-    /// Files that were begun and not completed.
+    /// Number of files that were created and not finished.
     unfinished: usize,
-    /// Files and folders that are complete, and perhaps not on disk.
+    /// Files and folders that are finished but maybe not on disk.
     pending_syncs: Vec<PendingSync>,
     finished: bool,
 }
 
-/// A file of a folder. It is complete after [`done`](Self::done) only, and on disk when all of them are.
+/// A file in a staged folder. It is complete after [`finish`](Self::finish), and on disk after [`Staging::finish`].
 #[derive(Debug)]
 pub struct StagedFile<'s> {
     out: BufWriter<NewFile>,
@@ -46,20 +45,20 @@ pub struct StagedFile<'s> {
     pending_syncs: &'s mut Vec<PendingSync>,
 }
 
-/// What the folder of a run is called until it has its place.
+/// The name of the folder in which a run is staged.
 pub(super) fn staging_name(run: u64) -> String {
     format!(".run-{run}.tmp")
 }
 
 impl ReportStore {
-    /// Begins the folders of a run. To be called after [`recover`](Self::settle).
+    /// Starts a run. Call it after [`recover`](Self::recover).
     ///
     /// # Errors
     ///
-    /// The folder cannot be made, or not given to the group.
+    /// The folder cannot be created, or its group cannot be set.
     pub fn stage(&self, run: u64) -> Result<Staging<'_>, ReportStoreError> {
         self.record_owner()?;
-        // Given to the group so that one that is refused is heard of at once; the rights are the owner's alone.
+        // The group is set now so that an error shows early; the mode gives access to the owner only.
         let staging_folder = self.folder.create_folder(&staging_name(run), Access { mode: 0o600, group: self.access.group })?;
         Ok(Staging {
             store: self,
@@ -73,7 +72,7 @@ impl ReportStore {
         })
     }
 
-    /// The folder that `latest` should lead to once these have their places: a run's own, or the latest of the periods.
+    /// The target of `latest` after these folders are published: the run's own folder, or that of the latest period.
     fn latest_with(&self, folders: &[String]) -> Result<Option<String>, ReportStoreError> {
         let known = |name: &String| ReportDirName::parse(name).map(|parsed| (parsed, name.clone()));
         let Some((last, name)) = folders.iter().filter_map(known).max() else { return Ok(None) };
@@ -92,19 +91,19 @@ impl ReportStore {
 }
 
 impl Staging<'_> {
-    /// Begins a folder; files go there from now on. One of a period that is there already will be replaced.
+    /// Starts a folder, in which new files are created. It will replace an existing folder of the same period.
     ///
     /// # Errors
     ///
-    /// The name is none of ours, has been used, or leads to something that no report of ours may replace; or the folder
-    /// cannot be made.
+    /// The name is not valid, was used before, or belongs to something that is not a report; or the folder cannot be
+    /// created.
     pub fn folder(&mut self, name: &str) -> Result<(), ReportStoreError> {
         let parsed = self.store.parse_name(name)?;
         let there = self.store.folder.entry_type(name)?;
         let is_replaceable = there == Some(FileType::Directory) && !parsed.is_run() && self.store.is_report(name)?;
         if there.is_some() && !is_replaceable {
             let what =
-                if parsed.is_run() { "there is such a run already" } else { "it is no folder of reports, or its report.json is gone" };
+                if parsed.is_run() { "this run already exists" } else { "it is not a folder of reports, or its report.json is missing" };
             return Err(ReportStoreError::not_a_report(self.store.folder.path(name), what));
         }
         self.close_current()?;
@@ -113,11 +112,11 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Begins a file in the folder that was begun last.
+    /// Creates a file in the current folder.
     ///
     /// # Errors
     ///
-    /// There is no folder, or the file is there already or cannot be made.
+    /// There is no folder, or the file exists or cannot be created.
     pub fn file(&mut self, name: &str) -> Result<StagedFile<'_>, ReportStoreError> {
         let Some(folder) = &self.current else { return Err(ReportStoreError::vanished(&self.staging_folder.path(name))) };
         let file = folder.create_file(name, self.store.access)?;
@@ -126,12 +125,12 @@ impl Staging<'_> {
         Ok(StagedFile { out: BufWriter::with_capacity(BUFFER, file), folder, name: name.to_owned(), unfinished, pending_syncs })
     }
 
-    /// Makes everything last. What is returned is to be committed: written to a state, on disk. Until then a
-    /// [`recover`](Archive::settle) with the run that was committed last takes it all away.
+    /// Syncs everything. The returned run is to be committed, that is, saved in a state. Until then
+    /// [`recover`](ReportStore::recover) with the previous run removes it.
     ///
     /// # Errors
     ///
-    /// A file was not completed, something of it was removed meanwhile, or the system refuses.
+    /// A file was not finished, something was removed by somebody else, or a system call failed.
     pub fn finish(mut self) -> Result<Run, ReportStoreError> {
         self.close_current()?;
         sync_all(&self.pending_syncs, self.store.sync_threads)?;
@@ -156,7 +155,7 @@ impl Staging<'_> {
     fn close_current(&mut self) -> Result<(), ReportStoreError> {
         let Some(folder) = self.current.take() else { return Ok(()) };
         if self.unfinished > 0 || folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
-            let what = "its files were not completed";
+            let what = "its files are incomplete";
             return Err(ReportStoreError::in_the_way(folder.path(""), what, "run it again"));
         }
         if let Some(name) = self.folders.last()
@@ -176,30 +175,30 @@ impl Staging<'_> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            // The next run would remove it too.
+            // Otherwise the next run removes it.
             let _ = self.store.folder.remove(&staging_name(self.run));
         }
     }
 }
 
 impl StagedFile<'_> {
-    /// Completes the file.
+    /// Finishes the file.
     ///
     /// # Errors
     ///
-    /// It cannot be written, or was removed meanwhile.
+    /// It cannot be written, or was removed by somebody else.
     pub fn finish(mut self) -> Result<(), ReportStoreError> {
         self.out.flush().map_err(|error| self.explain(error))?;
         if !self.folder.refers_to(&self.name, self.out.get_ref().fd())? {
             return Err(ReportStoreError::vanished(&self.folder.path(&self.name)));
         }
-        // Nothing is left in the buffer.
+        // The buffer is empty.
         self.pending_syncs.push(self.out.into_parts().0.into_pending_sync());
         *self.unfinished -= 1;
         Ok(())
     }
 
-    /// Names the file and what to do about a failed write to it.
+    /// Turns a write error into one with the path and advice.
     #[must_use]
     pub fn explain(&self, error: io::Error) -> ReportStoreError {
         ReportStoreError::failed("write", self.folder.path(&self.name), error)

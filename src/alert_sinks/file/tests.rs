@@ -22,7 +22,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn appends_and_leaves_what_is_there() {
+fn appends_to_an_existing_file() {
     let (_room, path) = room();
     let now = Instant::now();
     FileSink::open(path.clone()).unwrap().send_alert(b"1\n", now);
@@ -36,7 +36,7 @@ fn appends_and_leaves_what_is_there() {
 }
 
 #[test]
-fn a_rotated_file_is_let_go() {
+fn a_rotated_file_is_closed() {
     let (room, path) = room();
     let rotated = room.path().join("alerts.ndjson.1");
     let (now, mut notices) = (Instant::now(), Vec::new());
@@ -58,7 +58,7 @@ fn a_rotated_file_is_let_go() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn only_regular_files_are_accepted() {
     let (room, path) = room();
     let target = room.path().join("target");
     let refusal = |path: &Path| FileSink::open(path.to_owned()).unwrap_err().to_string();
@@ -73,13 +73,13 @@ fn what_is_no_file_is_refused() {
         assert_eq!(target.exists(), there);
     }
     assert_eq!(read(&target), "text");
-    assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is no regular file; {advice}"));
+    assert_eq!(refusal(Path::new("/dev/null")), format!("cannot open /dev/null: it is not a regular file; {advice}"));
     assert!(refusal(room.path()).contains("is a directory"));
     assert!(refusal(&room.path().join("no/such")).contains("no such file or directory"));
 }
 
 #[test]
-fn trouble_is_told_once_and_nothing_lost() {
+fn a_failure_is_reported_once_and_nothing_is_lost() {
     let (room, path) = room();
     let (start, mut notices) = (Instant::now(), Vec::new());
     let mut file = FileSink::open(path.clone()).unwrap();
@@ -91,7 +91,7 @@ fn trouble_is_told_once_and_nothing_lost() {
         file.poll(now, &mut notices);
     }
     let place = format!("--alert-file {}", path.display());
-    assert_eq!(notices, [format!("{place}: too many levels of symbolic links; it is tried again, and up to 1000 alerts wait for it")]);
+    assert_eq!(notices, [format!("{place}: too many levels of symbolic links; retrying, with up to 1000 alerts in the queue")]);
     fs::remove_file(&path).unwrap();
     file.poll(start + Duration::from_secs(4), &mut notices);
     assert!(!path.exists(), "not tried again within a second");
@@ -101,7 +101,7 @@ fn trouble_is_told_once_and_nothing_lost() {
 }
 
 #[test]
-fn what_is_lost_at_the_end_is_told() {
+fn lost_alerts_are_reported_at_the_end() {
     let (room, path) = room();
     let (now, mut notices) = (Instant::now(), Vec::new());
     let mut file = FileSink::open(path.clone()).unwrap();
@@ -116,7 +116,7 @@ fn limit(bytes: Option<u64>) {
     setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
 }
 
-/// Runs as a process of its own: the limit is the whole process's.
+/// Runs in its own process, because the limit is per process.
 #[test]
 #[ignore = "run by `a_line_that_did_not_fit_is_finished_later`"]
 fn write_past_the_size_limit() {
@@ -129,7 +129,7 @@ fn write_past_the_size_limit() {
     file.send_alert(b"the third\n", start);
     assert_eq!(read(&path), "the first\nthe s");
     file.poll(start, &mut notices);
-    assert!(notices[0].contains(": file too large; it is tried again"), "{notices:?}");
+    assert!(notices[0].contains(": file too large; retrying"), "{notices:?}");
     limit(None);
     file.poll(start + Duration::from_secs(1), &mut notices);
     assert_eq!(read(&path), "the first\nthe second\nthe third\n");
@@ -142,10 +142,10 @@ fn write_past_the_size_limit() {
 }
 
 #[test]
-fn a_line_that_did_not_fit_is_finished_later() {
+fn a_partial_line_is_completed_later() {
     let (_room, path) = room();
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "action::file::tests::write_past_the_size_limit"])
+        .args(["--ignored", "--exact", "alert_sinks::file::tests::write_past_the_size_limit"])
         .env("PROBEWATCH_TEST_FILE", &path)
         .output()
         .unwrap();
@@ -153,9 +153,9 @@ fn a_line_that_did_not_fit_is_finished_later() {
     assert_eq!(read(&path), "the fourth\n");
 }
 
-/// A run that was killed may have left half an alert.
+/// A killed run may have left half an alert.
 #[test]
-fn half_a_line_is_ended_first() {
+fn a_partial_line_in_the_file_is_ended_first() {
     let (_room, path) = room();
     let now = Instant::now();
     for (left, after) in [("{\"kind\":\"an", "{\"kind\":\"an\n1\n2\n"), ("0\n", "0\n1\n2\n"), ("", "1\n2\n")] {

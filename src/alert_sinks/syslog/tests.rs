@@ -27,19 +27,19 @@ fn received(socket: &UnixDatagram) -> Option<String> {
     Some(String::from_utf8(bytes[..length].to_vec()).unwrap())
 }
 
-/// Ends a daemon. A child that another test is about to start holds its socket too, for an instant: it must be deaf by then.
+/// Closes a daemon's socket. A child of another test may still hold it for an instant, so it is shut down first.
 fn end(socket: UnixDatagram) {
     socket.shutdown(Shutdown::Both).unwrap();
     drop(socket);
 }
 
-/// The texts that came.
+/// The texts received.
 fn texts(socket: &UnixDatagram) -> Vec<String> {
     std::iter::from_fn(|| received(socket)).map(|message| message.split_once('\u{feff}').unwrap().1.to_owned()).collect()
 }
 
 #[test]
-fn a_message_is_that_of_the_rfc() {
+fn messages_follow_rfc_5424() {
     let time: jiff::Timestamp = "2026-11-21T18:10:45.5Z".parse().unwrap();
     let message = |severity, text: &str| message(severity, &time, "web1", 4711, text);
     assert_eq!(message(Severity::Critical, "größer\n"), "<26>1 2026-11-21T18:10:45.500000Z web1 probewatch 4711 alert - \u{feff}größer");
@@ -78,7 +78,7 @@ fn every_alert_arrives_once() {
 }
 
 #[test]
-fn a_daemon_that_does_not_read_holds_nothing_up() {
+fn a_daemon_that_does_not_read_delays_nothing() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
     let place = format!("--syslog {}", path.display());
@@ -93,11 +93,11 @@ fn a_daemon_that_does_not_read_holds_nothing_up() {
         got.extend(texts(&socket));
     }
     assert!(got.len() >= super::super::queue::MAX_LINES && got.iter().enumerate().all(|(n, text)| *text == n.to_string()));
-    assert_eq!(notices, [format!("{place}: {} alerts were dropped, as too many wait", 5_000 - got.len())]);
+    assert_eq!(notices, [format!("{place}: {} alerts were dropped, as the queue is full", 5_000 - got.len())]);
 }
 
 #[test]
-fn a_daemon_that_was_started_again_is_found() {
+fn a_restarted_daemon_is_found() {
     let (_room, path, socket) = daemon();
     let (now, mut notices) = (Instant::now(), Vec::new());
     let mut syslog = SyslogSink::connect(path.clone()).unwrap();
@@ -117,15 +117,12 @@ fn a_daemon_that_was_started_again_is_found() {
     syslog.poll(now + Duration::from_secs(3), &mut notices);
     assert_eq!(texts(&socket), ["while it was away"; 3]);
     let place = format!("--syslog {}: ", path.display());
-    assert!(
-        notices[0].starts_with(&place) && notices[0].ends_with("; it is tried again, and up to 1000 alerts wait for it"),
-        "{notices:?}"
-    );
+    assert!(notices[0].starts_with(&place) && notices[0].ends_with("; retrying, with up to 1000 alerts in the queue"), "{notices:?}");
     assert_eq!(notices[1..], [format!("{place}works again")]);
 }
 
 #[test]
-fn a_log_that_is_not_there_is_an_error() {
+fn a_missing_socket_is_an_error() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("log");
     let refusal = || SyslogSink::connect(path.clone()).unwrap_err().to_string();

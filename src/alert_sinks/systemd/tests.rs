@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::alert_sinks::systemd::*;
 
-/// Runs as a process of its own: the environment is the whole process's. Says what happened on standard output.
+/// Runs in its own process, because the environment is per process. Prints what happened.
 #[test]
 #[ignore = "run by the tests below"]
 fn serve() {
@@ -26,10 +26,10 @@ fn serve() {
     io::Write::write_all(&mut io::stdout(), said.as_bytes()).unwrap();
 }
 
-/// Runs it under a manager. Returns the line it said.
+/// Runs it with a manager. Returns the line it printed.
 fn run(socket: Option<&Path>, watchdog: Option<&str>) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--ignored", "--nocapture", "--exact", "action::service::tests::serve"]);
+    command.args(["--ignored", "--nocapture", "--exact", "alert_sinks::systemd::tests::serve"]);
     for (name, value) in [("NOTIFY_SOCKET", socket.map(Path::as_os_str)), ("WATCHDOG_USEC", watchdog.map(AsRef::as_ref))] {
         match value {
             Some(value) => command.env(name, value),
@@ -43,7 +43,7 @@ fn run(socket: Option<&Path>, watchdog: Option<&str>) -> String {
 }
 
 #[test]
-fn a_manager_hears_what_goes_on() {
+fn the_manager_is_notified() {
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -77,8 +77,8 @@ fn without_a_manager_nothing_happens() {
 }
 
 #[test]
-fn a_manager_that_does_not_listen_is_told_of_once() {
+fn a_missing_manager_is_reported_once() {
     let said = run(Some(Path::new("/nowhere/notify")), None);
-    assert!(said.starts_with("pulse None, notices [\"the service manager does not listen: No such file or directory"), "{said}");
-    assert_eq!(said.matches("does not listen").count(), 1);
+    assert!(said.starts_with("pulse None, notices [\"cannot notify the service manager: No such file or directory"), "{said}");
+    assert_eq!(said.matches("cannot notify").count(), 1);
 }

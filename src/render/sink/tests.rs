@@ -134,7 +134,7 @@ fn write_past_the_size_limit() {
 fn a_size_limit_is_an_error() {
     let (folder, path) = old_report();
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "report::sink::tests::write_past_the_size_limit"])
+        .args(["--ignored", "--exact", "render::sink::tests::write_past_the_size_limit"])
         .env("PROBEWATCH_TEST_SINK", &path)
         .output()
         .unwrap();

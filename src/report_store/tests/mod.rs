@@ -1,8 +1,8 @@
+mod entries;
 pub(super) mod faults;
-mod kept;
 mod owner;
-mod places;
-mod steps;
+mod recovery;
+mod retention;
 mod system;
 
 use std::collections::BTreeMap;
@@ -22,18 +22,17 @@ use crate::report_store::*;
 
 const PRIVATE: Access = Access { mode: 0o600, group: None };
 
-/// What readers see: the text of each folder's files.
+/// What readers see: the contents of each folder's files.
 type Reports = BTreeMap<String, String>;
 
-/// An `--out` that does not exist yet, in a folder that is gone when the test ends: in memory, where that can be had, as
-/// many calls of these tests wait for the disk.
+/// An `--out` that does not exist yet, in a temporary folder: in memory where possible, because these tests sync often.
 fn staging_folder() -> (TempDir, PathBuf) {
     let staging_folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let out = staging_folder.path().join("out");
     (staging_folder, out)
 }
 
-/// Opens a folder that nobody holds: a child that another test is about to start holds it too, for an instant.
+/// Opens a folder that no other run holds. A child of another test may still hold it for an instant.
 fn try_open(out: &Path, access: Access) -> Result<ReportStore, ReportStoreError> {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -55,7 +54,7 @@ fn write(staging: &mut Staging<'_>, name: &str, text: &str) -> Result<(), Report
     file.finish()
 }
 
-/// Writes the folders of a run, with this text in each.
+/// Stages the folders of a run, with this text in each.
 fn stage(store: &ReportStore, number: u64, folders: &[&str], text: &str) -> Result<Run, ReportStoreError> {
     let mut staging = store.stage(number)?;
     for folder in folders {
@@ -66,7 +65,7 @@ fn stage(store: &ReportStore, number: u64, folders: &[&str], text: &str) -> Resu
     staging.finish()
 }
 
-/// Writes and publishes a run.
+/// Stages and publishes a run.
 fn publish(out: &Path, number: u64, folders: &[&str], text: &str) -> Run {
     let store = open(out);
     let run = stage(&store, number, folders, text).unwrap();
@@ -74,7 +73,7 @@ fn publish(out: &Path, number: u64, folders: &[&str], text: &str) -> Run {
     run
 }
 
-/// What readers see of folders with names of ours, each of them whole.
+/// What readers see of report folders, each of them complete.
 fn reports(out: &Path) -> Reports {
     let mut reports = Reports::new();
     for name in names(out).into_iter().filter(|name| ReportDirName::parse(name).is_some()) {
@@ -141,7 +140,7 @@ fn folders_appear_when_they_are_published() {
 }
 
 #[test]
-fn periods_are_replaced_whole() {
+fn periods_are_replaced_as_a_whole() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-19", "2026-11-20"], "one");
     assert_eq!(latest(&out), "2026-11-20");
@@ -159,9 +158,9 @@ fn periods_are_replaced_whole() {
     assert_eq!(open(&out).last_run_number().unwrap(), 0, "periods have no number");
 }
 
-/// Whoever looks finds a folder at every instant, where the file system can let two change places.
+/// Readers find a folder at every instant, if folders can be swapped.
 #[test]
-fn a_period_that_is_replaced_is_never_missing() {
+fn a_replaced_period_is_never_missing() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "0");
     let day = out.join("2026-11-20");
@@ -192,9 +191,9 @@ fn a_period_that_is_replaced_is_never_missing() {
     assert_eq!((reports(&out), hidden(&out)), (expected(&[("2026-11-20", "199")]), vec![]));
 }
 
-/// As on a file system that knows neither second names nor folders that change places.
+/// As on a file system without hard links and without swaps.
 #[test]
-fn a_period_is_replaced_in_two_steps_where_there_is_no_second_name() {
+fn without_hard_links_a_period_is_replaced_in_two_steps() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-20"], "one");
     let store = open(&out);
@@ -220,7 +219,7 @@ fn a_file_is_read_back() {
     std::os::unix::fs::symlink("2026-11-19", out.join("2026-11-20")).unwrap();
     for (folder, file, what) in [
         ("2026-11-19", "link", "2026-11-19/link: it is a symbolic link;"),
-        ("2026-11-20", REPORT, "2026-11-20: it is no folder of reports;"),
+        ("2026-11-20", REPORT, "2026-11-20: it is not a folder of reports;"),
     ] {
         let refusal = store.open_file(folder, file).unwrap_err();
         assert!(matches!(refusal, ReportStoreError::InTheWay { .. }) && refusal.to_string().contains(what), "{refusal}");
@@ -255,11 +254,11 @@ fn unfinished_folders_are_never_committed() {
     assert_eq!(names(&out), [""; 0]);
     let mut staging = store.stage(1).unwrap();
     for name in ["../escape", "latest", "", ".", "12-20261120T000500Z", "2026-11-31"] {
-        assert!(staging.folder(name).unwrap_err().to_string().contains("this is no name of a run or of a period"), "{name}");
+        assert!(staging.folder(name).unwrap_err().to_string().contains("this is not the name of a run or a period"), "{name}");
     }
 }
 
-/// Runs one of the ignored tests as a process of its own with the folder in its environment, behind some words of a shell.
+/// Runs an ignored test in its own process, after a shell prefix, with the folder in its environment.
 fn other_process(test: &str, before: &str, out: &Path) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(format!("{before} \"$0\" --ignored --nocapture --exact report_store::tests::{test}"));
@@ -267,7 +266,7 @@ fn other_process(test: &str, before: &str, out: &Path) -> Command {
     command
 }
 
-fn out_of_this_process() -> PathBuf {
+fn out_from_environment() -> PathBuf {
     std::env::var_os("PROBEWATCH_TEST_OUT").unwrap().into()
 }
 

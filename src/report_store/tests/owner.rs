@@ -1,21 +1,21 @@
-//! A folder is one state's: no run of another state comes near what it committed.
+//! A folder belongs to one state: runs of another state do not touch what it committed.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use crate::report_store::tests::*;
 
-/// The folder, opened for the runs of a state with this file.
+/// Opens the folder for a state with this file.
 fn open_for(out: &Path, state: &Path) -> Result<ReportStore, ReportStoreError> {
     open(out).for_state(state.to_owned())
 }
 
 #[test]
-fn a_committed_run_outlives_a_run_of_another_state() {
+fn a_run_of_another_state_keeps_a_committed_run() {
     let (staging_folder, out) = staging_folder();
     let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
     let store = open_for(&out, &mine).unwrap();
     let run = stage(&store, 1, &[RUN_1], "one").unwrap();
-    // Committed, and ended before it was published.
+    // Committed, and interrupted before it was published.
     fs::write(&mine, "{}").unwrap();
     drop(store);
     let refusal = open_for(&out, &other).unwrap_err();
@@ -26,7 +26,7 @@ fn a_committed_run_outlives_a_run_of_another_state() {
 }
 
 #[test]
-fn the_folder_of_a_state_that_is_gone_can_be_had() {
+fn the_folder_of_a_deleted_state_can_be_used() {
     let (staging_folder, out) = staging_folder();
     let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
     fs::write(&mine, "{}").unwrap();
@@ -42,7 +42,7 @@ fn the_folder_of_a_state_that_is_gone_can_be_had() {
 }
 
 #[test]
-fn a_copy_of_the_folder_is_no_states() {
+fn a_copied_folder_has_no_owner() {
     let (staging_folder, out) = staging_folder();
     let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
     fs::write(&mine, "{}").unwrap();
@@ -57,7 +57,7 @@ fn a_copy_of_the_folder_is_no_states() {
 }
 
 #[test]
-fn a_run_that_writes_nothing_takes_no_folder() {
+fn a_run_without_reports_does_not_own_the_folder() {
     let (staging_folder, out) = staging_folder();
     let (mine, other) = (staging_folder.path().join("mine.json"), staging_folder.path().join("other.json"));
     fs::write(&mine, "{}").unwrap();
@@ -67,7 +67,7 @@ fn a_run_that_writes_nothing_takes_no_folder() {
 }
 
 #[test]
-fn an_empty_or_half_written_name_is_none() {
+fn an_empty_or_partial_owner_file_is_ignored() {
     let (staging_folder, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     fs::write(out.join(".state"), "").unwrap();

@@ -12,11 +12,11 @@ fn passed(run: &Output) -> bool {
     true
 }
 
-/// Runs as a process of its own: the umask is the whole process's.
+/// Runs in its own process, because the umask is per process.
 #[test]
 #[ignore = "run by `the_umask_does_not_matter`"]
 fn publish_once() {
-    let out = out_of_this_process();
+    let out = out_from_environment();
     let store = ReportStore::open(&out, Access { mode: 0o640, group: None }).unwrap();
     let run = stage(&store, 1, &[RUN_1], "one").unwrap();
     store.publish(&run).unwrap();
@@ -32,11 +32,11 @@ fn the_umask_does_not_matter() {
     }
 }
 
-/// Runs as a process of its own: the limit is the whole process's.
+/// Runs in its own process, because the limit is per process.
 #[test]
 #[ignore = "run by `a_size_limit_is_an_error`"]
 fn stage_past_the_size_limit() {
-    let out = out_of_this_process();
+    let out = out_from_environment();
     let store = ReportStore::open(&out, PRIVATE).unwrap();
     setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: Some(4096) }).unwrap();
     let refusal = stage(&store, 1, &[RUN_1], &"x".repeat(5000)).unwrap_err().to_string();
@@ -51,18 +51,18 @@ fn a_size_limit_is_an_error() {
     passed(&other_process("system::stage_past_the_size_limit", "exec", &out).output().unwrap());
 }
 
-/// Runs as a process of its own: it has a small file system at its `--out`.
+/// Runs in its own process, with a small file system at its `--out`.
 #[test]
 #[ignore = "run by `a_full_disk_changes_nothing`"]
 fn publish_on_a_full_disk() {
-    let out = out_of_this_process();
+    let out = out_from_environment();
     let (first, second) = ("1".repeat(20_000), "2".repeat(20_000));
     let mut book = publish(&out, 1, &["2026-11-20"], &first);
     let (mut refused, mut wrote) = (0, 0);
     for ballast in (0..256 * 1024).step_by(4096) {
         let store = open(&out);
         store.recover(Some(&book)).unwrap();
-        // As much as there is room for, at most.
+        // At most as much as fits.
         let _ = fs::write(out.join("ballast"), vec![0; ballast]);
         let staged = stage(&store, book.number + 1, &["2026-11-20", "2026-11-21"], &second);
         let committed = staged.is_ok();
@@ -92,11 +92,11 @@ fn publish_on_a_full_disk() {
     assert!(wrote > 3 && refused > 3, "{wrote} written, {refused} refused");
 }
 
-/// Runs as a process of its own: it has a file system at its `--out` that becomes read-only.
+/// Runs in its own process, with a file system at its `--out` that becomes read-only.
 #[test]
 #[ignore = "run by `a_read_only_disk_is_refused_at_once`"]
 fn publish_on_a_read_only_disk() {
-    let out = out_of_this_process();
+    let out = out_from_environment();
     let run = publish(&out, 1, &[RUN_1], "one");
     assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&out).status().unwrap().success());
     let refusal = ReportStore::open(&out, PRIVATE).unwrap_err().to_string();
@@ -104,7 +104,7 @@ fn publish_on_a_read_only_disk() {
     assert_eq!((reports(&out), run.number), (expected(&[(RUN_1, "one")]), 1));
 }
 
-/// Behind these words of a shell a process has a small file system of its own at `--out`; `None` where that may not be.
+/// A shell prefix that gives a process a small file system of its own at `--out`; `None` if that is not permitted.
 fn own_disk() -> Option<&'static str> {
     const MOUNT: &str = "mount -t tmpfs -o size=256k,nr_inodes=64 tmpfs \"$PROBEWATCH_TEST_OUT\"";
     let (_room, out) = staging_folder();
@@ -131,15 +131,15 @@ fn a_full_disk_changes_nothing() {
 }
 
 #[test]
-fn a_read_only_disk_is_refused_at_once() {
+fn a_read_only_disk_is_refused_at_the_start() {
     on_its_own_disk("system::publish_on_a_read_only_disk");
 }
 
-/// Runs as a process of its own: as another user.
+/// Runs in its own process as another user.
 #[test]
 #[ignore = "run by `a_folder_of_others_is_refused_at_once`"]
-fn open_as_nobody() {
-    let out = out_of_this_process();
+fn open_as_another_user() {
+    let out = out_from_environment();
     let theirs = out.join("theirs");
     assert_eq!(
         ReportStore::open(&theirs, PRIVATE).unwrap_err().to_string(),
@@ -161,7 +161,7 @@ fn open_as_nobody() {
 }
 
 #[test]
-fn a_folder_of_others_is_refused_at_once() {
+fn a_folder_of_another_user_is_refused_at_the_start() {
     if !geteuid().is_root() {
         return;
     }
@@ -177,9 +177,9 @@ fn a_folder_of_others_is_refused_at_once() {
     };
     let program = std::env::current_exe().unwrap();
     if !as_nobody().args(["test", "-x"]).arg(&program).status().is_ok_and(|status| status.success()) {
-        // There is no `setpriv`, or that user may not come here.
+        // There is no `setpriv`, or that user has no access to the folder.
         return;
     }
-    let test = "archive::tests::system::open_as_nobody";
+    let test = "report_store::tests::system::open_as_another_user";
     passed(&as_nobody().arg(&program).args(["--ignored", "--nocapture", "--exact", test]).output().unwrap());
 }

@@ -1,4 +1,4 @@
-//! Places that are taken, folders that are links, and an `--out` that goes away.
+//! Names that are taken, folders that are links, and an `--out` that is removed.
 
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 
@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 use crate::report_store::tests::*;
 
 #[test]
-fn the_folder_is_made_but_not_the_one_above() {
+fn the_folder_is_created_but_not_its_parent() {
     let (_room, out) = staging_folder();
     let deep = out.join("deep");
     let refusal = ReportStore::open(&deep, PRIVATE).unwrap_err();
@@ -27,7 +27,7 @@ fn the_folder_is_made_but_not_the_one_above() {
 }
 
 #[test]
-fn a_link_to_the_folder_is_followed_when_it_is_ours() {
+fn a_link_to_the_folder_is_followed_if_this_user_owns_it() {
     let (staging_folder, out) = staging_folder();
     let link = staging_folder.path().join("link");
     symlink(&out, &link).unwrap();
@@ -55,14 +55,14 @@ fn one_run_at_a_time() {
     assert!(matches!(refusal, ReportStoreError::Held { .. }));
     assert_eq!(
         refusal.to_string(),
-        format!("{}: another run writes there; wait for its end, and give every --state an --out of its own", out.display())
+        format!("{}: another run writes to this folder; wait for its end, and give every --state an --out of its own", out.display())
     );
     drop(store);
     open(&out);
 }
 
 #[test]
-fn rights_and_groups() {
+fn modes_and_groups() {
     let is_root = geteuid().is_root();
     for (mode_of_file, mode_of_folder) in [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o400, 0o700)] {
         let (_room, out) = staging_folder();
@@ -83,7 +83,7 @@ fn rights_and_groups() {
 }
 
 #[test]
-fn a_group_is_inherited_where_the_folder_says_so() {
+fn a_setgid_folder_passes_on_its_group() {
     if !geteuid().is_root() {
         return;
     }
@@ -96,12 +96,12 @@ fn a_group_is_inherited_where_the_folder_says_so() {
 }
 
 #[test]
-fn something_else_in_the_way_is_left_alone() {
+fn existing_entries_are_not_touched() {
     let (staging_folder, out) = staging_folder();
     fs::create_dir(&out).unwrap();
     fs::write(out.join(LATEST), "mine").unwrap();
     let refusal = ReportStore::open(&out, PRIVATE).unwrap_err().to_string();
-    assert!(refusal.ends_with("/latest: it should be a link to the latest report; move it away or choose another --out"), "{refusal}");
+    assert!(refusal.ends_with("/latest: it is not a link to the latest report; move it away or choose another --out"), "{refusal}");
     fs::remove_file(out.join(LATEST)).unwrap();
     symlink("nowhere", out.join(LATEST)).unwrap();
 
@@ -123,9 +123,9 @@ fn something_else_in_the_way_is_left_alone() {
     assert_eq!((fs::read(out.join("2026-11-18")).unwrap(), names(&elsewhere)), (b"mine".to_vec(), vec![REPORT.to_owned()]));
 }
 
-/// Put there after the run was committed: it waits for its place.
+/// Created after the run was committed: the run cannot be published.
 #[test]
-fn what_is_in_the_way_of_a_committed_run_is_left_alone_too() {
+fn entries_in_the_way_of_a_committed_run_are_not_touched() {
     for in_the_way in ["file", "folder", "link", "latest"] {
         let (staging_folder, out) = staging_folder();
         let store = open(&out);
@@ -148,7 +148,7 @@ fn what_is_in_the_way_of_a_committed_run_is_left_alone_too() {
 }
 
 #[test]
-fn an_out_that_goes_away_is_an_error() {
+fn a_removed_out_folder_is_an_error() {
     let wipe = |out: &Path| fs::remove_dir_all(out).unwrap();
     let (_room, out) = staging_folder();
     let store = open(&out);
@@ -169,7 +169,7 @@ fn an_out_that_goes_away_is_an_error() {
     file.write_all(b"probewatch").unwrap();
     wipe(&out);
     let refusal = file.finish().unwrap_err().to_string();
-    assert!(refusal.contains("/out/.run-1.tmp/000001-20261120T000500Z/report.json: it was removed while the run went on;"), "{refusal}");
+    assert!(refusal.contains("/out/.run-1.tmp/000001-20261120T000500Z/report.json: it was removed during the run;"), "{refusal}");
     drop(staging);
 
     let store = open(&out);
@@ -195,9 +195,9 @@ fn an_out_that_goes_away_is_an_error() {
     assert!(matches!(&refusal, ReportStoreError::Lost { path } if *path == out.join(RUN_1)), "{refusal}");
 }
 
-/// Between the end of a run and the next start somebody put the day's folder where it was.
+/// Between a run and the next start, somebody put the day's folder back.
 #[test]
-fn a_day_that_was_put_back_by_hand_is_replaced_too() {
+fn a_day_restored_by_hand_is_replaced() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-19"], "one");
     let store = open(&out);

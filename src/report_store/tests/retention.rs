@@ -1,4 +1,4 @@
-//! Which folders go, and which stay whatever is asked.
+//! Which folders retention removes, and which it never removes.
 
 use std::os::unix::fs::symlink;
 
@@ -11,7 +11,7 @@ fn keep(runs: impl Into<Option<usize>>, age: impl Into<Option<Duration>>) -> Ret
 }
 
 #[test]
-fn by_number_and_by_age() {
+fn keeps_by_number_and_by_age() {
     let now = at("2026-11-22T00:05:00Z");
     let cases: [(Retention, &[&str]); 7] = [
         (keep(None, None), &[RUN_1, RUN_2, RUN_3]),
@@ -36,7 +36,7 @@ fn by_number_and_by_age() {
 }
 
 #[test]
-fn the_latest_stays_and_a_clock_of_1970_removes_nothing() {
+fn keeps_the_latest_and_removes_nothing_with_a_clock_of_1970() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");
@@ -47,7 +47,7 @@ fn the_latest_stays_and_a_clock_of_1970_removes_nothing() {
 }
 
 #[test]
-fn runs_days_and_hours_are_counted_each_for_themselves() {
+fn runs_days_and_hours_are_counted_separately() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &["2026-11-18", "2026-11-19", "2026-11-20"], "days");
     publish(&out, 2, &["2026-11-20T01", "2026-11-20T02"], "hours");
@@ -56,14 +56,14 @@ fn runs_days_and_hours_are_counted_each_for_themselves() {
     assert_eq!(store.prune(keep(2, None), SystemTime::now()).unwrap(), 1);
     assert_eq!(store.prune(keep(1, None), SystemTime::now()).unwrap(), 2);
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3, "2026-11-20", "2026-11-20T02"]);
-    // A day is as old as its end.
+    // The age of a day counts from its end.
     assert_eq!(store.prune(keep(None, DAY), at("2026-11-21T23:59:59Z")).unwrap(), 1);
     assert_eq!(store.prune(keep(None, DAY), at("2026-11-22T00:00:00Z")).unwrap(), 1);
     assert_eq!(reports(&out).into_keys().collect::<Vec<_>>(), [RUN_3]);
 }
 
 #[test]
-fn what_is_not_ours_stays() {
+fn keeps_everything_that_is_not_a_report() {
     let (staging_folder, out) = staging_folder();
     publish(&out, 9, &["000009-20261122T000500Z"], "latest");
     let elsewhere = staging_folder.path().join("elsewhere");
@@ -87,7 +87,7 @@ fn what_is_not_ours_stays() {
 }
 
 #[test]
-fn nothing_is_removed_through_a_link() {
+fn removes_nothing_through_a_link() {
     let (staging_folder, out) = staging_folder();
     let elsewhere = staging_folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -106,7 +106,7 @@ fn nothing_is_removed_through_a_link() {
 }
 
 #[test]
-fn what_could_not_be_removed_before_is_in_nobodys_way() {
+fn leftovers_of_earlier_removals_do_not_matter() {
     let (_room, out) = staging_folder();
     publish(&out, 1, &[RUN_1], "one");
     publish(&out, 2, &[RUN_2], "two");

@@ -1,11 +1,11 @@
-//! Whatever call fails, and wherever a run ends: after the next start there are the reports that were committed, whole,
-//! and nothing else.
+//! After any failed call, and after an interruption at any call, the next start results in exactly the committed reports,
+//! complete.
 
-use crate::report_store::tests::faults::{Fault, plan, step, struck};
+use crate::report_store::tests::faults::{Fault, has_struck, plan, step};
 use crate::report_store::tests::*;
 use rustix::io::Errno;
 
-/// What a state would keep: the last run, and with it all the reports that there should be.
+/// What a state would contain: the last run, and with it all reports that should exist.
 #[derive(Debug, Clone, Default)]
 struct Book {
     run: Option<Run>,
@@ -13,7 +13,7 @@ struct Book {
     latest: String,
 }
 
-/// One run more.
+/// Another run.
 struct Next {
     folders: &'static [&'static str],
     text: &'static str,
@@ -27,26 +27,26 @@ fn next(book: &Book, out: &Path, next: &Next) -> (Book, Result<(), ReportStoreEr
     let mut book = book.clone();
     let mut run = || {
         let store = try_open(out, PRIVATE)?;
-        // Retention before may be undone.
+        // A power cut may undo retention.
         faults::forget_changes();
         store.recover(book.run.as_ref())?;
-        assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
+        assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
         faults::forget_changes();
         let number = book.run.as_ref().map_or(0, |run| run.number).max(store.last_run_number()?) + 1;
         let run = stage(&store, number, next.folders, next.text)?;
-        assert!(faults::lasts(), "a power cut after the commit must not take anything of it");
+        assert!(faults::is_durable(), "a power cut after the commit must not take anything of it");
         step().map_err(|error| ReportStoreError::failed("save", out.into(), error))?;
         book.reports.extend(next.folders.iter().map(|name| ((*name).to_owned(), next.text.to_owned())));
         (book.latest, book.run) = (next.latest.into(), Some(run.clone()));
         store.publish(&run)?;
-        assert!(!faults::was_hasty(), "a power cut must not undo a move whose leftovers are gone");
+        assert!(!faults::removed_too_early(), "a power cut must not undo a move whose leftovers are gone");
         store.prune(next.keep, at("2026-11-23T00:00:00Z")).map(|_| ())
     };
     let done = run();
     (book, done)
 }
 
-/// What a next run does first, and retention.
+/// What the next run does first, and retention.
 fn recover(book: &Book, out: &Path, keep: Retention) -> Result<(), ReportStoreError> {
     let store = try_open(out, PRIVATE)?;
     store.recover(book.run.as_ref())?;
@@ -66,12 +66,12 @@ fn check(book: &Book, out: &Path, keep: Retention, what: &dyn std::fmt::Debug) {
     }
 }
 
-/// The runs before, and then one with the fault at this call.
+/// Earlier runs, and then one with the fault at this call.
 struct World {
     _room: TempDir,
     out: PathBuf,
     book: Book,
-    struck: bool,
+    has_struck: bool,
     done: Result<(), ReportStoreError>,
 }
 
@@ -87,18 +87,18 @@ fn world((before, then): &(Vec<Next>, Next), call: usize, fault: Fault) -> World
     }
     plan(Some((call, fault)));
     let (book, done) = next(&book, &out, then);
-    let struck = struck();
+    let has_struck = has_struck();
     plan(None);
-    World { _room: staging_folder, out, book, struck, done }
+    World { _room: staging_folder, out, book, has_struck, done }
 }
 
-/// The fault at every call, one after the other, and then a start, and one run more.
+/// The fault at every call in turn, then a start and another run.
 fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
     let further = Next { folders: &["000009-20261122T235959Z"], text: "further", keep: ALL, latest: "000009-20261122T235959Z" };
     for call in 1.. {
-        let World { _room, out, book, struck, done } = world(runs, call, fault);
-        assert_eq!(struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
-        // Whatever is seen is whole, at every instant.
+        let World { _room, out, book, has_struck, done } = world(runs, call, fault);
+        assert_eq!(has_struck, done.is_err(), "{fault:?} at call {call}: {done:?}");
+        // What readers see is complete at every instant.
         reports(&out);
         recover(&book, &out, runs.1.keep).unwrap();
         check(&book, &out, runs.1.keep, &(fault, call));
@@ -107,7 +107,7 @@ fn at_every_call(runs: &(Vec<Next>, Next), fault: Fault) {
         let (book, done) = next(&book, &out, &further);
         done.unwrap();
         check(&Book { reports: expected, ..book }, &out, ALL, &(fault, call));
-        if !struck {
+        if !has_struck {
             assert!(call > 20, "{call} calls were seen");
             return;
         }
@@ -129,7 +129,7 @@ fn days() -> (Vec<Next>, Next) {
 const FAULTS: [Fault; 4] = [Fault::Dies, Fault::Fails(Errno::IO), Fault::Fails(Errno::NOSPC), Fault::Fails(Errno::ROFS)];
 
 #[test]
-fn the_very_first_run() {
+fn faults_in_the_first_run() {
     let (_, then) = runs();
     let runs = (Vec::new(), then);
     for fault in FAULTS {
@@ -138,40 +138,40 @@ fn the_very_first_run() {
 }
 
 #[test]
-fn a_run_and_the_end_of_an_older_one() {
+fn faults_in_a_run_with_retention() {
     for fault in FAULTS {
         at_every_call(&runs(), fault);
     }
 }
 
 #[test]
-fn days_that_are_replaced() {
+fn faults_while_days_are_replaced() {
     for can_exchange in [true, false] {
-        faults::let_exchange(can_exchange);
+        faults::allow_exchange(can_exchange);
         for fault in FAULTS {
             at_every_call(&days(), fault);
         }
     }
 }
 
-/// Ended once, and then again at every call while the next one finishes what it left.
+/// Interrupted once, and again at every call while the next run recovers.
 fn twice(runs: &(Vec<Next>, Next), second: Fault) {
     let mut most = 0;
     for call in 1.. {
         for again in 1.. {
-            let World { _room, out, book, struck, .. } = world(runs, call, Fault::Dies);
-            if !struck {
+            let World { _room, out, book, has_struck, .. } = world(runs, call, Fault::Dies);
+            if !has_struck {
                 assert!(call > 20 && most > 5, "{call} and then {most} calls were seen");
                 return;
             }
             plan(Some((again, second)));
             let done = recover(&book, &out, runs.1.keep);
-            let struck = faults::struck();
+            let has_struck = faults::has_struck();
             plan(None);
-            assert_eq!(struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
+            assert_eq!(has_struck, done.is_err(), "{second:?} at call {again} after the end at call {call}: {done:?}");
             recover(&book, &out, runs.1.keep).unwrap();
             check(&book, &out, runs.1.keep, &(call, again));
-            if !struck {
+            if !has_struck {
                 most = most.max(again);
                 break;
             }
@@ -180,25 +180,25 @@ fn twice(runs: &(Vec<Next>, Next), second: Fault) {
 }
 
 #[test]
-fn a_run_that_ends_and_one_that_ends_while_it_cleans_up() {
+fn faults_in_a_run_and_again_in_the_recovery() {
     twice(&runs(), Fault::Dies);
     for can_exchange in [true, false] {
-        faults::let_exchange(can_exchange);
+        faults::allow_exchange(can_exchange);
         twice(&days(), Fault::Dies);
         twice(&days(), Fault::Fails(Errno::IO));
     }
 }
 
-/// Some file systems know no symbolic links, or no such thing as to sync a folder, and say so.
+/// Some file systems cannot create symbolic links or sync folders, and return an error.
 #[test]
-fn what_a_file_system_does_not_know_is_done_without() {
+fn unsupported_calls_are_skipped() {
     let (_, then) = runs();
     let runs = (Vec::new(), then);
     for (error, passes, has_latest) in [(Errno::PERM, 1, false), (Errno::INVAL, 5, true)] {
         let mut passed = 0;
         for call in 1.. {
-            let World { _room, out, book, struck, done } = world(&runs, call, Fault::Fails(error));
-            if !struck {
+            let World { _room, out, book, has_struck, done } = world(&runs, call, Fault::Fails(error));
+            if !has_struck {
                 break;
             }
             if done.is_ok() {
@@ -211,18 +211,18 @@ fn what_a_file_system_does_not_know_is_done_without() {
     }
 }
 
-/// A state that was reset, or brought back from a backup, knows nothing of a run that was committed and not published.
+/// A state that was reset or restored from a backup does not contain a run that was committed and not published.
 #[test]
-fn a_replaced_day_comes_back_when_nobody_knows_of_the_new_one() {
+fn a_replaced_day_is_restored_if_no_state_has_the_new_one() {
     for call in 1.. {
-        let World { _room, out, struck, .. } = world(&days(), call, Fault::Dies);
+        let World { _room, out, has_struck, .. } = world(&days(), call, Fault::Dies);
         open(&out).recover(None).unwrap();
         let there = reports(&out);
         for day in ["2026-11-19", "2026-11-20"] {
             assert!(there.contains_key(day), "{call}: {there:?}");
         }
         assert_eq!(hidden(&out), [""; 0]);
-        if !struck {
+        if !has_struck {
             return;
         }
     }
