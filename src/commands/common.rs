@@ -1,7 +1,6 @@
-//! What every command that reads logs does before and behind its own work: find the inputs, open the output, read, and tell what
-//! was wrong.
+//! What commands that read logs have in common: find the inputs, open the output, read the logs and print notices.
 //!
-//! Knows no report. Why a command gave none is a [`CommandError`], whichever it was.
+//! Knows nothing about reports.
 
 use std::fs::File;
 use std::io::Read;
@@ -30,7 +29,7 @@ use crate::render::skipped;
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, Job, Scan};
 
-/// The apps that are said to run everywhere.
+/// Resolves the values of `--app`.
 pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, CommandError> {
     let unknown = |name: &String| {
         let meant = rules.nearest_app(name).map(|app| format!(" (did you mean '{app}'?)")).unwrap_or_default();
@@ -39,7 +38,7 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Com
     names.iter().map(|name| rules.app(name).ok_or_else(|| unknown(name))).collect()
 }
 
-/// How much is told: a key is read now.
+/// How clients and secrets are hidden. Reads the key of `--anonymize`.
 pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Privacy, CommandError> {
     let veil = match anonymize {
         None => None,
@@ -49,34 +48,36 @@ pub(super) fn privacy(anonymize: Option<&Anonymize>, redact: bool) -> Result<Pri
     Ok(Privacy::new(veil, redact))
 }
 
-/// The most that is read of a key: it is a secret, not a file of any size.
+/// The largest key file.
 const MAX_KEY_BYTES: u64 = 64 << 10;
 
 fn key_anonymizer(path: &Path) -> Result<Veil, String> {
     let mut key = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_KEY_BYTES + 1).read_to_end(&mut key));
-    read.map_err(|error| format!("cannot be read: {error}; make a key with: head -c 32 /dev/urandom > FILE"))?;
+    read.map_err(|error| format!("cannot be read: {error}; create a key with: head -c 32 /dev/urandom > FILE"))?;
     if key.len() as u64 > MAX_KEY_BYTES {
-        return Err(format!("is larger than {MAX_KEY_BYTES} bytes, and no key; make one with: head -c 32 /dev/urandom > FILE"));
+        return Err(format!(
+            "is larger than {MAX_KEY_BYTES} bytes, which is too large for a key; create one with: head -c 32 /dev/urandom > FILE"
+        ));
     }
-    // An editor puts a newline behind it.
+    // Editors add a newline at the end.
     Veil::keyed(key.trim_ascii_end()).map_err(|error| error.to_string())
 }
 
-/// Warns of allow lists that name less than what counts as one client.
+/// Warns about entries of allow lists that are narrower than the prefix that counts as one client.
 pub(super) fn warn_narrow_allow(settings: &ScanSettings, allow: &AllowList) {
     if let Some(prefix) = settings.client.prefix.filter(|_| !settings.quiet) {
         message::warnings(&allow.warnings_for(prefix));
     }
 }
 
-/// What is to be read, in its order; standard input where nothing was named.
+/// The inputs in the order they are read; standard input if no path was given.
 pub(super) fn inputs(settings: &ScanSettings) -> Result<Found, CommandError> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = server_logs::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
     if !settings.found.is_empty() {
-        // What a configuration leads to was not typed.
+        // Paths from a server configuration were not typed by the user.
         found.sources.iter_mut().for_each(|source| source.literal &= settings.paths.contains(&source.path));
     }
     found.notices.extend(notices);
@@ -91,7 +92,7 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<Found, CommandError> {
     Ok(found)
 }
 
-/// Where something is written to, which may be none of the inputs.
+/// Opens an output, which must not be one of the inputs.
 pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, CommandError> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
@@ -109,7 +110,7 @@ pub(super) fn pool(settings: &ScanSettings) -> Result<ThreadPool, CommandError> 
     ThreadPoolBuilder::new().num_threads(threads).build().map_err(|source| CommandError::Threads { threads, source })
 }
 
-/// Reads all inputs, unless a signal comes first.
+/// Reads all inputs, unless a signal arrives first.
 pub(super) fn read(
     settings: &ScanSettings,
     rules: &RuleSet,
@@ -138,8 +139,8 @@ pub(super) fn read(
     }
 }
 
-/// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
+/// All inputs as the report lists them: first those that were read, then those that were not found.
+pub(super) fn report_inputs(scan: &Scan, found: &Found) -> Vec<Input> {
     let unread = found.problems.iter().map(|problem| Input {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
@@ -148,10 +149,10 @@ pub(super) fn listed(scan: &Scan, found: &Found) -> Vec<Input> {
     scan.inputs.iter().map(|input| input.clone().unwrap_or_default()).chain(unread).collect()
 }
 
-/// Files of a folder that are no log are not inputs.
-pub(super) fn drop_skipped(listed: &mut Vec<Input>, scan: &Scan) {
+/// Removes files of a folder that are not logs.
+pub(super) fn drop_skipped(report_inputs: &mut Vec<Input>, scan: &Scan) {
     let mut inputs = scan.inputs.iter();
-    listed.retain(|_| inputs.next().is_none_or(Option::is_some));
+    report_inputs.retain(|_| inputs.next().is_none_or(Option::is_some));
 }
 
 pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found) {
@@ -172,7 +173,7 @@ pub(super) fn print_notices(settings: &ScanSettings, scan: &Scan, found: &Found)
     }
 }
 
-/// Names each input that something was wrong with; whether there was any.
+/// Prints an error for each input with a problem. Returns whether there was any.
 pub(super) fn print_problems(inputs: &[Input]) -> bool {
     let mut any = false;
     for input in inputs {
@@ -184,22 +185,22 @@ pub(super) fn print_problems(inputs: &[Input]) -> bool {
     any
 }
 
-/// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
+/// Prints an error and a hint if no input was read, or none of the inputs is a log. Returns whether that was the case.
 pub(super) fn report_no_logs(inputs: &[Input], found: &Found) -> bool {
     let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
-        // What was left out because it is old may be the logs, and a notice says so.
+        // A notice lists the files that were left out as too old.
         [] if found.left_out > 0 => return false,
-        [] if files == 0 => Some("no access log was found: there is no file in what was named".to_owned()),
-        [] if files == 1 => Some("the only file in what was named is no access log; name it to have it read whatever it is".to_owned()),
-        [] => Some(format!("none of the {files} files in what was named is an access log; name one to have it read whatever it is")),
+        [] if files == 0 => Some("no access log was found: the given paths contain no file".to_owned()),
+        [] if files == 1 => Some("the only file in the given paths is not an access log; give its path to read it anyway".to_owned()),
+        [] => Some(format!("none of the {files} files in the given paths is an access log; give the path of one to read it anyway")),
         inputs if inputs.iter().any(is_unread) && inputs.iter().all(|input| is_unread(input) || input.problem.is_some()) => None,
         _ => return false,
     };
     if let Some(absent) = absent {
         message::error(&absent);
     }
-    message::hint("--from-nginx and --from-apache read from the server's configuration which files its logs are, and in which format");
+    message::hint("--from-nginx and --from-apache read the paths and formats of logs from the server's configuration");
     true
 }

@@ -23,7 +23,7 @@ pub(super) enum CommandError {
     Rules(#[from] RuleError),
     #[error("--log-format: {0}")]
     Format(#[from] UnknownFormat),
-    #[error("{}: the pattern matches nothing; check the folder, and quote the pattern if the shell is not to look at it", .0.display())]
+    #[error("{}: the pattern matches nothing; check the folder, and quote the pattern so that the shell does not expand it", .0.display())]
     NoMatch(PathBuf),
     #[error("--app: no app is called '{name}'{meant}; `probewatch rules list --only app` shows them all")]
     NoApp { name: String, meant: String },
@@ -43,7 +43,7 @@ pub(super) enum CommandError {
     Merge(#[from] MergeError),
     #[error(transparent)]
     Sink(#[from] SinkError),
-    #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
+    #[error("cannot store the lines that matched: {0}; free some space in the folder for temporary files, or set TMPDIR")]
     Spool(#[source] io::Error),
     #[error(transparent)]
     State(#[from] StateError),
@@ -55,9 +55,9 @@ pub(super) enum CommandError {
     Terminal(#[source] io::Error),
     #[error(transparent)]
     ReportStore(#[from] ReportStoreError),
-    #[error("{}: {what}; move its folder away, and the next run reports the same lines in a new one", path.display())]
+    #[error("{}: {what}; move its folder away; the next run reports the same lines in a new one", path.display())]
     Earlier { path: PathBuf, what: String },
-    #[error("{}: the reports cannot be added up: {what}", path.display())]
+    #[error("{}: the reports cannot be merged: {what}", path.display())]
     Sum { path: PathBuf, what: String },
     #[error("cannot write a report: {0}; nothing was reported, and the next run reads the same lines again")]
     WriteReport(#[source] io::Error),

@@ -1,7 +1,7 @@
-//! `probewatch explain`: why a line matches, and why it does not.
+//! `probewatch explain`: why a line matches, or why it does not.
 //!
-//! Finds the line, explains it and prints the explanation. A line that cannot be read is an error; any text in it is explained. To grade
-//! an answer that could expose something it scans the whole log, where it knows one.
+//! Finds the line and explains it. If the answer to the request could expose something, the whole log is scanned to grade
+//! the answer, if the log is known.
 
 mod grading;
 
@@ -32,32 +32,32 @@ use crate::render::{Color, Format, View};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
-/// What `explain` is asked.
+/// The settings of `explain`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExplainSettings {
-    /// A line, `FILE:LINE`, or `-`.
+    /// A line, a request, `FILE:LINE`, or `-`.
     pub line: OsString,
-    /// The rule that is meant; all where `None`.
+    /// Explains only this rule; all rules if `None`.
     pub rule: Option<String>,
-    /// The log that answers are graded by; `None` for the file that the line is of.
+    /// The log for grading answers; `None` for the file that the line is from.
     pub log: Option<PathBuf>,
     /// The formats of lines.
     pub formats: FormatChoice,
-    /// Which rules.
+    /// Which rules to use.
     pub rules: RuleChoice,
-    /// A scan reports from this level on.
+    /// The severity from which a scan reports.
     pub min_severity: Severity,
-    /// Apps that are said to run.
+    /// Apps that run on every site.
     pub apps: Vec<String>,
-    /// Files that say what is allowed.
+    /// Allow lists.
     pub allow: Vec<PathBuf>,
-    /// Which IPv6 addresses are one client; `None` for each by itself.
+    /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Prefix>,
-    /// The longest line that a scan looks at, in bytes.
+    /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
-    /// JSON, or else text.
+    /// JSON, or text.
     pub format: Format,
-    /// When to colour.
+    /// When to use colours.
     pub color: Color,
     /// No notices on standard error.
     pub quiet: bool,
@@ -71,7 +71,7 @@ enum LineSource {
     Line(PathBuf, u64),
 }
 
-/// Explains what is asked for.
+/// Explains the lines and prints the explanations.
 #[must_use]
 pub fn run(settings: &ExplainSettings) -> Exit {
     let rules = match load(&settings.rules) {
@@ -89,8 +89,8 @@ pub fn run(settings: &ExplainSettings) -> Exit {
         Ok(apps) => apps,
         Err(error) => return error.report(),
     };
-    let place = match origin(settings) {
-        Ok(place) => place,
+    let source = match line_source(settings) {
+        Ok(source) => source,
         Err(exit) => return exit,
     };
     let formats = match Formats::of(&settings.formats) {
@@ -103,8 +103,8 @@ pub fn run(settings: &ExplainSettings) -> Exit {
     };
     let scan = OnceCell::new();
     let context = GradingContext { settings, rules: &rules, formats: &formats, apps: &apps, scope: &scope, scan: &scan };
-    let file = if let LineSource::Line(path, _) = &place { Some(path.as_path()) } else { None };
-    let log = match GradingLog::of(context, file) {
+    let file = if let LineSource::Line(path, _) = &source { Some(path.as_path()) } else { None };
+    let log = match GradingLog::new(context, file) {
         Ok(log) => log,
         Err(exit) => return exit,
     };
@@ -120,13 +120,13 @@ pub fn run(settings: &ExplainSettings) -> Exit {
     let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let reader = LogLineReader { course, transcriber: Transcriber::default(), line: Vec::new() };
-    let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, told: 0, error: None };
-    let exit = match place {
+    let mut line_explainer = LineExplainer { settings, rules: &rules, explainer, only, view, reader, log, out, explained: 0, error: None };
+    let exit = match source {
         LineSource::Typed(text) => line_explainer.explain_text(&text),
-        LineSource::Stdin => line_explainer.stdin(),
-        LineSource::Line(path, line) => line_explainer.line(&path, line),
+        LineSource::Stdin => line_explainer.explain_stdin(),
+        LineSource::Line(path, line) => line_explainer.explain_file_line(&path, line),
     };
-    let exit = if exit == Exit::Success && line_explainer.log.has_trouble { Exit::Damaged } else { exit };
+    let exit = if exit == Exit::Success && line_explainer.log.has_problem { Exit::Damaged } else { exit };
     let flushed = line_explainer.out.flush();
     match line_explainer.error.map_or(flushed, Err) {
         Ok(()) => exit,
@@ -134,8 +134,8 @@ pub fn run(settings: &ExplainSettings) -> Exit {
     }
 }
 
-/// What a text names. A line of a file needs the file to be there.
-fn origin(settings: &ExplainSettings) -> Result<LineSource, Exit> {
+/// What the argument refers to. `FILE:LINE` needs an existing file.
+fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
     let text = settings.line.as_bytes();
     if text == b"-" {
         if settings.log.as_deref() == Some(Path::new("-")) {
@@ -147,11 +147,11 @@ fn origin(settings: &ExplainSettings) -> Result<LineSource, Exit> {
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
             Ok(0) if is_file(path) => {
-                return Err(message::usage_error("lines are counted from 1: type 1 or more behind the colon"));
+                return Err(message::usage_error("lines are numbered from 1: type 1 or more after the colon"));
             }
             Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
             _ if !settings.quiet => {
-                message::notice(&format!("no file is called '{}'; taken as a text", sanitized(&path.to_string_lossy())))
+                message::notice(&format!("no file is called '{}'; the argument is read as text", sanitized(&path.to_string_lossy())))
             }
             _ => {}
         }
@@ -162,13 +162,13 @@ fn origin(settings: &ExplainSettings) -> Result<LineSource, Exit> {
             return Err(message::usage_error(&how));
         }
         if !settings.quiet {
-            message::notice(&format!("taken as the path of a request, but {how}"));
+            message::notice(&format!("read as the path of a request, but {how}"));
         }
     }
     Ok(LineSource::Typed(text.to_vec()))
 }
 
-/// `FILE:LINE` taken apart; a text with blanks is a line.
+/// Splits `FILE:LINE`. A text with spaces is a line of a log.
 fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     let colon = memchr::memrchr(b':', text)?;
     let number = std::str::from_utf8(&text[colon + 1..]).ok().filter(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))?;
@@ -177,17 +177,17 @@ fn file_and_number(text: &[u8]) -> Option<(&Path, &str)> {
     (colon > 0 && !is_url && (!text.contains(&b' ') || file.exists())).then_some((file, number))
 }
 
-/// Reads lines of any format, in their order.
+/// Reads lines of any format, in order.
 struct LogLineReader<'a> {
     course: Course<'a>,
     transcriber: Transcriber,
-    /// The last line, written down again.
+    /// The last line in the format of the engine.
     line: Vec<u8>,
 }
 
 impl LogLineReader<'_> {
-    /// Takes over what a line says of those behind it.
-    fn pass(&mut self, number: u64, text: &[u8]) {
+    /// Applies the header of the log, if the line is part of one.
+    fn update_header(&mut self, number: u64, text: &[u8]) {
         let Course { header, max_line, .. } = &mut self.course;
         if number == 1 {
             *header = Header::of_log(text, *max_line);
@@ -195,13 +195,13 @@ impl LogLineReader<'_> {
         *header = std::mem::take(header).behind(text, *max_line);
     }
 
-    /// Whether a line says something of those behind it, and nothing else.
-    fn is_own(&mut self, number: u64, text: &[u8]) -> bool {
-        self.pass(number, text);
+    /// Whether the line is only a directive for the following lines.
+    fn is_directive(&mut self, number: u64, text: &[u8]) -> bool {
+        self.update_header(number, text);
         self.course.header.is_w3c() && text.first() == Some(&b'#')
     }
 
-    /// The name of a line's format, and the line as the engine reads it; no name where it is left as it is.
+    /// The name of the line's format, and the line in the format of the engine. There is no name if the line is unchanged.
     fn read<'l>(&'l mut self, text: &'l [u8]) -> (Option<Arc<str>>, &'l [u8]) {
         self.line.clear();
         match self.transcriber.line(text, &mut self.course, &mut self.line) {
@@ -212,7 +212,7 @@ impl LogLineReader<'_> {
     }
 }
 
-/// Explains lines, one after the other.
+/// Explains lines, one at a time.
 struct LineExplainer<'a, W> {
     settings: &'a ExplainSettings,
     rules: &'a RuleSet,
@@ -222,51 +222,51 @@ struct LineExplainer<'a, W> {
     reader: LogLineReader<'a>,
     log: GradingLog<'a>,
     out: W,
-    /// Lines told so far.
-    told: u64,
-    /// Why no more can be told.
+    /// Number of lines explained.
+    explained: u64,
+    /// Why the output failed.
     error: Option<io::Error>,
 }
 
 impl<W: Write> LineExplainer<'_, W> {
-    /// A text may be several lines, as the shell hands over the output of a command.
+    /// The argument may have several lines, such as the output of another command.
     fn explain_text(&mut self, text: &[u8]) -> Exit {
         let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|&b| b == b'\n');
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
             let line = if length > self.settings.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
-            if self.take(line, None, true).is_break() {
+            if self.explain_line(line, None, true).is_break() {
                 break;
             }
         }
         Exit::Success
     }
 
-    fn stdin(&mut self) -> Exit {
+    fn explain_stdin(&mut self) -> Exit {
         let path = Path::new("-");
         let end = each_line(path, self.settings.max_line, |number, line| match line {
             Line::Text(b"") => ControlFlow::Continue(()),
-            Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
-            line => self.take(line, Some((b"-", number)), true),
+            Line::Text(text) if self.reader.is_directive(number, text) => ControlFlow::Continue(()),
+            line => self.explain_line(line, Some((b"-", number)), true),
         });
-        ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
+        exit_code(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
     }
 
-    fn line(&mut self, path: &Path, wanted: u64) -> Exit {
+    fn explain_file_line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
         let end = each_line(path, self.settings.max_line, |number, line| {
             if let Line::Text(text) = line {
-                self.reader.pass(number, text);
+                self.reader.update_header(number, text);
             }
             if number < wanted {
                 return ControlFlow::Continue(());
             }
             found = true;
-            let _ = self.take(line, Some((path.as_os_str().as_bytes(), number)), false);
+            let _ = self.explain_line(line, Some((path.as_os_str().as_bytes(), number)), false);
             ControlFlow::Break(())
         });
-        ended(path, end.map_err(|e| e.to_string()), |end| {
+        exit_code(path, end.map_err(|e| e.to_string()), |end| {
             if found {
                 return Exit::Success;
             }
@@ -275,14 +275,14 @@ impl<W: Write> LineExplainer<'_, W> {
         })
     }
 
-    /// Explains one line; breaks where nobody reads any more.
-    fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+    /// Explains one line. Breaks if the output failed.
+    fn explain_line(&mut self, line: Line<'_>, location: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
         let Line::Text(text) = line else {
-            let which = place.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
-            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.settings.max_line));
+            let which = location.map(|(path, line)| format!("{}:{line}: ", sanitized(&String::from_utf8_lossy(path)))).unwrap_or_default();
+            message::notice(&format!("{which}longer than --max-line ({} bytes); a scan skips it", self.settings.max_line));
             return ControlFlow::Continue(());
         };
-        match self.explain(text, place, may_be_request) {
+        match self.explain(text, location, may_be_request) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.error = Some(error);
@@ -291,7 +291,7 @@ impl<W: Write> LineExplainer<'_, W> {
         }
     }
 
-    fn explain(&mut self, text: &[u8], place: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
+    fn explain(&mut self, text: &[u8], location: Option<(&[u8], u64)>, may_be_request: bool) -> io::Result<()> {
         let only = self.settings.formats.as_clf();
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
@@ -307,43 +307,43 @@ impl<W: Write> LineExplainer<'_, W> {
         let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(Record { request: text, ..Record::default() });
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
-        let answer = graded(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
+        let answer = grade_answer(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
         if let Some(answer) = &answer {
-            withhold(&mut explanation, answer, self.rules, self.settings.min_severity);
+            apply_min_severity(&mut explanation, answer, self.rules, self.settings.min_severity);
         }
-        if self.told > 0 && self.view.format == Format::Table {
+        if self.explained > 0 && self.view.format == Format::Table {
             writeln!(self.out)?;
         }
-        self.told += 1;
+        self.explained += 1;
         let (rules, only, shown) = (self.rules, self.only, Views::default());
         let answer = answer.as_ref();
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject = Subject { place: location, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }
 
-/// The grade of an answer, where one of the rules that are explained says that it could expose something. `whole` is what all
-/// rules say, where one alone is explained.
-fn graded(
+/// Grades the answer if one of the explained rules says that it could expose something. `whole` is the explanation with all
+/// rules, if only one rule is explained.
+fn grade_answer(
     log: &mut GradingLog<'_>,
     rules: &RuleSet,
     record: &Record<'_>,
-    said: &Explanation<'_>,
+    explanation: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
 ) -> Option<Graded> {
-    let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
-        said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
+    let matched = |explanation: &Explanation<'_>| -> Vec<RuleId> {
+        explanation.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
     };
-    if !is_graded(rules, &matched(said), record.status) {
+    if !is_graded(rules, &matched(explanation), record.status) {
         return None;
     }
-    let all = matched(whole.unwrap_or(said));
-    let path = said.texts.of_view(Seen::Resolved);
+    let all = matched(whole.unwrap_or(explanation));
+    let path = explanation.texts.of_view(Seen::Resolved);
     Some(log.grade(&Request { record, path, rules: &all, prefix: log.prefix() }))
 }
 
-/// What the grade does not raise may be below the level that is reported.
-fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
+/// Marks rules as suppressed if the grade of the answer leaves them below the minimum severity.
+fn apply_min_severity(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
     let is_raised = match answer {
         Graded::Known(answer) => answer.is_distinct(),
         Graded::NeedsLog => true,
@@ -355,8 +355,8 @@ fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet,
     }
 }
 
-/// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
-fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
+/// The exit code after reading lines. Problems with the input come first.
+fn exit_code(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
     let name = sanitized(&path.to_string_lossy());
     match end {
         Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),

@@ -1,6 +1,6 @@
-//! `probewatch formats`: which log formats are known, and what a log is written in.
+//! `probewatch formats`: lists the known log formats, or detects the formats of logs.
 //!
-//! Reads the first lines of each log and says what a scan would make of them. It matches no rule.
+//! Reads the first lines of each log and prints what a scan would make of them. No rules are matched.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -16,25 +16,25 @@ use crate::input::sequence::{Line, each_line};
 use crate::render::formats::{Sampled, write_known, write_sampled};
 use crate::render::{Color, Format, View};
 
-/// Bytes of a log that are looked at.
+/// How many bytes of a log are read.
 const SAMPLE: usize = 64 << 10;
 
-/// What `formats` is asked.
+/// The settings of `formats`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatsSettings {
-    /// Logs to look at; none lists what is known.
+    /// The logs; without any, the known formats are listed.
     pub paths: Vec<PathBuf>,
     /// The formats.
     pub formats: FormatChoice,
-    /// The longest line that a scan looks at, in bytes.
+    /// The longest line that a scan reads, in bytes.
     pub max_line: usize,
-    /// JSON, or else text.
+    /// JSON, or text.
     pub format: Format,
-    /// When to colour.
+    /// When to use colours.
     pub color: Color,
 }
 
-/// Says what is known or what was found.
+/// Prints the known formats, or the formats of the logs.
 #[must_use]
 pub fn run(settings: &FormatsSettings) -> Exit {
     let formats = match Formats::of(&settings.formats) {

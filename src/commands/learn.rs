@@ -1,11 +1,11 @@
-//! `probewatch learn`: from named inputs to proposals, and to a rule file where one is asked for.
+//! `probewatch learn`: proposes rules for unmatched paths in logs, and writes them to a rule file.
 //!
-//! It reads as a scan does, once. No rule is changed: the file is for a person to review.
+//! Reads the logs once, as a scan does. No existing rule is changed: the file is meant for review.
 
 use std::path::{Path, PathBuf};
 
 use super::common::{
-    apps, drop_skipped, inputs, listed, output, pool, print_notices, print_problems, read, report_no_logs, warn_narrow_allow,
+    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, read, report_inputs, report_no_logs, warn_narrow_allow,
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, LearnSettings, message};
@@ -24,10 +24,10 @@ use crate::rules::{AllowList, load};
 /// Learns from the logs and prints the proposals.
 #[must_use]
 pub fn run(settings: &LearnSettings) -> Exit {
-    propose(settings).unwrap_or_else(|error| error.report())
+    run_learn(settings).unwrap_or_else(|error| error.report())
 }
 
-fn propose(settings: &LearnSettings) -> Result<Exit, CommandError> {
+fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let scan_settings = &settings.scan;
     let pool = pool(scan_settings)?;
     let rules = pool.install(|| load(&scan_settings.rules))?;
@@ -63,7 +63,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, CommandError> {
     };
     let context = Context::of(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = listed(&scan, &found);
+    proposals.inputs = report_inputs(&scan, &found);
     count_hits(&material, &context, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs, &scan);
     proposals.without_time = scan.without_time;
@@ -73,13 +73,13 @@ fn propose(settings: &LearnSettings) -> Result<Exit, CommandError> {
     Ok(if problems { Exit::Damaged } else { Exit::Success })
 }
 
-/// Whether a file that is there is one of these, or lies in one of these folders: what was learnt before would be lost.
+/// Whether an existing file is one of these paths, or in one of these folders. Overwriting it would lose rules.
 fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
     let Ok(file) = file.canonicalize() else { return false };
     paths.iter().filter_map(|path| path.canonicalize().ok()).any(|path| file.starts_with(path))
 }
 
-/// Writes the report and the rules; each takes its place only when both are whole.
+/// Writes the proposals and the rule file; both are moved into place when both are complete.
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), CommandError> {
     let scan = &settings.scan;
     let TerminalInfo { width, color } = TerminalInfo::detect(scan.color, scan.output.is_some());

@@ -1,4 +1,4 @@
-//! What the subcommands do, one file each: wiring only. How a run ends and what it says on the way is here as well.
+//! The subcommands, a file or folder each, and what they share: settings, errors, exit codes and messages.
 
 mod common;
 pub mod completions;

@@ -1,4 +1,4 @@
-//! What is looked for: rules, apps and what is allowed, as files say them. Read at the start, and again when asked to.
+//! What `follow` and `report` match: rules, apps and allow lists from files. Loaded at the start and on reload.
 
 use rayon::ThreadPoolBuilder;
 
@@ -12,7 +12,7 @@ use crate::rules::{AllowList, RuleSet, load};
 use crate::scan::follow::Asked;
 use crate::source::Fingerprint;
 
-/// What is looked for.
+/// Rules, apps, allow lists and formats.
 #[derive(Debug)]
 pub(super) struct RuleContext {
     pub(super) rules: RuleSet,
@@ -22,9 +22,9 @@ pub(super) struct RuleContext {
 }
 
 impl RuleContext {
-    /// Reads the files that the settings name.
+    /// Loads the files that the settings name.
     pub(super) fn load(settings: &ScanSettings) -> Result<Self, CommandError> {
-        // A pool that is gone when the rules are there: whoever reads what comes in takes one thread.
+        // A temporary pool, because these commands read logs with one thread.
         let rules = match ThreadPoolBuilder::new().build() {
             Ok(pool) => pool.install(|| load(&settings.rules))?,
             Err(_) => load(&settings.rules)?,
@@ -42,7 +42,7 @@ impl RuleContext {
         Ok(Self { rules, scope, formats: server_logs::formats(settings)?, apps })
     }
 
-    /// What is asked of the lines.
+    /// The job for scanning lines.
     pub(super) fn job<'a>(&'a self, settings: &'a ScanSettings) -> Asked<'a> {
         Asked {
             rules: &self.rules,
@@ -55,7 +55,7 @@ impl RuleContext {
         }
     }
 
-    /// Tells these rules from others, by what they are called and how bad they are.
+    /// A hash of the IDs, classes and severities of the rules.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut names = String::new();
         for rule in self.rules.rules() {

@@ -1,13 +1,14 @@
-//! `probewatch scan`: from named inputs to one report.
+//! `probewatch scan`: reads logs and prints one report.
 //!
-//! Everything that can be wrong with the command is found before the first line is read: rules, globs, the output.
-//! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
+//! Errors in rules, globs and outputs are found before the first line is read. Problems with an input do not stop the scan;
+//! they are printed at the end and result in an exit code of their own.
 
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 use super::common::{
-    apps, drop_skipped, inputs, listed, output, pool, print_notices, print_problems, privacy, read, report_no_logs, warn_narrow_allow,
+    apps, drop_skipped, inputs, output, pool, print_notices, print_problems, privacy, read, report_inputs, report_no_logs,
+    warn_narrow_allow,
 };
 use super::stdout::TerminalInfo;
 use super::{Exit, ScanSettings, message};
@@ -50,7 +51,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     };
     warn_narrow_allow(settings, &scope.allow);
     let ready = started.elapsed();
-    // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
+    // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
     let spool = scan.spool.take();
     let read = started.elapsed();
@@ -68,7 +69,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         build(
             &material,
             &context,
-            listed(&scan, &found),
+            report_inputs(&scan, &found),
             scan.without_time,
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
@@ -100,12 +101,12 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     })
 }
 
-/// Requests of which one client's share says something, and that share: of a site without a proxy in front of it, no client makes so
-/// many, but for a flood.
+/// A proxy is assumed if one client makes this share of at least this many requests. On a site without a proxy, only a flood
+/// has such a share.
 const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
-/// What to type where a proxy seems to make all requests, and wrote for whom.
+/// A hint if all requests seem to come from a proxy that records the client.
 fn proxy_hint(settings: &ScanSettings, scan: &scan::Scan, sum: &Input) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
@@ -136,7 +137,7 @@ pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<us
         Format::Table => Wanted {
             answered: true,
             campaigns: full && by.is_none(),
-            // The section of pairs says how many there are, so all are made.
+            // The section prints the number of pairs, so all are needed.
             pairs: by == Some(By::Pair),
             clients: by.is_none_or(|row| row == By::Client),
             paths: shown(By::Path),
@@ -171,18 +172,18 @@ fn write(
     Ok(sink.commit()?)
 }
 
-/// When each stage was done, from the start of the run.
+/// The time from the start of the run to the end of each stage.
 #[derive(Debug, Clone, Copy)]
 struct StageTimes {
-    /// Rules loaded, inputs found, output open.
+    /// Rules loaded, inputs found, output opened.
     ready: Duration,
-    /// Every input read, judged and tallied.
+    /// All inputs read, matched and counted.
     read: Duration,
-    /// The report built.
+    /// Report built.
     built: Duration,
 }
 
-/// The figures of a run.
+/// The text of `--stats`.
 fn statistics_text(report: &Report<'_>, times: &StageTimes, threads: usize) -> String {
     let sum = &report.totals.sum;
     let reading = times.read.saturating_sub(times.ready);

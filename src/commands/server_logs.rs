@@ -1,8 +1,7 @@
-//! The logs that the configurations of servers name, as paths for those who read: a scan wants every file of a log, a follower
-//! the log.
+//! The paths of logs from server configurations: all rotated files for a scan, and only the current log for `follow`.
 //!
-//! A server opens its logs when it starts, so one that is not there was never written or was taken away: that is said, and is
-//! no failure. What is in the files is not looked at.
+//! Servers create their logs when they start, so a missing one was never written or was removed. That results in a notice,
+//! not in an error. Log files are not opened here.
 
 use std::path::{Path, PathBuf};
 
@@ -12,49 +11,49 @@ use crate::formats::{FormatError, Formats, NginxEscape, Plan};
 use crate::input::rotated;
 use crate::server_config::{Escape, FormatText, Found};
 
-/// What was given, and every file of the logs that are named; and what is to be said of those that are not there.
+/// The given paths and all files of the configured logs, and notices about missing logs.
 pub(super) fn files(settings: &ScanSettings) -> (Vec<PathBuf>, Vec<String>) {
     let (mut paths, mut notices) = (settings.paths.clone(), Vec::new());
     for log in distinct(&settings.found) {
         match rotated::files(&log.path) {
-            Ok(files) if files.is_empty() => notices.push(missing(log)),
+            Ok(files) if files.is_empty() => notices.push(missing_log_notice(log)),
             Ok(files) => {
                 let (errors, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_error_log(settings, file));
-                notices.extend(errors.iter().map(|file| format!("{}: named as error_log in the configuration; left out", file.display())));
-                add(&mut paths, files);
+                notices.extend(errors.iter().map(|file| format!("{}: an error_log in the configuration; left out", file.display())));
+                push_new(&mut paths, files);
             }
-            // Whoever reads it says why it cannot be read.
-            Err(_) => add(&mut paths, [log.path.clone()]),
+            // The error is reported when the log is read.
+            Err(_) => push_new(&mut paths, [log.path.clone()]),
         }
     }
     if paths.is_empty() {
-        // None is there: that is a failure, and is told as of any path.
+        // None of the logs exists: the error is the same as for any path.
         return (logs(settings), Vec::new());
     }
     (paths, notices)
 }
 
-/// What was given, and the logs that are named, there or not.
+/// The given paths and the configured logs, whether they exist or not.
 pub(super) fn logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
-    add(&mut paths, distinct(&settings.found).map(|log| log.path.clone()));
+    push_new(&mut paths, distinct(&settings.found).map(|log| log.path.clone()));
     paths
 }
 
-/// What was given, and the logs that are named of which anything is there; all where nothing is.
+/// The given paths and the configured logs with at least one file; all logs if none has a file.
 pub(super) fn existing_logs(settings: &ScanSettings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
     let there = distinct(&settings.found).filter(|log| rotated::files(&log.path).map_or(true, |files| !files.is_empty()));
-    add(&mut paths, there.map(|log| log.path.clone()));
+    push_new(&mut paths, there.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
 }
 
-/// The formats that are known in this run: those that have a name, the one that was given, and those of the logs that are named.
-/// One that cannot be compiled is none: each line of such a log is read as what it is.
+/// The formats of this run: the named ones, the one that was given, and those of the configured logs. If a configured format
+/// does not compile, the format of each line is detected.
 pub(super) fn formats(settings: &ScanSettings) -> Result<Formats, UnknownFormat> {
     let logs = settings.found.iter().filter_map(|log| {
-        let (text, plan) = plan(&log.format)?;
-        Some((log.path.clone(), text, plan.ok()))
+        let (text, compile_format) = compile_format(&log.format)?;
+        Some((log.path.clone(), text, compile_format.ok()))
     });
     let formats = Formats::of(&settings.formats)?.with_logs(logs, rotated::belongs)?;
     Ok(match &settings.client.origin {
@@ -63,8 +62,8 @@ pub(super) fn formats(settings: &ScanSettings) -> Result<Formats, UnknownFormat>
     })
 }
 
-/// What a configuration says of a format, compiled; nothing where the format has a name.
-fn plan(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
+/// Compiles a configured format; `None` if it has a name.
+fn compile_format(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
     match format {
         FormatText::Nginx { escape, text } => {
             let (written, escape) = match escape {
@@ -79,30 +78,30 @@ fn plan(format: &FormatText) -> Option<(String, Result<Plan, FormatError>)> {
     }
 }
 
-/// Says what was left alone in the configurations, unless notices are unwanted.
+/// Prints what was skipped in the configurations, unless `-q` is given.
 pub(super) fn print_skipped(settings: &ScanSettings) {
-    for notice in settings.left.iter().filter(|_| !settings.quiet) {
+    for notice in settings.config_notices.iter().filter(|_| !settings.quiet) {
         message::notice(&message::sanitized(notice));
     }
 }
 
-/// Whether a configuration names a file for errors, or one that it was rotated from.
+/// Whether a file is a configured error log, or rotated from one.
 fn is_error_log(settings: &ScanSettings, file: &Path) -> bool {
-    // Some write both into one file.
+    // Some configurations write both logs into one file.
     let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
     settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated::belongs(log, file))
 }
 
-fn missing(log: &Found) -> String {
-    format!("{}: named in {}, and not there yet; left out", log.path.display(), log.from)
+fn missing_log_notice(log: &Found) -> String {
+    format!("{}: configured in {}, but does not exist yet; left out", log.path.display(), log.from)
 }
 
-/// Each path once: it may be written in several formats.
+/// Each path once: a log may have several formats.
 fn distinct(found: &[Found]) -> impl Iterator<Item = &Found> {
     found.iter().enumerate().filter(|(at, log)| !found[..*at].iter().any(|other| other.path == log.path)).map(|(_, log)| log)
 }
 
-fn add(paths: &mut Vec<PathBuf>, more: impl IntoIterator<Item = PathBuf>) {
+fn push_new(paths: &mut Vec<PathBuf>, more: impl IntoIterator<Item = PathBuf>) {
     for path in more {
         if !paths.contains(&path) {
             paths.push(path);

@@ -1,4 +1,4 @@
-//! Prints a text that is ready on standard output: completions and man pages. Reports have writers of their own.
+//! Prints complete texts on standard output, and detects whether it is a terminal and whether it was closed.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::{Exit, message};
 use crate::render::Color;
 
-/// Prints `text`. A reader that has left ends it silently; any other failure is told.
+/// Prints `text`. A closed pipe ends the command silently; other errors are reported.
 #[must_use]
 pub fn print(text: &[u8]) -> Exit {
     match write(&mut io::stdout().lock(), text) {
@@ -17,7 +17,7 @@ pub fn print(text: &[u8]) -> Exit {
     }
 }
 
-/// Tells of a failed write, and says what it means.
+/// Reports a failed write, and returns the exit code.
 #[must_use]
 pub fn failed(error: &io::Error) -> Exit {
     let exit = Exit::from_write_error(error);
@@ -27,7 +27,7 @@ pub fn failed(error: &io::Error) -> Exit {
     exit
 }
 
-/// Whether nobody can read standard output any more.
+/// Whether the reader closed standard output.
 pub(super) fn reader_closed() -> bool {
     let stdout = io::stdout();
     let mut fds = [PollFd::new(&stdout, PollFlags::empty())];

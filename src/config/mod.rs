@@ -94,7 +94,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<ScanSettings, Er
         newer_than: input.newer_than.map(newer),
         found: logs.found,
         error_logs: logs.error_logs,
-        left: logs.notices,
+        config_notices: logs.notices,
         format: output.format.unwrap_or_default(),
         by: output.by,
         full: output.full.unwrap_or(false),

@@ -150,7 +150,7 @@ fn a_log_truncated_under_many_threads_yields_only_its_own_lines() {
 
 /// A2. The last page of what is left reads as zeros behind the end, and no signal says so.
 #[test]
-fn a_log_truncated_within_its_last_page_ends_there() {
+fn a_log_truncated_within_a_page_ends_there() {
     let text = old_log("old", 4 * RANGE / 3);
     let page_end = RANGE.next_multiple_of(4096) + 4000;
     let text = &text[..page_end + text[page_end..].find('\n').unwrap() - 300];
@@ -197,7 +197,7 @@ fn a_log_truncated_and_regrown_is_never_mixed_with_the_new_one() {
 
 /// A6. What comes behind the end that the log had at first is the next run's.
 #[test]
-fn a_log_appended_to_ends_where_it_ended() {
+fn appended_lines_are_not_read() {
     let text = old_log("old", 2 * RANGE);
     for mmap in ["always", "never"] {
         let harness = Harness::new();
@@ -235,7 +235,7 @@ fn assert_whole(run: &Run, text: &str) {
 
 /// A9. The hole is said; the lines around it count.
 #[test]
-fn a_hole_punched_under_the_scan_costs_the_lines_in_it() {
+fn a_hole_punched_during_a_scan_loses_only_its_lines() {
     const HOLE: std::ops::Range<u64> = RANGE as u64 + (64 << 10)..RANGE as u64 + (128 << 10);
     let text = old_log("old", 3 * RANGE);
     for (mmap, harness) in
@@ -272,7 +272,7 @@ fn punch(path: &Path, range: std::ops::Range<u64>) {
 /// Half of the cuts come after a random time, which may be before the log is opened or after it was read: how many of them meet the
 /// scan is chance, and not asserted. The others wait until the scan stands after a chunk that it has not checked yet: each meets it.
 #[test]
-fn two_hundred_truncations_at_any_moment_are_survived() {
+fn survives_two_hundred_truncations() {
     const ROUNDS: usize = 200;
     // Four ranges for four workers, in lines so long that a round is short.
     let text = long_lines("old", 3 * RANGE + RANGE / 2, 700);
@@ -344,7 +344,7 @@ impl Drop for SetAtEnd<'_> {
 
 /// A11. A note says so, and the report is the same.
 #[test]
-fn a_map_that_is_refused_is_no_loss() {
+fn a_failed_memory_map_falls_back_to_reads() {
     let harness = Harness::new();
     let path = harness.file("access.log", old_log("old", RANGE));
     // Allocated ahead: what a map would have to cover, at no cost on the disk.
@@ -365,7 +365,7 @@ fn a_map_that_is_refused_is_no_loss() {
 
 /// A12. Files that say they have no length, or a wrong one, and cannot be mapped.
 #[test]
-fn files_of_the_system_are_read_without_a_map() {
+fn system_files_are_read_without_a_map() {
     let harness = Harness::new();
     for (path, lines) in [("/proc/cpuinfo", 1), ("/proc/self/status", 10), ("/sys/kernel/mm/transparent_hugepage/enabled", 0)] {
         if File::open(path).is_err() {
@@ -384,7 +384,7 @@ fn files_of_the_system_are_read_without_a_map() {
 
 /// A13. A thousand files are opened while each of them is cut and written again without end.
 #[test]
-fn files_that_shrink_and_grow_all_the_time_are_survived() {
+fn survives_files_that_shrink_and_grow() {
     const FILES: usize = 50;
     const RUNS: usize = 20;
     let harness = Harness::new();
@@ -418,7 +418,7 @@ proptest! {
 
     /// A14. Wherever the border of a range falls in a line, and however long the lines around it are.
     #[test]
-    fn a_line_across_the_border_of_a_range_is_read_once(before in 0..300_usize, lengths in prop::collection::vec(0..9_000_usize, 1..8)) {
+    fn a_line_across_a_chunk_border_is_read_once(before in 0..300_usize, lengths in prop::collection::vec(0..9_000_usize, 1..8)) {
         let harness = Harness::new();
         let mut text = old_log("old", RANGE - 1000 - before);
         for length in lengths {

@@ -18,8 +18,9 @@ fn clients(report: &Value) -> Vec<(String, u64)> {
     rows
 }
 
+/// I1.
 #[test]
-fn i1_a_field_without_a_trusted_proxy_is_refused() {
+fn a_field_without_a_trusted_proxy_is_refused() {
     let harness = Harness::new();
     harness.file("access.log", prober("192.0.2.1"));
     for command in [&["scan"][..], &["learn"], &["follow"], &["report", "--state", "s", "--out", "o"]] {
@@ -32,7 +33,7 @@ fn i1_a_field_without_a_trusted_proxy_is_refused() {
 }
 
 #[test]
-fn a_list_of_proxies_with_one_wrong_line_is_refused_whole() {
+fn a_proxy_list_with_one_invalid_line_is_refused() {
     let harness = Harness::new();
     harness.file("access.log", prober("192.0.2.1"));
     harness.file("proxies.txt", "# ours\n10.0.0.0/8\n10.0.0.300\n");
@@ -45,8 +46,9 @@ fn a_list_of_proxies_with_one_wrong_line_is_refused_whole() {
     assert_eq!(run.code, 0, "{}", run.stderr);
 }
 
+/// I8.
 #[test]
-fn i8_addresses_of_a_prefix_are_one_client() {
+fn addresses_of_a_prefix_are_one_client() {
     let harness = Harness::new();
     let many: String = (0..3000).map(|n| line(&format!("2001:db8:0:1::{n:x}"), "GET /.env HTTP/1.1", 404)).collect();
     harness.file("a.log", many + &prober("2001:db8:0:2::1") + &prober("192.0.2.1") + &prober("::ffff:192.0.2.1"));
@@ -68,7 +70,7 @@ fn i8_addresses_of_a_prefix_are_one_client() {
 }
 
 #[test]
-fn what_one_address_of_a_prefix_did_the_client_did() {
+fn requests_of_a_prefix_belong_to_one_client() {
     // Four probes from four addresses: only together are they a prober's.
     let harness = Harness::new();
     let spread: String =
@@ -89,7 +91,7 @@ fn what_one_address_of_a_prefix_did_the_client_did() {
 }
 
 #[test]
-fn an_allow_list_must_name_all_of_a_client() {
+fn an_allow_entry_must_cover_the_whole_prefix() {
     let harness = Harness::new();
     harness.file("access.log", prober("2001:db8::7") + &prober("2001:db8:0:1::7"));
     harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['2001:db8:0:1::/64', '2001:db8::7']\n");
@@ -101,7 +103,7 @@ fn an_allow_list_must_name_all_of_a_client() {
 }
 
 #[test]
-fn reports_of_other_prefixes_are_not_added_up() {
+fn reports_with_different_prefixes_are_not_merged() {
     let harness = Harness::new();
     let report = |name: &str, args: &[&str]| {
         let run = harness.run([&["scan", "-f", "json", "-o", name], args].concat());
@@ -171,8 +173,9 @@ fn told(harness: &Harness, args: &[&str]) -> Vec<String> {
     run.objects().iter().map(|hit| hit["client"].as_str().unwrap().to_owned()).collect()
 }
 
+/// I1.
 #[test]
-fn i1_the_client_is_the_rightmost_address_that_is_no_proxy_in_every_format() {
+fn the_client_is_the_rightmost_untrusted_address_in_every_format() {
     let harness = Harness::new();
     for (name, field, format, text) in logs_behind() {
         harness.file("access.log", text);
@@ -188,7 +191,7 @@ fn i1_the_client_is_the_rightmost_address_that_is_no_proxy_in_every_format() {
 }
 
 #[test]
-fn a_report_is_of_the_real_clients() {
+fn a_report_shows_the_real_clients() {
     for (name, field, format, text) in logs_behind() {
         let harness = Harness::new();
         harness.file("access.log", text);
@@ -245,7 +248,7 @@ fn candidates(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-fn the_host_header_is_no_client() {
+fn the_host_field_is_not_the_client() {
     // Googlebot asks for pages, and somebody who names it as host for secrets.
     let google: String = (0..20).map(|n| line("www.example.org 66.249.66.1", &format!("GET /page/{n} HTTP/1.1"), 200)).collect();
     for log in [with_forged_host() + &google, google + &with_forged_host()] {
@@ -258,7 +261,7 @@ fn the_host_header_is_no_client() {
 }
 
 #[test]
-fn a_client_that_no_line_shows_is_unknown_and_no_block_candidate() {
+fn lines_without_a_client_have_no_block_candidate() {
     let harness = Harness::new();
     clients_however_read(&harness, &with_forged_host(), &[("-", 4)]);
     assert_eq!(candidates(&harness), [""; 0]);
@@ -275,7 +278,7 @@ fn a_client_that_no_line_shows_is_unknown_and_no_block_candidate() {
 }
 
 #[test]
-fn follow_and_report_say_that_a_client_is_unknown() {
+fn follow_and_report_show_an_unknown_client() {
     let harness = Harness::new();
     harness.file("access.log", with_forged_host());
     let run = harness.run(["report", "--state", "state", "--out", "out", "access.log"]);
@@ -300,7 +303,7 @@ fn a_line_cut_at_its_start_has_no_client() {
 }
 
 #[test]
-fn the_cost_of_a_block_counts_lines_that_no_format_explains() {
+fn the_cost_of_a_block_includes_unparsed_lines() {
     let harness = Harness::new();
     let unparsed = "22/Nov/2026 10:00 9.9.9.9 GET /page 200\n".repeat(30);
     harness.file("access.log", prober("9.9.9.9") + &unparsed + &prober("1.1.1.1"));
@@ -310,7 +313,7 @@ fn the_cost_of_a_block_counts_lines_that_no_format_explains() {
 }
 
 #[test]
-fn a_proxy_that_makes_all_requests_is_hinted_at() {
+fn a_hint_is_printed_if_one_client_makes_all_requests() {
     const FIELD: &str = " \"198.51.100.7\"";
     let harness = Harness::new();
     let scan = |lines: usize, others: usize, field: &str, args: &[&str]| {
@@ -340,7 +343,7 @@ fn a_proxy_that_makes_all_requests_is_hinted_at() {
 }
 
 #[test]
-fn an_unparsed_line_is_of_one_of_the_first_addresses_in_it() {
+fn the_client_of_an_unparsed_line_is_one_of_its_first_addresses() {
     let harness = Harness::new();
     let behind = |bytes: usize| format!("{:bytes$}1.1.1.1\n", "a b c");
     let among = |others: &str| format!("{others}1.1.1.1\n");

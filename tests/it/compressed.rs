@@ -34,7 +34,7 @@ fn problem(input: &Value) -> &str {
 
 /// C1. Half a line at the end is no line.
 #[test]
-fn a_packed_log_that_ends_early_yields_its_whole_lines() {
+fn a_truncated_compressed_log_yields_its_complete_lines() {
     for compression in COMPRESSIONS {
         let packed = compression.pack(log(LINES as usize).as_bytes());
         let early = format!("{} stream ends early", compression.name());
@@ -52,7 +52,7 @@ fn a_packed_log_that_ends_early_yields_its_whole_lines() {
 
 /// What a start meets while `gzip` is at its work: the plain file stays until the packed one is whole.
 #[test]
-fn a_log_that_is_being_packed_counts_once() {
+fn a_log_that_is_being_compressed_counts_once() {
     let text = log(LINES as usize);
     for compression in COMPRESSIONS {
         let packed = compression.pack(text.as_bytes());
@@ -70,7 +70,7 @@ fn a_log_that_is_being_packed_counts_once() {
 
 /// C2.
 #[test]
-fn a_packed_log_with_a_damaged_middle_is_read_up_to_there() {
+fn a_damaged_compressed_log_is_read_up_to_the_damage() {
     for compression in COMPRESSIONS {
         let mut packed = compression.pack(log(LINES as usize).as_bytes());
         let middle = packed.len() / 2;
@@ -83,7 +83,7 @@ fn a_packed_log_with_a_damaged_middle_is_read_up_to_there() {
 
 /// C3. Where the checksum stands: behind the text, or in what an xz file says of its blocks behind them.
 #[test]
-fn a_wrong_checksum_is_told_and_the_lines_count() {
+fn a_wrong_checksum_is_reported_and_the_lines_count() {
     for (compression, ats) in
         [(Compression::Gzip, [8, 2]), (Compression::Zstd, [4, 1]), (Compression::Bzip2, [2, 4]), (Compression::Xz, [12, 8])]
     {
@@ -102,7 +102,7 @@ fn a_wrong_checksum_is_told_and_the_lines_count() {
 
 /// C4. Also where a line goes on in the next member, and where a member is empty.
 #[test]
-fn members_glued_together_are_one_log() {
+fn concatenated_members_are_one_log() {
     let text = log(LINES as usize);
     let bytes = text.as_bytes();
     for compression in COMPRESSIONS {
@@ -117,7 +117,7 @@ fn members_glued_together_are_one_log() {
 
 /// C4. What formats allow between their parts: skippable frames (`pzstd`), and padding between xz streams.
 #[test]
-fn what_may_stand_between_members_is_passed_over() {
+fn padding_between_members_is_skipped() {
     let part = log(100);
     let skippable = b"\x5a\x2a\x4d\x18\x03\0\0\0abc";
     for (compression, between) in [(Compression::Zstd, &skippable[..]), (Compression::Xz, &[0; 8])] {
@@ -132,7 +132,7 @@ fn what_may_stand_between_members_is_passed_over() {
 
 /// C5.
 #[test]
-fn zeros_behind_a_packed_log_are_padding_and_junk_is_not() {
+fn trailing_zeros_are_padding_and_other_trailing_bytes_are_damage() {
     for compression in COMPRESSIONS {
         let packed = compression.pack(log(LINES as usize).as_bytes());
         let (run, input) = scan(&[packed.clone(), vec![0; 513]].concat());
@@ -154,7 +154,7 @@ fn bomb(harness: &Harness, compression: Compression, block: &[u8], times: usize)
 
 /// C6. The other packings with less: nothing of theirs grows behind the first ten megabytes.
 #[test]
-fn a_packed_line_of_600_megabytes_costs_no_memory() {
+fn a_compressed_line_of_600_megabytes_needs_little_memory() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         let bytes = bomb(&harness, compression, &vec![b'A'; 30_000_000], if compression == Compression::Gzip { 20 } else { 5 });
@@ -172,7 +172,7 @@ fn a_packed_line_of_600_megabytes_costs_no_memory() {
 
 /// C7. The same line a million times and more: nothing that is counted grows with it.
 #[test]
-fn a_packed_log_of_many_equal_lines_costs_no_memory() {
+fn a_compressed_log_of_equal_lines_needs_little_memory() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         let bytes = bomb(&harness, compression, log(1).repeat(100_000).as_bytes(), 10);
@@ -185,7 +185,7 @@ fn a_packed_log_of_many_equal_lines_costs_no_memory() {
 
 /// C7. What asks for more memory than a text may have is refused by name, whatever is in it.
 #[test]
-fn a_packed_log_that_asks_for_too_much_memory_is_refused() {
+fn a_compressed_log_with_too_large_a_window_is_refused() {
     // A zstd frame whose header asks for a window of 3.75 TiB (RFC 8878, section 3.1.1.1.2), and one raw block.
     let greedy = b"\x28\xb5\x2f\xfd\x00\xff\x21\0\0one\n";
     let (run, input) = scan(greedy);
@@ -199,7 +199,7 @@ fn a_packed_log_that_asks_for_too_much_memory_is_refused() {
 
 /// C8.
 #[test]
-fn what_a_file_is_does_not_depend_on_its_name() {
+fn compression_is_detected_from_content() {
     let text = log(500);
     let harness = Harness::new();
     harness.file("plain.gz", &text);
@@ -220,7 +220,7 @@ fn what_a_file_is_does_not_depend_on_its_name() {
 
 /// C9. The same report from every packing, from a file and from a pipe, whole and cut off.
 #[test]
-fn a_packed_log_says_what_the_plain_one_does() {
+fn a_compressed_log_has_the_same_report() {
     let text = log(30_000);
     for format in ["ndjson", "csv"] {
         let plain = Harness::new();
@@ -248,7 +248,7 @@ fn a_packed_log_says_what_the_plain_one_does() {
 
 /// C9. Other commands read them too.
 #[test]
-fn a_line_of_a_packed_log_is_explained() {
+fn a_line_of_a_compressed_log_is_explained() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         harness.file("a.packed", compression.pack(log(20).as_bytes()));
@@ -259,7 +259,7 @@ fn a_line_of_a_packed_log_is_explained() {
 
 /// C9. Known by their first bytes, whatever they are called.
 #[test]
-fn other_packings_are_refused_by_name() {
+fn other_compressions_are_refused_by_name() {
     let heads: [(&[u8], &str); 5] = [
         (b"PK\x03\x04\x14\0", "zip"),
         (b"\x04\x22\x4d\x18\x64", "lz4"),

@@ -74,7 +74,7 @@ fn hits(report: &Value) -> u64 {
 }
 
 #[test]
-fn the_own_pages_of_an_app_are_no_news_on_its_site() {
+fn normal_pages_of_an_app_are_not_reported_on_its_site() {
     let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
     let log = login() + &shop + &get("192.0.2.1", "/key.pem", 404);
     let seen = report(&log, &[]);
@@ -91,7 +91,7 @@ fn the_own_pages_of_an_app_are_no_news_on_its_site() {
 }
 
 #[test]
-fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
+fn an_app_is_detected_by_several_clients_and_distinct_answers() {
     for (assets, why) in [
         ([asset(1, 10), asset(2, 11)].concat(), "two clients"),
         ([asset(1, 10), asset(2, 10), asset(3, 10)].concat(), "a site that says the same to everything"),
@@ -104,7 +104,7 @@ fn an_app_is_seen_by_several_clients_and_answers_that_differ() {
 }
 
 #[test]
-fn an_app_that_one_person_uses_is_seen_by_the_magnitudes_of_its_answers() {
+fn an_app_with_one_user_is_detected_by_the_sizes_of_its_answers() {
     let files: String = [301, 900, 4_100, 33_000, 290_000].map(|bytes| asset(1, bytes)).concat();
     let seen = report(&(login() + &files), &[]);
     assert_eq!((hits(&seen), &seen["apps"][0]["app"]), (0, &"shop".into()));
@@ -119,7 +119,7 @@ fn an_app_that_one_person_uses_is_seen_by_the_magnitudes_of_its_answers() {
 }
 
 #[test]
-fn an_app_is_a_matter_of_the_host() {
+fn apps_are_detected_by_host() {
     let at = |host: &str, line: String| format!("{host}:443 {line}");
     let shop: String = [1, 2, 3].map(|n| at("Shop.example", asset(n, u32::from(n)))).concat();
     let log = shop + &at("shop.example", login()) + &at("blog.example", login());
@@ -130,7 +130,7 @@ fn an_app_is_a_matter_of_the_host() {
 }
 
 #[test]
-fn rotated_logs_are_those_of_one_site() {
+fn rotated_logs_belong_to_one_site() {
     let harness = Harness::new();
     harness.file("own.toml", RULES);
     harness.file("access.log", login());
@@ -156,7 +156,7 @@ fn rotated_logs_are_those_of_one_site() {
 }
 
 #[test]
-fn an_app_can_be_said_to_run_and_can_be_switched_off() {
+fn an_app_can_be_given_and_disabled() {
     assert_eq!(hits(&report(&login(), &["--app", "shop"])), 0);
     let shop = [asset(1, 10), asset(2, 11), asset(3, 12)].concat();
     assert_eq!(hits(&report(&(login() + &shop), &["--disable", "apps/shop"])), 1);
@@ -168,7 +168,7 @@ fn an_app_can_be_said_to_run_and_can_be_switched_off() {
 }
 
 #[test]
-fn a_rule_about_the_client_holds_in_any_order_of_lines() {
+fn rules_about_the_client_do_not_depend_on_the_order_of_lines() {
     let guess = get("192.0.2.7", "/a.page", 200);
     let keys: Vec<_> = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).into();
     let other = get("192.0.2.8", "/a.page", 200);
@@ -189,14 +189,14 @@ fn a_rule_about_the_client_holds_in_any_order_of_lines() {
 }
 
 #[test]
-fn what_is_not_shown_counts_as_evidence_all_the_same() {
+fn hits_that_are_not_reported_count_as_evidence() {
     let keys: String = ["/key-1.pem", "/key-2.pem", "/key-3.pem"].map(|path| get("192.0.2.7", path, 404)).concat();
     let log = keys + &get("192.0.2.7", "/a.page", 200);
     assert_eq!(hits(&report(&log, &["--outcome", "answered"])), 1);
 }
 
 #[test]
-fn an_allow_list_leaves_out_and_counts() {
+fn allowed_requests_are_left_out_and_counted() {
     let harness = Harness::new();
     harness.file(
         "allow.toml",
@@ -222,7 +222,7 @@ fn an_allow_list_leaves_out_and_counts() {
 }
 
 #[test]
-fn threads_and_maps_change_nothing() {
+fn threads_and_maps_do_not_change_the_report() {
     let harness = Harness::new();
     let mut rng = Rng::new();
     let lines: Vec<String> = (0..40_000)
@@ -252,7 +252,7 @@ fn threads_and_maps_change_nothing() {
 }
 
 #[test]
-fn a_rule_that_names_no_app_is_told() {
+fn a_rule_with_an_unknown_app_is_reported() {
     let harness = Harness::new();
     harness.file("own.toml", RULES.replace("unless_app = \"shop\"", "unless_app = [\"shopp\", \"shop\"]"));
     let run = harness.run(["rules", "test", "own.toml"]);
@@ -266,7 +266,7 @@ fn a_rule_that_names_no_app_is_told() {
 }
 
 #[test]
-fn lines_without_a_client_are_not_those_of_one_client() {
+fn lines_without_a_client_are_not_grouped_as_one() {
     let probes = |client: &str| ["/key-1.pem", "/key-2.pem", "/key-3.pem", "/a.page"].map(|path| get(client, path, 404)).concat();
     // Which of the two is the client is unknown, so somebody else may have asked for the page.
     for (client, hits) in [("192.0.2.1", 4), ("192.0.2.1 198.51.100.7", 3), ("-", 3)] {
@@ -294,7 +294,7 @@ fn three_probed_paths_make_a_prober() {
 }
 
 #[test]
-fn what_a_line_shows_alone_does_not_depend_on_its_client() {
+fn findings_of_a_single_line_do_not_depend_on_its_client() {
     let harness = Harness::new();
     let log: String =
         ["/.git/config", "/.svn/entries", "/.aws/credentials", "/.env"].iter().map(|path| get("192.0.2.7", path, 404)).collect();

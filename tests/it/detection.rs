@@ -197,7 +197,7 @@ fn lines<'a>(requests: impl Iterator<Item = (&'a Labelled, &'a Option<String>)>)
 }
 
 #[test]
-fn attacks_are_found_and_ordinary_requests_are_not_flagged() {
+fn attacks_are_detected_and_normal_requests_are_not() {
     let (attacks, ordinary) = labelled();
     assert!(attacks.len() >= 600 && ordinary.len() >= 150, "{} attacks, {} ordinary", attacks.len(), ordinary.len());
     let (found, flagged) = (rules_of(&attacks), rules_of(&ordinary));
@@ -218,7 +218,7 @@ fn attacks_are_found_and_ordinary_requests_are_not_flagged() {
 }
 
 #[test]
-fn labels_are_sound() {
+fn labels_are_consistent() {
     let (attacks, ordinary) = labelled();
     let mut texts: Vec<_> = attacks.iter().chain(&ordinary).map(|labelled| &labelled.text).collect();
     texts.sort();

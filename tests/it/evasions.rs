@@ -24,7 +24,7 @@ fn stands_in(field: &str, request: &Labelled) -> bool {
 }
 
 #[test]
-fn every_disguise_is_seen_through_in_every_field() {
+fn every_encoding_is_decoded_in_every_field() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/evasions.tsv");
     let text = fs::read_to_string(path).unwrap();
     let (mut covered, mut requests) = (BTreeSet::new(), Vec::new());

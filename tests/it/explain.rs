@@ -90,7 +90,7 @@ fn combined(request: &str, status: u16, referer: &str, agent: &str) -> String {
 }
 
 #[test]
-fn the_whole_page() {
+fn the_text_of_an_explanation() {
     let harness = harness();
     let request = "GET /shop/..%2f%252eenv?password=hunter2&id=1+%75nion/**/select+1 HTTP/1.1";
     let text = combined(request, 200, "https://www.example.org/panel%3Cb", r"evilbot/1 \x1b[2J union of bots");
@@ -104,7 +104,7 @@ fn the_whole_page() {
 }
 
 #[test]
-fn every_reason_has_its_words() {
+fn every_reason_has_a_text() {
     let harness = harness();
     let referred = combined("GET /panel HTTP/1.1", 404, "http://x.example.org/", "x");
     let bot = combined("GET / HTTP/1.1", 404, "-", "evilbot/1");
@@ -130,7 +130,7 @@ fn every_reason_has_its_words() {
 }
 
 #[test]
-fn one_rule_says_all_that_it_asks_for() {
+fn an_explanation_of_one_rule_lists_all_its_conditions() {
     let harness = harness();
     for (rule, request, lines) in [
         ("mine/gone", "GET /", &["mine/gone does not match.", "no   paths", "no   methods", "no   statuses"][..]),
@@ -147,7 +147,7 @@ fn one_rule_says_all_that_it_asks_for() {
 }
 
 #[test]
-fn what_people_type_is_taken_for_a_request() {
+fn typed_requests_are_recognised() {
     let harness = harness();
     for text in ["GET /.env", "/.env", "https://www.example.org/.env", "HEAD /a/%2eenv HTTP/1.0"] {
         let text = explain(&harness, "80", &[text]).text();
@@ -163,7 +163,7 @@ fn what_people_type_is_taken_for_a_request() {
 }
 
 #[test]
-fn a_line_of_a_file_is_the_line_a_scan_counts() {
+fn line_numbers_agree_with_those_of_a_scan() {
     let harness = harness();
     let mut log = b"\xef\xbb\xbf".to_vec();
     log.extend(b"\n\0\0\0\0");
@@ -194,7 +194,7 @@ fn a_line_of_a_file_is_the_line_a_scan_counts() {
 }
 
 #[test]
-fn a_file_is_not_taken_for_a_line() {
+fn a_file_name_is_not_read_as_a_line() {
     let harness = harness();
     harness.file("access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));
     let run = explain(&harness, "80", &["access.log"]);
@@ -203,11 +203,11 @@ fn a_file_is_not_taken_for_a_line() {
     assert!(run.code == 0 && run.stderr.contains("no file is called 'gone.log'"), "{}", run.stderr);
     let absolute = harness.path("access.log");
     let run = explain(&harness, "80", &[absolute.to_str().unwrap()]);
-    assert!(run.code == 0 && run.stderr.contains("taken as the path of a request"), "{}", run.stderr);
+    assert!(run.code == 0 && run.stderr.contains("read as the path of a request"), "{}", run.stderr);
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_input_is_reported() {
     let harness = harness();
     harness.file("packed.zip", b"PK\x03\x04 and so on");
     let run = explain(&harness, "80", &["packed.zip:1"]);
@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_told() {
 
 /// The front page shows a part of a real explanation: every line of its block is printed, in this order.
 #[test]
-fn the_front_page_shows_an_explanation() {
+fn the_readme_shows_an_explanation() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = fs::read_to_string(root.join("README.md")).unwrap();
     let (_, behind) = page.split_once("probewatch explain samples/").unwrap();
@@ -281,7 +281,7 @@ fn anything() -> String {
 }
 
 #[test]
-fn an_answer_is_graded_by_the_whole_log() {
+fn answers_are_graded_with_the_whole_log() {
     let harness = Harness::new();
     harness.file("access.log", anything());
     harness.file("packed.log.gz", gzip(anything().as_bytes()));
@@ -309,7 +309,7 @@ fn an_answer_is_graded_by_the_whole_log() {
 }
 
 #[test]
-fn a_pasted_line_is_graded_by_the_log_that_is_named() {
+fn a_pasted_line_is_graded_with_the_given_log() {
     let harness = Harness::new();
     let home = sized("192.0.2.1", "GET /", 200, 5_120).repeat(3);
     let refused = sized("192.0.2.9", "GET /.env", 403, 9) + &sized("192.0.2.8", "GET /.env", 404, 9);
@@ -388,7 +388,7 @@ fn grades_of_explanations_and_scans_agree() {
 }
 
 #[test]
-fn no_secret_and_no_control_byte_comes_out() {
+fn secrets_and_control_bytes_are_not_printed() {
     let harness = harness();
     let secrets = "GET /.env?password=hunter2%26more%2520yet&x=union%1b[2J\u{202e}+select HTTP/1.1";
     let text = combined(secrets, 404, "https://bob:hunter2@example.org/?token=hunter2", "evilbot union%0d%0aselect password=hunter2");
@@ -402,7 +402,7 @@ fn no_secret_and_no_control_byte_comes_out() {
 }
 
 #[test]
-fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
+fn colour_is_used_on_request_and_changes_no_text() {
     let harness = harness();
     let plain = explain(&harness, "80", &["GET /.env"]).text();
     let args = ["explain", "--no-builtin", "--rules", "my.toml", "--color", "always", "GET /.env"];
@@ -419,7 +419,7 @@ fn colour_is_written_when_it_is_asked_for_and_changes_no_word() {
 }
 
 #[test]
-fn what_depends_on_more_than_the_line_is_told() {
+fn conditions_beyond_the_line_are_mentioned() {
     let harness = Harness::new();
     let said = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
     let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;

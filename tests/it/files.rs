@@ -27,8 +27,9 @@ fn inputs(report: &Value) -> Vec<&str> {
     report["inputs"].as_array().unwrap().iter().map(|input| input["path"].as_str().unwrap()).collect()
 }
 
+/// D1.
 #[test]
-fn d1_a_folder_is_read_with_everything_in_it() {
+fn a_folder_is_read_recursively() {
     let harness = Harness::new();
     fs::create_dir_all(harness.path("logs/old")).unwrap();
     harness.file("logs/access.log", probe("192.0.2.1"));
@@ -39,8 +40,9 @@ fn d1_a_folder_is_read_with_everything_in_it() {
     assert_eq!(report["totals"]["hits"], 2);
 }
 
+/// D2.
 #[test]
-fn d2_a_loop_of_links_ends() {
+fn a_loop_of_links_ends() {
     let harness = Harness::new();
     fs::create_dir_all(harness.path("logs/deep")).unwrap();
     harness.file("logs/deep/access.log", probe("192.0.2.1"));
@@ -54,8 +56,9 @@ fn d2_a_loop_of_links_ends() {
     assert_eq!(harness.json(["logs"]).0.code, 0);
 }
 
+/// D3.
 #[test]
-fn d3_a_file_of_many_names_is_read_once() {
+fn a_file_with_several_names_is_read_once() {
     let harness = Harness::new();
     harness.file("access.log", log(20));
     symlink("access.log", harness.path("soft.log")).unwrap();
@@ -69,16 +72,18 @@ fn d3_a_file_of_many_names_is_read_once() {
     assert_eq!(harness.run(["scan", "-q", "access.log", "soft.log"]).stderr, "");
 }
 
+/// D3.
 #[test]
-fn d3_standard_input_is_known_by_what_it_is() {
+fn standard_input_is_recognised_as_a_file() {
     let harness = Harness::new();
     let path = harness.file("access.log", log(20));
     let run = finish(harness.command(["scan", "-f", "json", "access.log", "-"]).stdin(File::open(path).unwrap()));
     assert_eq!(run.json()["totals"]["lines"], 20, "{}", run.stderr);
 }
 
+/// D4.
 #[test]
-fn d4_a_named_pipe_is_waited_for_when_named_and_passed_over_when_found() {
+fn a_named_pipe_is_read_if_given_and_skipped_in_a_folder() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     mkfifo(&harness.path("logs/pipe.log"));
@@ -95,8 +100,9 @@ fn d4_a_named_pipe_is_waited_for_when_named_and_passed_over_when_found() {
     assert_eq!((run.code, &run.json()["totals"]["lines"]), (0, &Value::from(1_000)));
 }
 
+/// D5.
 #[test]
-fn d5_standard_input_is_read_by_either_name_and_may_be_closed() {
+fn standard_input_is_read_by_either_name_and_may_be_closed() {
     let harness = Harness::new();
     let text = log(50);
     for args in [&["scan", "-f", "json"][..], &["scan", "-f", "json", "-"], &["scan", "-f", "json", "/dev/stdin"]] {
@@ -110,8 +116,9 @@ fn d5_standard_input_is_read_by_either_name_and_may_be_closed() {
     assert!([0, 2].contains(&run.code), "{}", run.stderr);
 }
 
+/// D6.
 #[test]
-fn d6_devices_and_sockets_are_no_logs() {
+fn devices_and_sockets_are_not_read() {
     let harness = Harness::new();
     harness.file("access.log", probe("192.0.2.1"));
     let _socket = UnixListener::bind(harness.path("socket")).unwrap();
@@ -124,8 +131,9 @@ fn d6_devices_and_sockets_are_no_logs() {
     assert_eq!(problems.len(), 2);
 }
 
+/// D7.
 #[test]
-fn d7_a_file_that_may_not_be_read_hides_no_other() {
+fn an_unreadable_file_does_not_stop_the_others() {
     const WHO: [&str; 4] = ["setpriv", "--reuid", "65534", "--clear-groups"];
     let harness = Harness::new();
     for name in ["a.log", "b.log", "c.log"] {
@@ -149,8 +157,9 @@ fn d7_a_file_that_may_not_be_read_hides_no_other() {
     assert!(!run.stderr.contains("a.log") && !run.stderr.contains("c.log"), "{}", run.stderr);
 }
 
+/// D8.
 #[test]
-fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
+fn names_with_any_bytes_are_escaped_in_output() {
     let names: [(&[u8], &str); 5] = [
         (b"new\nline.log", r"new\x0aline.log"),
         (b"esc\x1b[2J.log", r"esc\x1b[2J.log"),
@@ -174,8 +183,9 @@ fn d8_names_may_hold_any_byte_and_none_reaches_an_output_raw() {
     }
 }
 
+/// D8.
 #[test]
-fn d8_a_name_with_a_leading_dash_can_be_given() {
+fn a_name_with_a_leading_dash_is_accepted() {
     let harness = Harness::new();
     harness.file("-rf", probe("192.0.2.1"));
     for args in [["scan", "--full", "./-rf"].as_slice(), &["scan", "--full", "--", "-rf"]] {
@@ -188,8 +198,9 @@ fn d8_a_name_with_a_leading_dash_can_be_given() {
     assert!(run.stderr.contains(r"gone\x1b\x0a"), "{}", run.stderr);
 }
 
+/// D9.
 #[test]
-fn d9_a_glob_that_matches_nothing_is_a_mistake() {
+fn a_glob_without_matches_is_an_error() {
     let harness = Harness::new();
     harness.file("access.log", probe("192.0.2.1"));
     let run = harness.run(["scan", "access.log", "*.gz"]);
@@ -197,8 +208,9 @@ fn d9_a_glob_that_matches_nothing_is_a_mistake() {
     assert!(run.stderr.contains("*.gz: the pattern matches nothing"), "{}", run.stderr);
 }
 
+/// D10.
 #[test]
-fn d10_ten_thousand_files_need_few_descriptors() {
+fn ten_thousand_files_need_few_descriptors() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     for n in 0..10_000 {
@@ -214,8 +226,9 @@ fn d10_ten_thousand_files_need_few_descriptors() {
     }
 }
 
+/// D11.
 #[test]
-fn d11_offsets_pass_four_gibibytes() {
+fn offsets_beyond_4_gib_are_right() {
     const TAIL: u64 = (5 << 30) + 12_345;
     let harness = Harness::new();
     let first = probe("192.0.2.1");

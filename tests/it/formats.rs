@@ -120,7 +120,7 @@ fn told(harness: &Harness, args: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn the_same_requests_are_the_same_hits_in_every_format() {
+fn every_format_has_the_same_hits() {
     let harness = Harness::new();
     harness.file("access.log", log("", combined));
     let expected = told(&harness, &["access.log"]);
@@ -139,7 +139,7 @@ fn the_same_requests_are_the_same_hits_in_every_format() {
 }
 
 #[test]
-fn a_hit_stands_at_its_line_in_the_log_itself() {
+fn hits_have_the_line_and_offset_of_the_log() {
     let harness = Harness::new();
     for (name, text) in logs() {
         let path = harness.file("other.log", &text);
@@ -168,7 +168,7 @@ fn mixed(is_w3c: bool) -> String {
 }
 
 #[test]
-fn how_a_log_of_many_formats_is_read_changes_no_byte() {
+fn threads_and_maps_do_not_change_the_report_of_mixed_formats() {
     for is_w3c in [false, true] {
         let harness = Harness::new();
         let text = mixed(is_w3c);
@@ -187,7 +187,7 @@ fn how_a_log_of_many_formats_is_read_changes_no_byte() {
 }
 
 #[test]
-fn a_log_that_changes_its_format_is_followed() {
+fn a_log_may_change_its_format() {
     let harness = Harness::new();
     let text = log("", combined) + &log("", nginx_json) + &log("", combined);
     harness.file("access.log", text);
@@ -197,7 +197,7 @@ fn a_log_that_changes_its_format_is_followed() {
 }
 
 #[test]
-fn lines_of_the_logs_own_are_skipped() {
+fn directives_of_a_log_are_skipped() {
     let harness = Harness::new();
     harness.file("u_ex.log", log(IIS_HEAD, iis));
     let (run, report) = harness.json(["u_ex.log"]);
@@ -209,7 +209,7 @@ fn lines_of_the_logs_own_are_skipped() {
 }
 
 #[test]
-fn a_format_string_reads_what_no_name_does() {
+fn a_format_string_reads_an_unknown_format() {
     let harness = Harness::new();
     let odd = |r: &Request| format!("{}|{}|GET {} HTTP/1.1|{}|512|{AGENT}", r.client, 1_793_606_460 + r.second, r.target, r.status);
     harness.file("odd.log", log("", odd));
@@ -225,7 +225,7 @@ fn a_format_string_reads_what_no_name_does() {
 }
 
 #[test]
-fn keys_that_say_nothing_are_named() {
+fn unknown_keys_are_listed() {
     let harness = Harness::new();
     let odd = |r: &Request| {
         json!({"a": r.client, "b": r.target, "c": r.status, "d": format!("2026-11-02T08:01:0{}Z", r.second), "e": AGENT, "f": 512, "g": "GET"}).to_string()
@@ -240,7 +240,7 @@ fn keys_that_say_nothing_are_named() {
 }
 
 #[test]
-fn what_a_log_is_written_in_is_told() {
+fn the_format_of_a_log_is_printed() {
     let harness = Harness::new();
     for (name, text) in logs() {
         harness.file("some.log", &text);
@@ -277,7 +277,7 @@ fn a_line_of_another_format_is_explained() {
 
 /// Reports with formats by name are merged, and those without as before.
 #[test]
-fn reports_of_other_formats_add_up() {
+fn reports_of_different_formats_merge() {
     let harness = Harness::new();
     harness.file("a.log", log("", nginx_json));
     harness.file("b.log", log("", nginx_json) + &sized(&line("192.0.2.1", "GET /.env HTTP/1.1", 404), 7));

@@ -60,8 +60,9 @@ const ACTING: [(&[u8], &str); 12] = [
     (b"a\xe2\x80\xa8b", r"a\u{2028}b"),
 ];
 
+/// H1, H2, H3.
 #[test]
-fn h1_h2_h3_what_acts_is_written_out() {
+fn active_text_is_escaped() {
     for (bytes, shown) in ACTING {
         let text = probe(bytes, bytes, bytes);
         let object = object(&text);
@@ -79,11 +80,12 @@ fn h1_h2_h3_what_acts_is_written_out() {
     }
 }
 
+/// H1.
 #[test]
-fn h1_on_a_terminal() {
+fn output_on_a_terminal_is_escaped() {
     let harness = harness(ACTING.iter().flat_map(|(bytes, _)| probe(bytes, bytes, bytes)).collect::<Vec<_>>());
     if !has("script") {
-        return skip("h1_on_a_terminal", "there is no script");
+        return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     for format in ["table", "csv", "json", "ndjson"] {
         let line = format!("script -qec '{EXE} scan -f {format} --color never access.log gone' /dev/null");
@@ -96,8 +98,9 @@ fn h1_on_a_terminal() {
     }
 }
 
+/// H3.
 #[test]
-fn h3_wide_letters_and_floods_of_marks_keep_the_columns() {
+fn wide_characters_and_combining_marks_keep_columns_aligned() {
     let flood = format!("a{}", "\u{301}".repeat(400));
     let wide = "日本語".repeat(40);
     let harness = harness([probe(b"1", b"-", flood.as_bytes()), probe(b"2", b"-", wide.as_bytes())].concat());
@@ -108,16 +111,18 @@ fn h3_wide_letters_and_floods_of_marks_keep_the_columns() {
     assert!(text.lines().all(|line| line.chars().count() <= 400), "{text}");
 }
 
+/// H4.
 #[test]
-fn h4_what_is_written_out_already_stays_text() {
+fn escaped_text_is_not_unescaped() {
     let object = object(probe(br"\x1b[2J", br"\x1b", br"\x22\x1b[31m"));
     assert_eq!(object["target"], r"/.env?x=\x1b[2J");
     assert_eq!(object["referer"], r"\x1b");
     assert_eq!(object["user_agent"], r"\x22\x1b[31m");
 }
 
+/// H5.
 #[test]
-fn h5_what_we_decode_is_written_out_as_well() {
+fn decoded_text_is_escaped() {
     let object = object(probe(b"%1b%5b2J%0d%0a%e2%80%ae%00", b"-", b"-"));
     assert_eq!(object["target"], "/.env?x=%1b%5b2J%0d%0a%e2%80%ae%00");
     assert_eq!(object["decoded"], r"/.env?x=\x1b[2J\x0d\x0a\u{202e}\x00");
@@ -128,8 +133,9 @@ fn h5_what_we_decode_is_written_out_as_well() {
     }
 }
 
+/// H6.
 #[test]
-fn h6_no_cell_is_a_formula() {
+fn csv_cells_are_not_formulas() {
     let formulas = ["=cmd|'/c'!A1", "+1+1", "-1+1", "@SUM(A1)", " =1", r#"\"=1"#, "＝1", "\t=1", "\r=1"];
     for formula in formulas {
         let by_client = harness(probe(b"", b"-", formula.as_bytes())).run(FORMATS[2]).text();
@@ -146,8 +152,9 @@ fn h6_no_cell_is_a_formula() {
     }
 }
 
+/// H7.
 #[test]
-fn h7_every_row_has_the_cells_of_its_header() {
+fn csv_rows_have_as_many_cells_as_the_header() {
     let agent = br#"a\",b;c"#;
     let harness = harness([&probe(br"\x22,;", b"-", agent)[..], &probe(b"a,b", b",", b"\r\0,;'")[..], log(100).as_bytes()].concat());
     for args in &FORMATS[1..5] {
@@ -158,8 +165,9 @@ fn h7_every_row_has_the_cells_of_its_header() {
     assert_eq!((rows[1][9].as_str(), rows[1][10].as_str()), (r#"a\",b;c"#, r"/.env?x=\x22,;"));
 }
 
+/// H8.
 #[test]
-fn h8_json_is_valid_and_loses_nothing() {
+fn json_is_valid_and_lossless() {
     let cases: [(&[u8], &str); 5] = [
         (b"\xff\xfe\x80", r"\xff\xfe\x80"),
         (b"\xed\xa0\x80\xed\xb0\x80", r"\xed\xa0\x80\xed\xb0\x80"),
@@ -176,8 +184,9 @@ fn h8_json_is_valid_and_loses_nothing() {
     }
 }
 
+/// H10.
 #[test]
-fn h10_standard_error_is_no_door_either() {
+fn standard_error_is_escaped() {
     let harness = harness(b"\x1b[2J\xff\xe2\x80\xae no line of any log\n");
     harness.file("bad.toml", "\u{1b}[2J = 1\n");
     let runs: [&[&str]; 7] = [
@@ -197,8 +206,9 @@ fn h10_standard_error_is_no_door_either() {
     assert!(harness.run(["scan", "-o", "no\u{1b}[2J/such", "access.log"]).stderr.contains(r"no\x1b[2J/such"));
 }
 
+/// H12.
 #[test]
-fn h12_secrets_are_masked_in_every_output_and_matched_as_they_are() {
+fn secrets_are_masked_in_every_output_and_matched_as_they_are() {
     const SECRETS: [&str; 6] = ["hunterTwo", "s3cretToken", "eyJzdWIiOiIxIn0", "0123456789abcdef0123", "basicUser", "k3yValue"];
     let line = |target: &str, referer: &str| {
         format!("192.0.2.1 - basicUser [02/Nov/2026:08:01:00 +0000] \"GET {target} HTTP/1.1\" 200 5 \"{referer}\" \"a?api_key=k3yValue\"\n")
@@ -222,16 +232,18 @@ fn h12_secrets_are_masked_in_every_output_and_matched_as_they_are() {
     assert!(harness.run(FORMATS[6]).text().contains("/.env?token=***&password=***"));
 }
 
+/// H12.
 #[test]
-fn h12_a_rule_sees_what_a_report_masks() {
+fn rules_match_text_that_reports_mask() {
     let harness = harness(probe(b"1&password=%3Cscript%3Ealert(1)%3C/script%3E", b"-", b"-"));
     let objects = harness.run(["scan", "-f", "ndjson", "--only", "xss", "access.log"]).objects();
     assert_eq!(objects.len(), 1);
     assert!(objects[0]["target"].as_str().unwrap().starts_with("/.env?x=1&password=***"), "{}", objects[0]);
 }
 
+/// H13.
 #[test]
-fn h13_only_the_first_field_is_the_client() {
+fn only_the_first_field_is_the_client() {
     let line = "192.0.2.1 - 203.0.113.9 [02/Nov/2026:08:01:00 +0000] \"GET http://203.0.113.9/.env?203.0.113.9 HTTP/1.1\" 404 5 \
                 \"http://203.0.113.9/\" \"203.0.113.9 - - [02/Nov/2026:08:01:00 +0000]\"\n";
     let report = harness(line).json(["access.log"]).1;

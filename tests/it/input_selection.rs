@@ -57,7 +57,7 @@ fn skipped(report: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn a_rotated_family_is_read_from_the_oldest_on() {
+fn rotated_logs_are_read_oldest_first() {
     let harness = rotated();
     harness.file("logs/api.log", probe(1));
     let oldest_first = ["access.log.10.gz", "access.log.2.gz", "access.log.1", "access.log", "api.log"].map(|name| format!("logs/{name}"));
@@ -75,7 +75,7 @@ fn a_rotated_family_is_read_from_the_oldest_on() {
 }
 
 #[test]
-fn dates_in_names_are_in_order_with_the_log_behind_them() {
+fn logs_with_dates_in_their_names_are_sorted_before_the_current_log() {
     let harness = Harness::new();
     for name in ["access.log", "access.log-20261102", "access.log-20261101.gz", "access-20261103.log", "b.log.1"] {
         harness.file(name, probe(2));
@@ -87,7 +87,7 @@ fn dates_in_names_are_in_order_with_the_log_behind_them() {
 }
 
 #[test]
-fn older_files_are_left_out_counted_and_named() {
+fn older_files_are_left_out_and_listed() {
     let harness = rotated();
     for (name, days) in [("access.log", 0), ("access.log.1", 1), ("access.log.2.gz", 3), ("access.log.10.gz", 9)] {
         set_modified(&harness, &format!("logs/{name}"), SystemTime::now() - Duration::from_secs(days * DAY));
@@ -109,7 +109,7 @@ fn older_files_are_left_out_counted_and_named() {
 }
 
 #[test]
-fn where_all_are_left_out_there_is_nothing_to_look_at_and_nothing_wrong() {
+fn leaving_out_all_files_is_no_error() {
     let harness = rotated();
     let (run, report) = harness.json(["--newer-than", "2099-01-01", "logs"]);
     assert_eq!((run.code, inputs(&report).len()), (0, 0));
@@ -121,7 +121,7 @@ fn where_all_are_left_out_there_is_nothing_to_look_at_and_nothing_wrong() {
 }
 
 #[test]
-fn standard_input_and_pipes_have_no_age() {
+fn standard_input_and_pipes_are_never_too_old() {
     let harness = Harness::new();
     let run = harness.run_with_stdin(["scan", "-f", "json", "--newer-than", "2099-01-01", "-"], probe(2).as_bytes());
     assert_eq!(run.json()["totals"]["lines"], 1);
@@ -133,7 +133,7 @@ fn rows(report: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn what_lies_outside_the_time_as_a_whole_is_skipped_and_nothing_is_missed() {
+fn logs_outside_the_time_range_are_skipped_without_losing_hits() {
     const BEFORE: &str = "before_since";
     const AFTER: &str = "after_until";
     let (harness, copied) = (rotated(), rotated());
@@ -178,7 +178,7 @@ fn without_sources(row: &Value) -> Value {
 }
 
 #[test]
-fn what_was_skipped_is_said_in_every_way_of_telling() {
+fn skipped_logs_are_reported_in_every_format() {
     let harness = rotated();
     let window = ["--since", "2026-11-08", "--until", "2026-11-12"];
     let table = harness.run([&["scan", "--full"], &window[..], &["logs"]].concat());
@@ -204,7 +204,7 @@ fn what_was_skipped_is_said_in_every_way_of_telling() {
 }
 
 #[test]
-fn a_log_whose_time_tells_nothing_is_read() {
+fn logs_without_usable_times_are_read() {
     let harness = Harness::new();
     for (name, text, modified) in [
         ("future.log", probe(30), end_of(1)),
@@ -224,7 +224,7 @@ fn a_log_whose_time_tells_nothing_is_read() {
 }
 
 #[test]
-fn what_is_no_log_is_passed_over_however_old_it_is() {
+fn files_that_are_no_logs_are_skipped_at_any_age() {
     let harness = rotated();
     harness.file("logs/photo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     harness.file("logs/logo.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
@@ -250,7 +250,7 @@ fn assert_absent(run: &Run, what: &str) {
 }
 
 #[test]
-fn where_there_is_no_access_log_it_is_said_what_to_type() {
+fn without_an_access_log_a_hint_is_printed() {
     const ERROR: &str = "2026/11/02 08:01:00 [error] 1#1: *1 open() \"/x\" failed (2: No such file or directory), client: 192.0.2.1\n";
     let harness = Harness::new();
     for folder in ["empty/deeper", "errors", "one", "pictures"] {
@@ -263,11 +263,17 @@ fn where_there_is_no_access_log_it_is_said_what_to_type() {
         harness.file(name, b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\n");
     }
     for command in ["scan", "learn"] {
-        assert_absent(&harness.run([command, "empty"]), "error: no access log was found: there is no file in what was named\n");
+        assert_absent(&harness.run([command, "empty"]), "error: no access log was found: the given paths contain no file\n");
         assert_absent(&harness.run([command, "-q", "empty"]), "error: no access log was found");
-        assert_absent(&harness.run([command, "errors"]), "error: none of the 2 files in what was named is an access log; name one");
-        assert_absent(&harness.run([command, "one", "empty"]), "error: the only file in what was named is no access log; name it");
-        assert_absent(&harness.run([command, "pictures"]), "error: none of the 2 files in what was named is an access log");
+        assert_absent(
+            &harness.run([command, "errors"]),
+            "error: none of the 2 files in the given paths is an access log; give the path of one",
+        );
+        assert_absent(
+            &harness.run([command, "one", "empty"]),
+            "error: the only file in the given paths is not an access log; give its path",
+        );
+        assert_absent(&harness.run([command, "pictures"]), "error: none of the 2 files in the given paths is an access log");
         let run = harness.run([command, "pictures/*.png"]);
         assert!(run.code == 3 && run.stderr.contains("error: pictures/b.png: is a PNG picture, and no log\n"), "{}", run.stderr);
     }
@@ -278,8 +284,9 @@ fn where_there_is_no_access_log_it_is_said_what_to_type() {
     assert!(!run.stderr.contains("hint: ") && !run.stderr.contains("error: "), "{}", run.stderr);
 }
 
+/// D13.
 #[test]
-fn d13_a_link_may_lead_to_nothing_or_elsewhere() {
+fn links_may_be_broken_or_leave_the_folder() {
     let harness = Harness::new();
     for folder in ["logs", "pods"] {
         fs::create_dir(harness.path(folder)).unwrap();
@@ -317,7 +324,7 @@ fn random(bytes: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_log_of_a_folder_that_does_not_parse_is_matched_as_the_same_file_named() {
+fn an_unparsed_log_in_a_folder_is_matched_like_a_given_file() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     harness.file("logs/odd.log", ODD.repeat(3));
@@ -334,7 +341,7 @@ fn a_log_of_a_folder_that_does_not_parse_is_matched_as_the_same_file_named() {
 }
 
 #[test]
-fn an_error_log_that_was_not_typed_is_not_matched() {
+fn an_error_log_in_a_folder_is_not_matched() {
     for error in [NGINX_ERROR, APACHE_ERROR] {
         let harness = Harness::new();
         fs::create_dir(harness.path("logs")).unwrap();
@@ -359,7 +366,7 @@ fn an_error_log_that_was_not_typed_is_not_matched() {
 }
 
 #[test]
-fn the_error_log_of_a_configuration_is_no_access_log() {
+fn a_configured_error_log_is_not_read() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     let logs = harness.path("logs").display().to_string();
@@ -373,15 +380,18 @@ fn the_error_log_of_a_configuration_is_no_access_log() {
     harness.file("logs/www.example.org.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["--from-nginx=nginx.conf"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
-    for (name, what) in [("error.log", "named as error_log"), ("error.log.1", "named as error_log"), ("other.log", "a server's error log")]
-    {
+    for (name, what) in [
+        ("error.log", "an error_log in the configuration"),
+        ("error.log.1", "an error_log in the configuration"),
+        ("other.log", "a server's error log"),
+    ] {
         let said = run.stderr.lines().filter(|line| line.contains(&format!("logs/{name}: ")) && line.contains(what)).count();
         assert_eq!(said, 1, "{name} {}", run.stderr);
     }
 }
 
 #[test]
-fn binary_data_is_said_to_be_binary_and_not_matched() {
+fn binary_files_are_reported_and_not_matched() {
     let harness = Harness::new();
     fs::create_dir(harness.path("logs")).unwrap();
     let probes = [random(3000), b"\n".to_vec(), ODD.repeat(20).into_bytes(), random(3000)].concat();
@@ -410,7 +420,7 @@ fn binary_data_is_said_to_be_binary_and_not_matched() {
 }
 
 #[test]
-fn permission_denied_names_the_group_that_may_read() {
+fn permission_denied_mentions_the_group_of_the_file() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
     if !rustix::process::geteuid().is_root() || !crate::harness::has("setpriv") {
         return crate::harness::skip("the group of a log", "needs root and setpriv");

@@ -20,7 +20,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn threads_maps_and_packing_change_no_byte() {
+fn threads_maps_and_compression_do_not_change_the_report() {
     let harness = Harness::new();
     let text = log(60_000);
     harness.file("access.log", &text);
@@ -58,7 +58,7 @@ fn assert_same_however_it_comes(text: &[u8]) {
 }
 
 #[test]
-fn plain_packed_and_piped_logs_tell_the_same() {
+fn plain_compressed_and_piped_logs_have_the_same_report() {
     assert_same_however_it_comes(log(20_000).as_bytes());
 }
 
@@ -74,7 +74,7 @@ fn assert_same_without_the_prefilter(harness: &Harness, logs: &[&str]) {
 }
 
 #[test]
-fn samples_tell_the_same_without_the_prefilter() {
+fn samples_have_the_same_report_without_the_prefilter() {
     assert_same_without_the_prefilter(&Harness::new(), &[concat!(env!("CARGO_MANIFEST_DIR"), "/samples")]);
 }
 
@@ -218,12 +218,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_log_tells_the_same_however_it_is_read(text in any_log()) {
+    fn reports_do_not_depend_on_how_a_log_is_read(text in any_log()) {
         assert_same_however_it_is_read(&text);
     }
 
     #[test]
-    fn any_log_tells_the_same_without_the_prefilter(text in any_log()) {
+    fn reports_do_not_depend_on_the_prefilter(text in any_log()) {
         let harness = Harness::new();
         // There is a hit for certain, so there is something to compare.
         harness.file("access.log", [line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes(), &text].concat());
@@ -231,19 +231,19 @@ proptest! {
     }
 
     #[test]
-    fn any_log_split_in_two_tells_the_same_sums(text in any_log()) {
+    fn a_log_split_in_two_has_the_same_totals(text in any_log()) {
         assert_sums_of_a_split(&text);
     }
 }
 
 #[test]
-fn a_long_log_split_in_two_tells_the_same_sums() {
+fn a_long_log_split_in_two_has_the_same_totals() {
     assert_sums_of_a_split(log(30_000).as_bytes());
 }
 
 /// All logs in the folder that `PROBEWATCH_CORPORA` names, and those of its sites.
 #[test]
-fn corpora_tell_the_same_without_the_prefilter() {
+fn corpora_have_the_same_report_without_the_prefilter() {
     let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
         return skip("corpora without the prefilter", "PROBEWATCH_CORPORA names no folder");
     };
@@ -259,7 +259,7 @@ fn corpora_tell_the_same_without_the_prefilter() {
 
 /// The same laws on logs of real sites, in the folder that `PROBEWATCH_CORPORA` names.
 #[test]
-fn logs_of_real_sites_keep_the_laws() {
+fn logs_of_real_sites_satisfy_the_invariants() {
     let Some(folder) = std::env::var_os("PROBEWATCH_CORPORA") else {
         return skip("logs of real sites", "PROBEWATCH_CORPORA names no folder");
     };

@@ -56,7 +56,7 @@ fn proposed(harness: &Harness) -> Vec<String> {
 }
 
 #[test]
-fn an_unlisted_path_is_proposed_until_an_ordinary_client_gets_it() {
+fn an_unmatched_path_is_proposed_until_a_normal_client_requests_it() {
     let log = probers(&["/unlisted.php?token=hidden"]);
     let harness = harness(&log);
     let table = learn(&harness, &["access.log"]).text();
@@ -80,7 +80,7 @@ fn an_unlisted_path_is_proposed_until_an_ordinary_client_gets_it() {
 }
 
 #[test]
-fn fewer_or_more_probers_may_be_asked_for() {
+fn the_number_of_probers_can_be_set() {
     let harness = harness((0..5).map(|n| prober(n, if n < 4 { &["/four.php", "/five.php"] } else { &["/five.php"] })).collect::<String>());
     let paths = |least: &str| {
         let text = learn(&harness, &["-f", "csv", "--min-probers", least, "access.log"]).text();
@@ -107,7 +107,7 @@ fn busy() -> String {
 }
 
 #[test]
-fn threads_maps_and_packing_change_no_byte() {
+fn threads_maps_and_compression_do_not_change_the_report() {
     let log = busy();
     let harness = harness(&log);
     let told = |args: &[&str]| {
@@ -132,7 +132,7 @@ fn threads_maps_and_packing_change_no_byte() {
 }
 
 #[test]
-fn the_rules_it_writes_pass_their_tests_and_find_the_paths() {
+fn proposed_rules_pass_their_tests_and_match_the_paths() {
     let harness = harness(busy());
     assert_eq!(learn(&harness, &["-q", "--emit-rules", "learned.toml", "access.log"]).code, 0);
     let test = harness.run(["rules", "test", "learned.toml"]);
@@ -147,7 +147,7 @@ fn the_rules_it_writes_pass_their_tests_and_find_the_paths() {
 }
 
 #[test]
-fn rules_that_are_in_use_are_not_written_over() {
+fn rules_in_use_are_not_overwritten() {
     let harness = harness(busy());
     for rules in ["base.toml", "."] {
         let run = harness.run(["learn", "--rules", rules, "--emit-rules", "base.toml", "access.log"]);
@@ -161,7 +161,7 @@ fn rules_that_are_in_use_are_not_written_over() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_before_anything_is_read() {
+fn errors_are_reported_before_anything_is_read() {
     let harness = harness(busy());
     for (args, code, told) in [
         (&["-f", "ndjson"][..], 2, "learn does not print ndjson"),
@@ -178,7 +178,7 @@ fn what_cannot_be_done_is_said_before_anything_is_read() {
 }
 
 #[test]
-fn hostile_paths_stay_text() {
+fn hostile_paths_are_escaped() {
     let hostile = [
         r"/a\x22]%0a[[rule]].php",
         "/%22%5d%0d%0aid=%22x.php",
@@ -201,7 +201,7 @@ fn hostile_paths_stay_text() {
 }
 
 #[test]
-fn an_input_that_is_not_there_is_named() {
+fn a_missing_input_is_reported() {
     let harness = harness(busy());
     let run = learn(&harness, &["-f", "csv", "access.log", "gone.log"]);
     assert_eq!(run.code, 3, "{}", run.stderr);
@@ -209,7 +209,7 @@ fn an_input_that_is_not_there_is_named() {
 }
 
 #[test]
-fn who_is_allowed_is_no_prober() {
+fn allowed_clients_are_not_probers() {
     let harness = harness(probers(&["/unlisted.php"]));
     harness.file("allow.toml", "[[allow]]\nreason = 'our own scanner'\nclients = ['10.0.1.0/24']\n");
     let of = |args: &[&str]| learn(&harness, &[args, &["--min-probers", "2", "-f", "json", "access.log"]].concat()).text();

@@ -74,7 +74,7 @@ fn busy(from: usize, lines: usize) -> String {
 }
 
 #[test]
-fn shows_a_busy_log_and_obeys_its_keys() {
+fn shows_a_busy_log_and_handles_keys() {
     let harness = Harness::new();
     let log = harness.file("access.log", "");
     let Some(terminal) = Terminal::open(&harness, "access.log") else { return skip("the live view in a terminal", "tmux is not there") };

@@ -67,8 +67,9 @@ fn scan(harness: &Harness, threads: &str) -> (Run, Value) {
     (run, report)
 }
 
+/// J1.
 #[test]
-fn j1_what_is_heavy_is_right_however_many_there_are() {
+fn frequent_entries_are_exact_among_very_many() {
     let (harness, lines) = (Harness::new(), lines());
     write_log(&harness, lines);
     for threads in ["1", "2", "7"] {
@@ -118,8 +119,9 @@ fn write_files() -> Harness {
     harness
 }
 
+/// J2.
 #[test]
-fn j2_one_line_in_very_many_files_is_one_row_with_all_hits() {
+fn one_line_in_very_many_files_is_one_row_with_all_hits() {
     let harness = write_files();
     let pairs = harness.run(["scan", "-f", "csv", "--by", "pair", "logs"]);
     // A report that is not exact says so here.

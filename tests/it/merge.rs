@@ -33,7 +33,7 @@ fn merge(harness: &Harness, args: &[&str]) -> Run {
 }
 
 #[test]
-fn reports_of_parts_are_the_report_of_the_whole_in_every_format() {
+fn merged_reports_of_parts_equal_the_report_of_the_whole() {
     let harness = Harness::new();
     let names = reports(&harness);
     let [a, b, c] = [0, 1, 2].map(|n| names[n].as_str());
@@ -59,7 +59,7 @@ fn reports_of_parts_are_the_report_of_the_whole_in_every_format() {
 }
 
 #[test]
-fn a_report_comes_from_a_folder_or_a_pipe_and_counts_once() {
+fn reports_from_folders_and_pipes_count_once() {
     let harness = Harness::new();
     let names = reports(&harness);
     std::fs::create_dir(harness.path("2026-11-20")).unwrap();
@@ -69,11 +69,11 @@ fn a_report_comes_from_a_folder_or_a_pipe_and_counts_once() {
     assert_eq!(harness.run_with_stdin(["merge", "-f", "json", "2026-11-20/", "-"], &piped).text(), whole);
     let twice = harness.run(["merge", "-f", "json", "2026-11-20", &names[1], "2026-11-20/report.json"]);
     assert_eq!((twice.code, twice.text()), (0, whole));
-    assert!(twice.stderr.contains("named twice"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("given twice"), "{}", twice.stderr);
 }
 
 #[test]
-fn what_is_no_report_is_refused_with_a_word() {
+fn files_that_are_no_reports_are_refused() {
     let harness = Harness::new();
     let name = &reports(&harness)[0];
     report(&harness, "cut.json", &["--top", "3", "a.log"]);
@@ -116,7 +116,7 @@ fn what_is_no_report_is_refused_with_a_word() {
 }
 
 #[test]
-fn rules_that_are_not_here_are_told_with_a_warning_and_can_be_left_out() {
+fn unknown_rules_cause_a_warning_and_can_be_excluded() {
     let harness = Harness::new();
     harness.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nhits = ['GET /page']\nmisses = ['GET /']\n");
     logs(&harness);
@@ -133,7 +133,7 @@ fn rules_that_are_not_here_are_told_with_a_warning_and_can_be_left_out() {
 }
 
 #[test]
-fn a_report_that_tells_of_damage_is_not_taken_for_whole() {
+fn a_report_of_damaged_input_keeps_its_problem() {
     let harness = Harness::new();
     harness.file("a.log", log(20));
     harness.file("b.log", "nothing that is known\n");
@@ -145,7 +145,7 @@ fn a_report_that_tells_of_damage_is_not_taken_for_whole() {
 }
 
 #[test]
-fn diff_says_what_is_new_and_nothing_of_itself() {
+fn diff_lists_what_is_new_and_finds_nothing_in_equal_reports() {
     let harness = Harness::new();
     logs(&harness);
     report(&harness, "old.json", &["a.log"]);
@@ -168,7 +168,7 @@ fn diff_says_what_is_new_and_nothing_of_itself() {
 }
 
 #[test]
-fn diff_tells_what_was_refused_from_what_was_not_requested() {
+fn diff_distinguishes_refused_from_not_requested() {
     let harness = Harness::new();
     let sized = |path: &str, status: u16, bytes: u32| {
         format!("192.0.2.9 - - [02/Nov/2026:08:01:00 +0000] \"GET {path} HTTP/1.1\" {status} {bytes} \"-\" \"curl/8\"\n")
@@ -213,7 +213,7 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
 }
 
 #[test]
-fn help_variables_and_manual_know_both() {
+fn help_variables_and_manual_include_both() {
     let harness = Harness::new();
     for (command, words) in [
         ("merge", ["Examples:", "Exit codes:", "[env: PROBEWATCH_MIN_SEVERITY]"]),

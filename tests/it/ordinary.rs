@@ -53,7 +53,7 @@ fn answered(client: &str, request: &str, bytes: u64) -> String {
 }
 
 #[test]
-fn what_owners_and_visitors_ask_for_is_no_finding() {
+fn requests_of_owners_and_visitors_are_not_reported() {
     let mut wrong = String::new();
     let logs = logs();
     assert!(logs.len() >= 25, "{} logs", logs.len());
@@ -68,7 +68,7 @@ fn what_owners_and_visitors_ask_for_is_no_finding() {
 }
 
 #[test]
-fn an_attack_beside_them_is_a_finding_whoever_sends_it() {
+fn attacks_among_them_are_reported_for_every_client() {
     let attacks = attacks();
     let mut missed = String::new();
     for (name, log) in logs() {

@@ -29,8 +29,9 @@ fn mode(harness: &Harness, name: &str) -> u32 {
     fs::metadata(harness.path(name)).unwrap().permissions().mode() & 0o7777
 }
 
+/// G1.
 #[test]
-fn g1_a_full_disk_leaves_the_old_report() {
+fn a_full_disk_keeps_the_old_report() {
     const MOUNT: &str = "mount -t tmpfs -o size=16k none out";
     let harness = Harness::new();
     fs::create_dir(harness.path("out")).unwrap();
@@ -50,8 +51,9 @@ fn g1_a_full_disk_leaves_the_old_report() {
     }
 }
 
+/// G2.
 #[test]
-fn g2_a_full_device_is_an_error_in_one_line() {
+fn a_full_device_is_an_error_in_one_line() {
     let harness = Harness::new();
     harness.file("access.log", log(100));
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -66,8 +68,9 @@ fn g2_a_full_device_is_an_error_in_one_line() {
     assert_eq!((run.code, run.stderr.lines().count()), (4, 1), "{}", run.stderr);
 }
 
+/// G4.
 #[test]
-fn g4_a_limit_on_file_sizes_is_an_error_and_no_death() {
+fn a_file_size_limit_is_an_error_and_no_crash() {
     let harness = Harness::new();
     harness.file("access.log", long_log());
     if !has("prlimit") {
@@ -85,8 +88,9 @@ fn g4_a_limit_on_file_sizes_is_an_error_and_no_death() {
     assert_eq!(names(&harness), ["access.log", "printed", "report"]);
 }
 
+/// G6.
 #[test]
-fn g6_a_reader_that_leaves_ends_it_silently() {
+fn a_closed_pipe_ends_the_run_silently() {
     let harness = Harness::new();
     harness.file("access.log", long_log());
     for format in ["csv", "json", "ndjson"] {
@@ -99,8 +103,9 @@ fn g6_a_reader_that_leaves_ends_it_silently() {
     }
 }
 
+/// G6.
 #[test]
-fn g6_nobody_to_read_at_all() {
+fn a_pipe_closed_from_the_start() {
     let harness = Harness::new();
     harness.file("access.log", log(100));
     let scans = FORMATS.map(|format| vec!["scan", "-f", format, "access.log"]);
@@ -113,8 +118,9 @@ fn g6_nobody_to_read_at_all() {
     }
 }
 
+/// G7.
 #[test]
-fn g7_closed_descriptors_write_to_no_other_file() {
+fn closed_descriptors_write_to_no_other_file() {
     let harness = Harness::new();
     // Damaged, so that there is something to say on standard error.
     let text = format!("{}no line of any log\n", log(50));
@@ -133,8 +139,9 @@ fn g7_closed_descriptors_write_to_no_other_file() {
     assert_eq!(names(&harness), ["access.log"]);
 }
 
+/// G8.
 #[test]
-fn g8_a_slow_reader_of_a_non_blocking_pipe_gets_it_all() {
+fn a_slow_reader_of_a_non_blocking_pipe_gets_everything() {
     let harness = Harness::new();
     harness.file("access.log", long_log());
     for format in ["csv", "json", "ndjson"] {
@@ -163,8 +170,9 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe_gets_it_all() {
     }
 }
 
+/// G10.
 #[test]
-fn g10_no_input_is_overwritten() {
+fn no_input_is_overwritten() {
     let harness = Harness::new();
     let text = log(50);
     harness.file("access.log", &text);
@@ -181,8 +189,9 @@ fn g10_no_input_is_overwritten() {
     assert_eq!(names(&harness), ["access.log", "hard.log", "soft.log"]);
 }
 
+/// G12.
 #[test]
-fn g12_a_report_is_for_its_owner_whatever_the_umask() {
+fn reports_are_private_with_any_umask() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     for umask in ["000", "022", "777"] {
@@ -196,8 +205,9 @@ fn g12_a_report_is_for_its_owner_whatever_the_umask() {
     }
 }
 
+/// G13.
 #[test]
-fn g13_any_width_and_any_terminal_will_do() {
+fn any_width_and_terminal_work() {
     let harness = Harness::new();
     harness.file("access.log", log(200) + &line("2001:db8::1", &format!("GET /{}/.env HTTP/1.1", "deep/".repeat(60)), 200));
     for columns in ["", "0", "10", "20", "80", "200", "-1", "99999999999999999999", "wide"] {
@@ -210,12 +220,13 @@ fn g13_any_width_and_any_terminal_will_do() {
     }
 }
 
+/// G13.
 #[test]
-fn g13_on_a_terminal() {
+fn output_on_a_terminal_is_escaped() {
     let harness = Harness::new();
     harness.file("access.log", log(200));
     if !has("script") {
-        return skip("g13_on_a_terminal", "there is no script");
+        return skip("output_on_a_terminal_is_escaped", "there is no script");
     }
     let on_terminal = |setup: &str| {
         let line = format!("script -qec '{setup} {EXE} scan --full access.log' /dev/null");
@@ -234,7 +245,7 @@ fn g13_on_a_terminal() {
 }
 
 #[test]
-fn a_report_is_replaced_whole_and_kept_when_the_run_fails() {
+fn a_report_is_replaced_atomically_and_kept_if_the_run_fails() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     harness.file("report", "old\n");
@@ -251,7 +262,7 @@ fn a_report_is_replaced_whole_and_kept_when_the_run_fails() {
 }
 
 #[test]
-fn a_link_at_the_output_is_replaced_and_not_followed() {
+fn a_link_at_the_output_is_replaced() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     harness.file("precious", "precious\n");
@@ -263,7 +274,7 @@ fn a_link_at_the_output_is_replaced_and_not_followed() {
 }
 
 #[test]
-fn fail_on_looks_at_the_level() {
+fn fail_on_compares_severities() {
     let harness = Harness::new();
     harness.file("medium.log", line("192.0.2.1", "GET /wp-login.php HTTP/1.1", 404));
     harness.file("high.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404));
@@ -288,7 +299,7 @@ fn fail_on_looks_at_the_level() {
 }
 
 #[test]
-fn what_cannot_be_read_is_3_and_single_bad_lines_are_0() {
+fn unreadable_input_exits_with_3_and_single_bad_lines_with_0() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     harness.file("some.log", format!("{}nonsense\n{}\n", log(50), "x".repeat(2 << 20)));
@@ -305,7 +316,7 @@ fn what_cannot_be_read_is_3_and_single_bad_lines_are_0() {
 }
 
 #[test]
-fn an_output_that_cannot_be_opened_is_4_before_anything_is_read() {
+fn an_output_that_cannot_be_opened_exits_with_4_before_reading() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     fs::create_dir(harness.path("folder")).unwrap();
@@ -319,7 +330,7 @@ fn an_output_that_cannot_be_opened_is_4_before_anything_is_read() {
 }
 
 #[test]
-fn no_room_for_the_lines_that_matched_is_4() {
+fn no_space_for_matched_lines_exits_with_4() {
     let harness = Harness::new();
     // More than is kept in memory.
     harness.file("access.log", line("192.0.2.1", &format!("GET /.env?{} HTTP/1.1", "x".repeat(1_000)), 404).repeat(20_000));
@@ -329,7 +340,7 @@ fn no_room_for_the_lines_that_matched_is_4() {
 }
 
 #[test]
-fn a_signal_is_a_clean_stop() {
+fn a_signal_stops_cleanly() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let harness = Harness::new();
         mknodat(CWD, harness.path("pipe.log"), FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -368,7 +379,7 @@ fn flag_over_environment_over_file() {
 }
 
 #[test]
-fn a_variable_nobody_reads_is_told_of() {
+fn an_unknown_variable_causes_a_warning() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     let run = finish(harness.command(["scan", "access.log"]).env("PROBEWATCH_MIN_SEVERTY", "high"));
@@ -381,7 +392,7 @@ fn a_variable_nobody_reads_is_told_of() {
 }
 
 #[test]
-fn a_mistake_is_named_with_what_to_do() {
+fn usage_errors_come_with_advice() {
     let harness = Harness::new();
     harness.file("access.log", log(50));
     harness.file("bad.toml", "tpo = 3\n");
@@ -416,7 +427,7 @@ fn a_mistake_is_named_with_what_to_do() {
 
 /// A run that was killed may have left half a line in the file that a shell appends to.
 #[test]
-fn half_a_line_in_a_file_is_ended_first() {
+fn a_partial_line_in_a_file_is_ended_first() {
     let harness = Harness::new();
     harness.file("access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let scan = "\"$0\" scan -q -f ndjson access.log";
@@ -435,7 +446,7 @@ fn half_a_line_in_a_file_is_ended_first() {
 }
 
 #[test]
-fn the_rows_of_ndjson_cannot_be_chosen() {
+fn ndjson_has_no_choice_of_rows() {
     let harness = Harness::new();
     harness.file("access.log", log(10));
     let run = harness.run(["scan", "-f", "ndjson", "--by", "client", "access.log"]);
@@ -458,7 +469,7 @@ fn a_closed_standard_output_is_a_failed_write() {
 }
 
 #[test]
-fn a_rule_that_matches_most_lines_is_warned_of() {
+fn a_rule_that_matches_most_lines_causes_a_warning() {
     let harness = Harness::new();
     let rule = "[[rule]]\nid = 'own/broad'\ntitle = 'A page'\nclass = 'panel'\nseverity = 'low'\npaths = ['/page']\n";
     harness.file("own.toml", rule.to_owned() + "hits = ['GET /page?n=7']\nmisses = ['GET /']\n");

@@ -34,7 +34,7 @@ fn assert_hidden(text: &str, what: &str) {
 const HOWS: [&str; 2] = ["--anonymize", "--anonymize=key:key"];
 
 #[test]
-fn no_report_of_a_scan_tells_a_client() {
+fn no_report_of_a_scan_contains_a_client() {
     let harness = stage();
     for how in HOWS {
         for args in [
@@ -59,7 +59,7 @@ fn no_report_of_a_scan_tells_a_client() {
 }
 
 #[test]
-fn what_is_decided_does_not_change() {
+fn anonymizing_changes_no_finding() {
     let harness = stage();
     let open = harness.json(["access.log"]).1;
     for how in HOWS {
@@ -99,7 +99,7 @@ fn a_key_gives_the_same_pseudonyms_in_every_run() {
 }
 
 #[test]
-fn no_file_of_a_report_tells_a_client() {
+fn no_file_of_a_report_contains_a_client() {
     let harness = stage();
     for how in HOWS {
         let (state, out) = (format!("state{}", how.len()), format!("out{}", how.len()));
@@ -128,7 +128,7 @@ fn no_file_of_a_report_tells_a_client() {
 }
 
 #[test]
-fn a_report_without_clients_is_not_merged_and_a_merged_one_can_hide_them() {
+fn anonymized_reports_are_not_merged_and_merged_ones_can_be_anonymized() {
     let harness = stage();
     for (name, args) in [("hidden.json", &["--anonymize"][..]), ("open.json", &[])] {
         let run = harness.run([&["scan", "-f", "json", "-o", name, "access.log"], args].concat());
@@ -148,7 +148,7 @@ fn a_report_without_clients_is_not_merged_and_a_merged_one_can_hide_them() {
 }
 
 #[test]
-fn follow_tells_no_client_in_lines_objects_alerts_and_summaries() {
+fn follow_shows_no_client_in_lines_objects_alerts_and_summaries() {
     for args in [&["--anonymize"][..], &["--anonymize=key:key", "-f", "ndjson"]] {
         let harness = stage();
         let mut child =
@@ -177,8 +177,9 @@ fn follow_tells_no_client_in_lines_objects_alerts_and_summaries() {
     }
 }
 
+/// H12.
 #[test]
-fn h12_secrets_are_told_only_where_that_is_asked_for() {
+fn secrets_are_shown_only_on_request() {
     let harness = stage();
     for args in [&["scan", "-f", "csv"][..], &["scan", "-f", "json"], &["scan", "-f", "ndjson"]] {
         let masked = harness.run([args, &["access.log"]].concat()).text();

@@ -30,8 +30,9 @@ fn modest(harness: &Harness, args: &[&str]) -> Command {
     harness.command(args)
 }
 
+/// J4.
 #[test]
-fn j4_rules_that_explode_are_refused() {
+fn rules_with_huge_automata_are_refused() {
     let harness = Harness::new();
     harness.file("access.log", log(10));
     let regex = |regex: &str| format!("{HEAD}{}", rule("x/bomb", &format!("words = [\"zz\"]\nregex = '{regex}'")));
@@ -52,8 +53,9 @@ fn j4_rules_that_explode_are_refused() {
     }
 }
 
+/// J5.
 #[test]
-fn j5_classic_bombs_are_linear() {
+fn classic_regex_bombs_run_in_linear_time() {
     let harness = Harness::new();
     // Just below the longest line, with a last letter that lets each of them fail.
     harness.file("access.log", line("192.0.2.1", &format!("GET /?{}! HTTP/1.1", "a".repeat(1_000_000)), 200).repeat(3));
@@ -63,8 +65,9 @@ fn j5_classic_bombs_are_linear() {
     }
 }
 
+/// J6.
 #[test]
-fn j6_a_line_that_matches_everywhere_is_one_hit() {
+fn a_line_that_matches_everywhere_is_one_hit() {
     let harness = Harness::new();
     harness.file("access.log", line("192.0.2.1", &format!("GET /?{} HTTP/1.1", "a".repeat(1_000_000)), 200));
     let many: String = (1..=200).map(|n| rule(&format!("x/a{n}"), &format!("words = ['{}']\nregex = 'a+'", "a".repeat(n)))).collect();
@@ -76,8 +79,9 @@ fn j6_a_line_that_matches_everywhere_is_one_hit() {
     assert_eq!(report["totals"]["hits"], 1);
 }
 
+/// J7.
 #[test]
-fn j7_a_wrong_rule_is_refused_by_its_line() {
+fn an_invalid_rule_is_reported_with_its_line() {
     let harness = Harness::new();
     harness.file("access.log", log(10));
     let cases = [
@@ -102,8 +106,9 @@ fn j7_a_wrong_rule_is_refused_by_its_line() {
     assert!(run.stderr.contains("rule 'x/a': its regex matches the empty text"), "{}", run.stderr);
 }
 
+/// J7.
 #[test]
-fn j7_editors_of_another_system_change_nothing() {
+fn rule_files_with_crlf_or_a_byte_order_mark_load() {
     let harness = Harness::new();
     harness.file("access.log", log(10));
     let plain = format!("{HEAD}{}", rule("x/git", "paths = ['/.git']"));
@@ -113,8 +118,9 @@ fn j7_editors_of_another_system_change_nothing() {
     }
 }
 
+/// J9.
 #[test]
-fn j9_very_many_clients_and_paths() {
+fn very_many_clients_and_paths() {
     // As many as are told apart without doubt.
     const LINES: u32 = 80_000;
     let harness = Harness::new();
@@ -132,8 +138,9 @@ fn j9_very_many_clients_and_paths() {
     }
 }
 
+/// J10.
 #[test]
-fn j10_long_lines_one_after_the_other() {
+fn many_long_lines() {
     const LONGEST: usize = 1 << 20;
     let harness = Harness::new();
     let frame = line("192.0.2.1", "GET /.env? HTTP/1.1", 200).len() - 1;
@@ -157,7 +164,7 @@ fn j10_long_lines_one_after_the_other() {
 
 /// A limit that is too low for the start ends with a message, not by a signal.
 #[test]
-fn no_memory_is_a_message() {
+fn running_out_of_memory_prints_a_message() {
     if !has("prlimit") {
         return skip("no memory", "there is no prlimit");
     }
@@ -172,7 +179,7 @@ fn no_memory_is_a_message() {
 
 /// A file of nothing but newlines costs no rule a look at each.
 #[test]
-fn lines_without_a_byte_are_counted() {
+fn empty_lines_are_counted() {
     let harness = Harness::new();
     harness.file("access.log", [b"\n".repeat(1_000_000).as_slice(), line("192.0.2.1", "GET /.env HTTP/1.1", 404).as_bytes()].concat());
     let (run, report) = harness.json(["access.log"]);

@@ -19,7 +19,7 @@ fn rig_with_log(requests: &[&str]) -> Harness {
 }
 
 #[test]
-fn a_list_of_paths_is_a_rule_wherever_rules_are_named() {
+fn a_list_of_paths_is_accepted_as_a_rule_file() {
     let harness = rig_with_log(&["GET /old/page.php", "GET /Sub/x", "GET /older"]);
     harness.file("My list.txt", "\u{feff}# ours\r\n\r\nold/page.php\r\n/sub/  # a folder\r\n");
     assert_eq!(found(&harness, "My list.txt"), ["own/my-list"]);
@@ -28,13 +28,13 @@ fn a_list_of_paths_is_a_rule_wherever_rules_are_named() {
     let show = harness.run(["rules", "show", "own/my-list", "--rules", "My list.txt"]).text();
     assert!(show.contains("class     exposure") && show.contains("severity  medium"), "{show}");
     let test = harness.run(["rules", "test", "My list.txt"]);
-    assert!(test.code == 0 && test.text().contains("all as they should be"), "{}", test.stderr);
+    assert!(test.code == 0 && test.text().contains("all pass"), "{}", test.stderr);
     assert_eq!(test.stderr, "");
     assert_eq!(harness.run(["rules", "lint", "My list.txt"]).text(), "1 rule: nothing odd\n");
 }
 
 #[test]
-fn lists_are_found_in_folders() {
+fn lists_in_folders_are_found() {
     let harness = rig_with_log(&["GET /one", "GET /two"]);
     fs::create_dir_all(harness.path("rules/deep")).unwrap();
     harness.file("rules/a.txt", "/one\n");
@@ -47,7 +47,7 @@ fn lists_are_found_in_folders() {
 }
 
 #[test]
-fn a_line_that_is_no_path_is_named() {
+fn a_line_without_a_path_is_reported() {
     let harness = rig_with_log(&[]);
     harness.file("bad.txt", "/fine\n/with?query\n\n/a b\n/\n");
     let run = harness.run(["scan", "--rules", "bad.txt", "access.log"]);
@@ -76,7 +76,7 @@ fn a_path_becomes_a_rule_in_one_line() {
 }
 
 #[test]
-fn what_stands_in_a_rule_file_stays_byte_for_byte() {
+fn existing_rules_are_kept_byte_for_byte() {
     let harness = rig_with_log(&[]);
     let mine = "# my rules\r\nfamily = \"mine\"\r\n\r\n[[rule]]\r\nid = \"mine/a\"\r\ntitle = 'Mine' # yes\r\nclass = \"panel\"\r\nseverity='low'\r\n\
                 paths = [ \"/mine-a\" ]\r\nhits = ['GET /mine-a', 'GET /x/mine-a']\r\nmisses = ['GET /mine', 'GET /mine-b']";
@@ -101,7 +101,7 @@ fn what_stands_in_a_rule_file_stays_byte_for_byte() {
 }
 
 #[test]
-fn a_path_that_is_found_already_is_not_added() {
+fn a_path_that_matches_already_is_not_added() {
     let harness = rig_with_log(&[]);
     let run = harness.run(["rules", "add", "/.env", "https://example.org/%2egit/config", "--severity", "critical", "--file", "my.toml"]);
     assert_eq!((run.code, run.stdout.len()), (0, 0));
@@ -114,14 +114,14 @@ fn a_path_that_is_found_already_is_not_added() {
 }
 
 #[test]
-fn add_warns_of_what_ordinary_clients_ask_for() {
+fn add_warns_about_paths_of_normal_clients() {
     let harness = rig_with_log(&[]);
     let run = harness.run(["rules", "add", "/index.html"]);
-    assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients ask for it too"), "{}", run.stderr);
+    assert!(run.code == 0 && run.stderr.contains("/index.html: ordinary clients request it too"), "{}", run.stderr);
 }
 
 #[test]
-fn add_refuses_what_no_rule_can_be_made_of() {
+fn add_refuses_invalid_paths() {
     let harness = rig_with_log(&[]);
     harness.file("broken.toml", "[[rule]\n");
     harness.file("inline.toml", "rule = []\n");
@@ -146,7 +146,7 @@ fn add_refuses_what_no_rule_can_be_made_of() {
 }
 
 #[test]
-fn an_import_says_what_it_left_out() {
+fn an_import_reports_what_it_left_out() {
     let harness = rig_with_log(&["GET /zz/a.php", "GET /?f=/etc/zzconf", "GET /?q=zzinject", "GET /ww/setup.cgi"]);
     fs::create_dir(harness.path("in")).unwrap();
     harness.file("in/paths.txt", "zz/a.php\n/index.html\n/q?x\n");
@@ -177,7 +177,7 @@ fn an_import_says_what_it_left_out() {
 }
 
 #[test]
-fn an_import_replaces_no_file_of_ones_own() {
+fn an_import_replaces_only_imported_files() {
     let harness = rig_with_log(&[]);
     harness.file("paths.txt", "/zz\n");
     harness.file("mine.toml", "# mine\n");
@@ -206,7 +206,7 @@ fn hostile_names_and_texts_are_escaped() {
 }
 
 #[test]
-fn lint_names_file_line_and_what_to_do() {
+fn lint_reports_file_line_and_advice() {
     let harness = rig_with_log(&[]);
     let rule = |id: &str, keys: &str| format!("[[rule]]\nid = '{id}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'low'\n{keys}\n");
     harness.file(

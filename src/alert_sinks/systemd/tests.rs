@@ -17,8 +17,8 @@ fn serve() {
     systemd.reloading();
     systemd.ready();
     notices.extend(systemd.poll());
-    systemd.text = None;
-    systemd.told = None;
+    systemd.next_status = None;
+    systemd.sent_status = None;
     systemd.status("following 5 logs");
     notices.extend(systemd.poll());
     systemd.stopping();

@@ -1,4 +1,4 @@
-//! The log that answers are graded by: scanned whole, once, when a line first needs it.
+//! The log for grading answers: scanned once, when a line first needs it.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -26,23 +26,23 @@ pub(super) struct GradingContext<'a> {
     pub(super) rules: &'a RuleSet,
     pub(super) formats: &'a Formats,
     pub(super) apps: &'a [RuleId],
-    /// What a scan looks at.
+    /// Options of the scan.
     pub(super) scope: &'a Scope,
-    /// Holds the scan, once it is done.
+    /// The result of the scan.
     pub(super) scan: &'a OnceCell<Scan>,
 }
 
-/// The log, once it is scanned.
+/// The log, scanned on demand.
 #[derive(Debug)]
 pub(super) struct GradingLog<'a> {
     context: GradingContext<'a>,
     found: Option<Found>,
     graded: Option<GradedLog<'a>>,
-    /// Something is wrong with the log.
-    pub(super) has_trouble: bool,
+    /// The log could not be read completely.
+    pub(super) has_problem: bool,
 }
 
-/// What a scan for `explain` looks at: all of the log but what is allowed.
+/// The options of a scan for `explain`: the whole log, except for allowed requests.
 pub(super) fn scope(settings: &ExplainSettings) -> Result<Scope, CommandError> {
     Ok(Scope {
         format: settings.formats.as_clf(),
@@ -56,33 +56,33 @@ pub(super) fn scope(settings: &ExplainSettings) -> Result<Scope, CommandError> {
 }
 
 impl<'a> GradingLog<'a> {
-    /// The log that is named; or else the file that the line is read from, where it can be read twice.
-    pub(super) fn of(context: GradingContext<'a>, file: Option<&Path>) -> Result<Self, Exit> {
+    /// The log that was given, or else the file that the line is from, if it can be read twice.
+    pub(super) fn new(context: GradingContext<'a>, file: Option<&Path>) -> Result<Self, Exit> {
         let found = match (&context.settings.log, file) {
-            (Some(path), _) => Some(one(path)?),
+            (Some(path), _) => Some(find_log(path)?),
             (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => Some(find(&[file.to_owned()])),
             (None, _) => None,
         };
-        Ok(Self { context, found, graded: None, has_trouble: false })
+        Ok(Self { context, found, graded: None, has_problem: false })
     }
 
-    /// Which IPv6 addresses count as one client.
+    /// The length of the IPv6 prefix that counts as one client.
     pub(super) fn prefix(&self) -> Option<Prefix> {
         self.context.settings.prefix
     }
 
-    /// What the log shows of the answer to a request.
+    /// Grades the answer to a request.
     pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
         let Some(found) = &self.found else { return Graded::NeedsLog };
         if self.graded.is_none() {
-            match scanned(&self.context, found) {
-                Ok((log, has_trouble)) => {
-                    self.has_trouble = has_trouble;
+            match scan_log(&self.context, found) {
+                Ok((log, has_problem)) => {
+                    self.has_problem = has_problem;
                     self.graded = Some(log);
                 }
                 Err(error) => {
                     let _ = error.report();
-                    (self.has_trouble, self.found) = (true, None);
+                    (self.has_problem, self.found) = (true, None);
                 }
             }
         }
@@ -90,8 +90,8 @@ impl<'a> GradingLog<'a> {
     }
 }
 
-/// The log at this path.
-fn one(path: &PathBuf) -> Result<Found, Exit> {
+/// Finds the log at this path.
+fn find_log(path: &PathBuf) -> Result<Found, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -103,13 +103,13 @@ fn one(path: &PathBuf) -> Result<Found, Exit> {
         return Err(CommandError::NoMatch(pattern.clone()).report());
     }
     if found.sources.len() != 1 || path.is_dir() {
-        return Err(message::usage_error(&format!("--in: '{}' is not one file; name the log that the line is of", path.display())));
+        return Err(message::usage_error(&format!("--in: '{}' is not one file; name the log that contains the line", path.display())));
     }
     Ok(found)
 }
 
-/// Scans the log, and says what is wrong with it; whether anything was.
-fn scanned<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), CommandError> {
+/// Scans the log and prints its problems. Returns whether there were any.
+fn scan_log<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), CommandError> {
     let job = Job {
         rules: context.rules,
         scope: context.scope,
@@ -123,7 +123,7 @@ fn scanned<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog
     let read = scan::scan(&found.sources, &job).map_err(CommandError::Spool)?;
     let scan = context.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    let has_trouble = print_problems(&inputs) | report_no_logs(&inputs, found);
+    let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
     let material = Material {
         rules: context.rules,
         tally: &scan.tally,
@@ -133,5 +133,5 @@ fn scanned<'a>(context: &GradingContext<'a>, found: &Found) -> Result<(GradedLog
         apps: context.apps,
         allow: &context.scope.allow,
     };
-    Ok((GradedLog::of(material), has_trouble))
+    Ok((GradedLog::of(material), has_problem))
 }

@@ -1,4 +1,4 @@
-//! Saves the state: before the first hit of a log is printed, at most once a second while lines come in, and at the end.
+//! Saves the state: before the first hit of a log is printed, at most once a second while lines are read, and at the end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,16 +14,16 @@ use crate::commands::message::{self, sanitized};
 use crate::source::Checkpoint;
 use crate::state::{KEEP_ABSENT, State, StateFolder};
 
-/// The state's name in its folder: other commands keep theirs beside it.
+/// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "follow";
 
-/// How old a state may get while lines come in.
+/// How often the state is saved while lines are read.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How old what it says of sites may get: it changes slowly, and is larger.
+/// How often the history of sites is saved: it changes slowly and is larger.
 const SITES_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The state, where a folder for it is set.
+/// The state of the run, if it has a state folder.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
     folder: Option<StateFolder>,
@@ -33,12 +33,12 @@ pub(super) struct Checkpointer {
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
     saved: Instant,
-    /// Lines were read since.
+    /// Lines were read since the last save.
     is_dirty: bool,
 }
 
 impl Checkpointer {
-    /// Takes the state's folder, and what the last run left in it; `None` where there was none.
+    /// Opens the state folder and loads the state of the last run; `None` if there is none.
     pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), CommandError> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
         let checkpointer = |folder, absent| Self {
@@ -57,7 +57,7 @@ impl Checkpointer {
         let Some(mut state) = folder.load::<State>()? else { return Ok((checkpointer(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.scan.quiet {
             let path = sanitized(&folder.path().to_string_lossy());
-            message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
+            message::notice(&format!("{path}: the rules differ from those of the last run; lines that it read are not matched again"));
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
@@ -67,36 +67,36 @@ impl Checkpointer {
         Ok((checkpointer, Some(state)))
     }
 
-    /// Whether there is a state to keep.
+    /// Whether a state is kept.
     pub(super) fn is_on(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Records that lines were read which the state does not hold.
+    /// Records that lines were read after the last save.
     pub(super) fn mark_dirty(&mut self) {
         self.is_dirty = true;
     }
 
-    /// Whether it is time to save.
+    /// Whether to save now.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.is_on() && self.is_dirty && now.saturating_duration_since(self.saved) >= SAVE_INTERVAL
     }
 
-    /// Whether what sites answered is to be saved as well.
+    /// Whether the history of sites is to be saved with the next state.
     pub(super) fn wants_sites(&self, now: Instant) -> bool {
         self.is_on() && self.sites_saved.is_none_or(|saved| now.saturating_duration_since(saved) >= SITES_INTERVAL)
     }
 
-    /// Takes what sites answered, to be saved with the next state.
+    /// Takes the history of sites for the next save.
     pub(super) fn take_sites(&mut self, now: Instant, sites: &Memory) {
         self.sites.clone_from(sites);
         self.sites_saved = Some(now);
     }
 
-    /// Saves how far the logs were read. Everything up to there must have been written out.
+    /// Saves how far the logs were read. All output for these lines must have been flushed.
     pub(super) fn save(&mut self, checkpoints: Vec<Checkpoint>) -> Result<(), CommandError> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        // Lent to the state and taken back: they are too large to copy every second.
+        // Moved into the state and back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
         let state = State { rules: self.rules, absent, checkpoints, sites };
         let saved = folder.save(&state);
@@ -106,7 +106,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Goes on with other rules.
+    /// Sets the fingerprint of new rules.
     pub(super) fn set_rules(&mut self, rules: u64) {
         self.rules = rules;
     }

@@ -1,4 +1,4 @@
-//! What wakes the run: something happened in a folder, or a key was pressed. Waits, and gathers what comes close together.
+//! Waits for events: changes in watched folders and input from the terminal. Events that are close together form a batch.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use crate::input::tail::wake::{Wake, Woken};
 use crate::tui::Input;
 
-/// A log that is being written to rings without end; so long is listened before it is read.
+/// How long to collect events before logs are read. A busy log causes events all the time.
 const BATCH_DELAY: Duration = Duration::from_millis(20);
 
-/// A caller at the door.
+/// An event.
 #[derive(Debug)]
 pub(super) enum FollowEvent {
-    /// Something happened in a folder.
+    /// Something changed in a watched folder.
     Woken(Woken),
-    /// Something came from the terminal.
+    /// Input from the terminal.
     Input(Input),
 }
 
-/// Where it rings.
+/// The queue of events, with the watcher that feeds it.
 #[derive(Debug)]
 pub(super) struct EventQueue {
     wake: Wake,
@@ -29,38 +29,38 @@ pub(super) struct EventQueue {
     rings: Receiver<FollowEvent>,
 }
 
-/// What came.
+/// Events that arrived together.
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
-    /// Something may have happened to anything.
+    /// Anything may have changed.
     pub(super) all: bool,
-    /// Something happened to these.
+    /// The paths that changed.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// What came from the terminal, in order.
+    /// Input from the terminal, in order.
     pub(super) inputs: Vec<Input>,
 }
 
 impl EventQueue {
-    /// Listens to folders, unless they are only to be looked at now and then.
+    /// Watches folders, unless logs are only polled.
     pub(super) fn new(poll_only: bool) -> Self {
         let (sender, rings) = channel();
         let ring = sender.clone();
-        // A bell that is gone has nobody left to hear it.
+        // The receiver is dropped at the end of the run, so a send error is ignored.
         let wake = Wake::new(poll_only, move |woken| drop(ring.send(FollowEvent::Woken(woken))));
         Self { wake, sender, rings }
     }
 
-    /// Another way to ring.
+    /// A sender for other sources of events.
     pub(super) fn sender(&self) -> Sender<FollowEvent> {
         self.sender.clone()
     }
 
-    /// Listens to just these folders; a sentence, once, where that cannot be.
+    /// Watches exactly these folders. Returns a notice, once, if that is not possible.
     pub(super) fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         self.wake.watch(folders)
     }
 
-    /// Waits so long at most.
+    /// Waits for events until the timeout.
     pub(super) fn wait(&self, most: Duration) -> EventBatch {
         let mut all = EventBatch::default();
         match self.rings.recv_timeout(most) {

@@ -1,7 +1,7 @@
-//! `probewatch follow`: from live logs to hits as they happen.
+//! `probewatch follow`: prints hits of live logs as they happen.
 //!
-//! Everything that can be wrong with the command is found before the first line is read. One thread does it all, so that
-//! the hits of a log come in the order of its lines, and a reader who is slow slows the reading: the logs are the buffer.
+//! Errors in the command are found before the first line is read. One thread does all the work, so that hits are printed in
+//! the order of the lines of each log, and a slow reader slows down the reading of logs: the logs are the buffer.
 
 mod checkpointer;
 mod events;
@@ -25,10 +25,10 @@ use crate::alerting::{self, AlertDetector};
 use crate::input::tail::{First, Options, Tail};
 use crate::scan::follow::Carried;
 
-/// Bytes of one log that are read in a turn: many logs are read in turn, and none waits long for another.
+/// How many bytes of one log are read at a time, so that no log waits long for another.
 const BLOCK: usize = 1 << 20;
 
-/// Follows the logs until a signal comes.
+/// Follows the logs until a signal arrives.
 #[must_use]
 pub fn run(settings: &FollowSettings) -> Exit {
     follow(settings).unwrap_or_else(|error| error.report())
@@ -63,7 +63,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         detector: AlertDetector::new(&rule_context.rules, window),
         sinks: AlertSinks::new(wanted)?,
         systemd: SystemdNotifier::from_environment(),
-        // Last, as it may take the terminal: what goes wrong before is told on that.
+        // Last, because it may switch the terminal to the live view: earlier errors are printed normally.
         output: LiveOutput::new(settings, events.sender())?,
         events,
         started: Instant::now(),

@@ -1,4 +1,4 @@
-//! How hits, alerts and notices are told: as lines, as NDJSON, or in the live view.
+//! Prints hits, alerts and notices: as lines, as NDJSON, or in the live view.
 
 use std::io::{self, Write};
 use std::sync::mpsc::Sender;
@@ -22,30 +22,30 @@ use crate::render::{Color, Format, View, render};
 use crate::rules::RuleSet;
 use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
 
-/// Between two looks at the terminal's width.
+/// The time between checks of the terminal's width.
 const RESIZE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How hits are told.
+/// The output of the run.
 #[derive(Debug)]
 pub(super) struct LiveOutput {
     mode: OutputMode,
     color: Color,
     quiet: bool,
-    /// Anything was written since it was last flushed.
+    /// Something was written since the last flush.
     is_dirty: bool,
 }
 
 #[derive(Debug)]
 enum OutputMode {
-    /// A line a hit, for people.
+    /// Lines for people.
     Lines(Box<LineOutput>),
-    /// An object a hit, for programs.
+    /// One JSON object per hit.
     Ndjson(Sink),
-    /// The live view; its keys are read while it is there.
+    /// The live view.
     View(Box<TuiOutput>),
 }
 
-/// The live view, and the terminal it has.
+/// The live view and its terminal. Dropping `_keys` stops reading keys.
 #[derive(Debug)]
 struct TuiOutput {
     dashboard: Dashboard,
@@ -53,7 +53,7 @@ struct TuiOutput {
     _keys: Keys,
 }
 
-/// Lines for people, and what they are written on.
+/// Lines for people, on standard output.
 #[derive(Debug)]
 struct LineOutput {
     out: Sink,
@@ -63,7 +63,7 @@ struct LineOutput {
 }
 
 impl LiveOutput {
-    /// The way that was asked for. The live view takes the terminal, and its keys ring `events`.
+    /// Opens the output that the settings choose. The live view sends keys to `events`.
     pub(super) fn new(settings: &FollowSettings, events: Sender<FollowEvent>) -> Result<Self, CommandError> {
         let now = Instant::now();
         let TerminalInfo { width, color } = TerminalInfo::detect(settings.scan.color, false);
@@ -80,7 +80,7 @@ impl LiveOutput {
         Ok(Self { mode, color: settings.scan.color, quiet: settings.scan.quiet, is_dirty: false })
     }
 
-    /// Tells a hit.
+    /// Prints a hit.
     pub(super) fn hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
         self.is_dirty = true;
         match &mut self.mode {
@@ -93,7 +93,7 @@ impl LiveOutput {
         }
     }
 
-    /// Tells an alert. NDJSON on standard output is of hits alone.
+    /// Prints an alert. With NDJSON it goes to standard error, as standard output has hits only.
     pub(super) fn alert(&mut self, raised: &Alert, rules: &RuleSet) -> io::Result<()> {
         match &mut self.mode {
             OutputMode::Lines(output) => {
@@ -107,14 +107,14 @@ impl LiveOutput {
         Ok(())
     }
 
-    /// Counts requests, for the live view.
+    /// Counts requests for the live view.
     pub(super) fn requests(&mut self, now: Instant, requests: u64) {
         if let OutputMode::View(view) = &mut self.mode {
             view.dashboard.requests(now, requests);
         }
     }
 
-    /// Tells something that is no hit; a text of ours.
+    /// Prints a notice.
     pub(super) fn notice(&mut self, text: &str) {
         match &mut self.mode {
             OutputMode::View(view) => view.dashboard.notice(text),
@@ -123,7 +123,7 @@ impl LiveOutput {
         }
     }
 
-    /// Tells what went wrong and does not end the run.
+    /// Prints an error that does not end the run.
     pub(super) fn error(&mut self, text: &str) {
         match &mut self.mode {
             OutputMode::View(view) => view.dashboard.notice(text),
@@ -131,26 +131,26 @@ impl LiveOutput {
         }
     }
 
-    /// How the logs stand, for the live view; asked for only there.
+    /// Updates the list of logs of the live view. `logs` is called for that only.
     pub(super) fn logs(&mut self, logs: impl FnOnce() -> Vec<LogRow>) {
         if let OutputMode::View(view) = &mut self.mode {
             view.dashboard.logs(logs());
         }
     }
 
-    /// What a person pressed.
+    /// Handles input from the terminal.
     pub(super) fn input(&mut self, input: Input) -> Option<Command> {
         let OutputMode::View(view) = &mut self.mode else { return None };
         view.dashboard.input(input)
     }
 
-    /// Draws all of it anew.
+    /// Redraws the live view.
     pub(super) fn redraw(&mut self, now: Instant) -> Result<(), CommandError> {
         let OutputMode::View(view) = &mut self.mode else { return Ok(()) };
         view.screen.redraw(&mut view.dashboard, now).map_err(CommandError::Terminal)
     }
 
-    /// Tells what is due by now, and lets go of what was held back.
+    /// Prints what is due and flushes the output.
     pub(super) fn tick(&mut self, now: Instant, rules: &RuleSet) -> Result<(), CommandError> {
         match &mut self.mode {
             OutputMode::Lines(output) => self.is_dirty |= output.tick(now, rules).map_err(|error| output.out.explain(error))?,
@@ -163,7 +163,7 @@ impl LiveOutput {
         self.flush()
     }
 
-    /// Until when nothing is due, if nothing comes.
+    /// The time until [`tick`](Self::tick) has something to do without new events.
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
         match &self.mode {
             OutputMode::Lines(output) => output.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
@@ -172,7 +172,7 @@ impl LiveOutput {
         }
     }
 
-    /// Tells all that is folded: the rules that it is folded by go.
+    /// Prints all folded counts, before the rules change or the run ends.
     pub(super) fn flush_folded(&mut self, rules: &RuleSet) -> Result<(), CommandError> {
         if let OutputMode::Lines(output) = &mut self.mode {
             output.flush_folded(rules).map_err(|error| output.out.explain(error))?;
@@ -181,7 +181,7 @@ impl LiveOutput {
         self.flush()
     }
 
-    /// Writes out what is held back. What was told may be noted as told only after this.
+    /// Flushes the output. Only after this may a state be saved.
     pub(super) fn flush(&mut self) -> Result<(), CommandError> {
         if !std::mem::take(&mut self.is_dirty) {
             return Ok(());
@@ -194,7 +194,7 @@ impl LiveOutput {
         out.flush().map_err(|error| out.explain(error).into())
     }
 
-    /// Names what went wrong with writing.
+    /// Adds the name of the output to an error.
     pub(super) fn explain(&self, error: io::Error) -> CommandError {
         match &self.mode {
             OutputMode::Lines(output) => output.out.explain(error).into(),
@@ -203,12 +203,12 @@ impl LiveOutput {
         }
     }
 
-    /// Whether whoever read the hits has left: there is no need to wait for the next one.
+    /// Whether the reader of the hits closed standard output.
     pub(super) fn reader_closed(&self) -> bool {
         !matches!(self.mode, OutputMode::View(_)) && stdout::reader_closed()
     }
 
-    /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
+    /// Prints a summary: after the lines, or on standard error with NDJSON. The live view shows it all the time.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), CommandError> {
         let TerminalInfo { width, color } = TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Ndjson(_)));
         let view = View { format: Format::Table, by: None, top, full: false, width, color };
@@ -231,7 +231,7 @@ impl LiveOutput {
         }
     }
 
-    /// Gives the terminal back, if it was taken; what follows is told as lines.
+    /// Leaves the live view, if it is active. What follows is printed as lines.
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
             let TerminalInfo { width, color } = TerminalInfo::detect(self.color, false);
@@ -268,7 +268,7 @@ impl LineOutput {
         lines.write_hit(&live.hit, live.answered, rules, out)
     }
 
-    /// Tells what has rested, on a page that may have another width by now; whether anything was told.
+    /// Prints folded counts that are due, in the current width. Returns whether anything was printed.
     fn tick(&mut self, now: Instant, rules: &RuleSet) -> io::Result<bool> {
         let Self { out, lines, fold, measured } = self;
         if now.saturating_duration_since(*measured) >= RESIZE_INTERVAL {
@@ -295,7 +295,7 @@ impl LineOutput {
     }
 }
 
-/// Writes one count, unless one before it could not be written.
+/// Writes a folded count, unless an earlier write failed.
 fn write_folded(lines: &mut Lines, folded: Folded<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
     if written.is_ok() {
         *written = lines.write_folded(&folded, rules, out);

@@ -1,4 +1,4 @@
-//! The loop: look, read, tell, keep, wait. One session goes by one set of rules.
+//! The main loop: poll logs, read, print, save, wait. A session uses one set of rules.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -23,13 +23,13 @@ use crate::rules::RuleSet;
 use crate::scan::follow::{Carried, Since, Stream};
 use crate::tui::{Command, LogRow};
 
-/// The longest wait: signals are looked for so often.
+/// The longest wait, because signals are checked between waits.
 const MAX_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Between two looks at what changes slowly: whether anyone still listens, how the logs stand.
+/// How often to check whether standard output was closed, and to update the list of logs.
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Everyone who outlives a session.
+/// What stays the same when rules are reloaded.
 #[derive(Debug)]
 pub(super) struct FollowRuntime<'a> {
     pub(super) settings: &'a FollowSettings,
@@ -45,24 +45,24 @@ pub(super) struct FollowRuntime<'a> {
     pub(super) started: Instant,
 }
 
-/// How a session ended.
+/// Why a session ended.
 #[derive(Debug)]
 pub(super) enum SessionEnd {
     /// The run ends.
     Stopped(Exit),
-    /// It goes on by other rules.
+    /// New rules were loaded.
     Reloaded(Box<RuleContext>),
 }
 
-/// One session.
+/// A session.
 #[derive(Debug)]
 pub(super) struct FollowSession<'a, 'c> {
     runtime: &'a mut FollowRuntime<'c>,
     rule_context: &'a RuleContext,
     stream: Stream<'a>,
-    /// When all paths are looked at again.
+    /// When all paths are polled again.
     next_full_poll: Instant,
-    /// When what changes slowly is looked at again.
+    /// When [`SLOW_INTERVAL`] is over.
     next_slow_poll: Instant,
 }
 
@@ -73,7 +73,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         Self { runtime, rule_context, stream, next_full_poll: now, next_slow_poll: now }
     }
 
-    /// Goes on until it is stopped or has other rules.
+    /// Runs until a signal arrives or new rules are loaded.
     pub(super) fn run(mut self) -> Result<(SessionEnd, Carried), CommandError> {
         let mut batch = EventBatch { all: true, ..EventBatch::default() };
         let mut is_ready = false;
@@ -109,7 +109,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Says of each log that is there whether its lines are read at all.
+    /// Checks the format of each existing log, and prints a notice if its lines do not parse.
     fn check_formats(&mut self) {
         let Self { runtime, stream, .. } = self;
         let named = server_logs::logs(&runtime.settings.scan);
@@ -125,7 +125,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Looks at what rang, and now and then at everything.
+    /// Polls the logs with events, and from time to time all logs.
     fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
         let FollowRuntime { tail, events, output, settings, .. } = &mut *self.runtime;
         let is_full = batch.all || now >= self.next_full_poll;
@@ -139,7 +139,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 output.notice(&notice);
             }
         }
-        // Beside the look at everything too: that passes over some that rest.
+        // After a full poll too, because that skips idle logs.
         if !batch.paths.is_empty() {
             tail.look(now, Some(&batch.paths));
         }
@@ -148,10 +148,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Reads what is new and tells it; whether there is more at once.
+    /// Reads new lines and prints their hits. Returns whether there are more.
     fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
         if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new() {
-            // Before its first line is told: should the run be killed, the next one tells it with the same id.
+            // Before the first hit of a log is printed: if the run is killed, the next one prints the hit with the same ID.
             self.runtime.output.flush()?;
             self.save()?;
         }
@@ -163,7 +163,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
                 return;
             }
             checkpointer.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| tell(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+            let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
             match stream.take(&piece, &mut each) {
                 Ok(taken) => output.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
@@ -176,15 +176,15 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Reports hits again whose grade changed by what came since.
+    /// Prints hits again whose grade was changed by later lines.
     fn emit_updates(&mut self, now: Instant) -> Result<(), CommandError> {
         let Self { runtime, stream, rule_context, .. } = self;
         let FollowRuntime { output, detector, sinks, privacy, .. } = &mut **runtime;
-        let mut each = |live: &LiveHit<'_>| tell(now, live, (&rule_context.rules, privacy), output, detector, sinks);
+        let mut each = |live: &LiveHit<'_>| emit_hit(now, live, (&rule_context.rules, privacy), output, detector, sinks);
         stream.settle(&mut each).map_err(|error| self.runtime.output.explain(error))
     }
 
-    /// Keeps how far it came. What was told must have been written out.
+    /// Saves how far the logs were read. All output for these lines must have been flushed.
     fn save(&mut self) -> Result<(), CommandError> {
         let now = Instant::now();
         if self.runtime.checkpointer.wants_sites(now) {
@@ -194,7 +194,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         self.runtime.checkpointer.save(checkpoints)
     }
 
-    /// Sees to what goes on beside the logs.
+    /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
     fn housekeeping(&mut self, now: Instant) -> Result<(), CommandError> {
         let FollowRuntime { sinks, systemd, output, tail, .. } = &mut *self.runtime;
         for notice in sinks.poll().into_iter().chain(systemd.poll()) {
@@ -214,7 +214,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if output.reader_closed() { Err(output.explain(io::ErrorKind::BrokenPipe.into())) } else { Ok(()) }
     }
 
-    /// How to end, if it is to end.
+    /// The exit code, if the run is to end.
     fn exit_requested(&mut self, now: Instant, batch: &EventBatch) -> Result<Option<Exit>, CommandError> {
         for &input in &batch.inputs {
             match self.runtime.output.input(input) {
@@ -227,7 +227,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         Ok(self.runtime.signals.stop())
     }
 
-    /// Tells what is held back, keeps how far it came, and says what it was all about.
+    /// Prints what is pending, saves the state, and prints the summary.
     fn stop(&mut self) -> Result<(), CommandError> {
         self.runtime.systemd.stopping();
         self.emit_updates(Instant::now())?;
@@ -251,15 +251,15 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             report.elapsed = running;
             let note = match since {
                 Since::Start => None,
-                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
-                Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
+                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were dropped, to bound memory.", time.rfc3339())),
+                Since::Time(None) => Some("Earlier hits were dropped.".to_owned()),
             };
             let FollowRuntime { output, privacy, settings, .. } = &mut **runtime;
             privacy.with(report, &[], |report, _| output.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
-    /// Reads the rules again; `None` where the old ones stay.
+    /// Loads the rules again. Returns `None`, and keeps the rules, if that fails.
     fn reload(&mut self) -> Result<Option<Box<RuleContext>>, CommandError> {
         self.runtime.systemd.reloading();
         let read = RuleContext::load(&self.runtime.settings.scan);
@@ -268,17 +268,17 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             Ok(rule_context) => {
                 self.runtime.output.flush_folded(&self.rule_context.rules)?;
                 self.runtime.checkpointer.set_rules(rule_context.fingerprint());
-                self.runtime.output.notice(&format!("read the rules again: {} of them", rule_context.rules.rules().len()));
+                self.runtime.output.notice(&format!("reloaded the rules: {} of them", rule_context.rules.rules().len()));
                 Ok(Some(Box::new(rule_context)))
             }
             Err(failure) => {
-                self.runtime.output.error(&format!("{failure}\nthe rules stay as they were"));
+                self.runtime.output.error(&format!("{failure}\nthe old rules are kept"));
                 Ok(None)
             }
         }
     }
 
-    /// How long nothing is to be done, if nothing happens.
+    /// How long to wait for events.
     fn next_timeout(&self) -> Duration {
         let now = Instant::now();
         let due = [Some(self.next_full_poll.saturating_duration_since(now)), self.runtime.output.next_due(now)];
@@ -292,7 +292,7 @@ fn unix_now() -> i64 {
 }
 
 impl FollowRuntime<'_> {
-    /// Ends what goes on beside the logs.
+    /// Closes the alert sinks.
     pub(super) fn finish(self, exit: Exit) -> Exit {
         for notice in self.sinks.finish() {
             message::error(&message::sanitized(&notice));
@@ -301,8 +301,8 @@ impl FollowRuntime<'_> {
     }
 }
 
-/// Tells a hit, and the alerts it leads to.
-fn tell(
+/// Prints a hit, and sends the alerts it causes.
+fn emit_hit(
     now: Instant,
     live: &LiveHit<'_>,
     (rules, privacy): (&RuleSet, &Privacy),
@@ -333,15 +333,15 @@ fn tell(
             status: hit.status,
         },
     };
-    let mut told = Ok(());
+    let mut result = Ok(());
     detector.observe(&event, &mut |raised| {
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = output.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
         sinks.send_alert(raised.severity, &json, &alert::text(&raised, rules));
-        if told.is_ok() {
-            told = written;
+        if result.is_ok() {
+            result = written;
         }
     });
-    told
+    result
 }

@@ -1,7 +1,7 @@
-//! `probewatch report`: what came since the last run, as a folder of reports that is there whole or not at all.
+//! `probewatch report`: reports what was logged since the last run, in a folder that appears complete or not at all.
 //!
-//! Everything that can be wrong with the command is found before the first line is read. What is read counts as reported
-//! from the moment the state says so; what stands on disk then and what does not is put right by the next run.
+//! Errors in the command are found before the first line is read. Lines count as reported when the state is saved; the next
+//! run completes or removes what an interrupted run left on disk.
 
 mod run;
 mod status;
@@ -19,16 +19,16 @@ use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, std
 use crate::report_store::{Access, ReportStore, Run};
 use crate::state::{KEEP_ABSENT, Ledger, StateError, StateFolder};
 
-/// The state's name in its folder: other commands keep theirs beside it.
+/// The name of the state file; other commands use other names in the same folder.
 const NAME: &str = "report";
 
-/// What was not seen for so long is new again.
+/// What was not seen for this long is new again.
 const REMEMBER: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 
-/// Reports what came since the last run.
+/// Runs the command.
 #[must_use]
 pub fn run(settings: &ReportSettings) -> Exit {
-    // Cron would mail it after every run.
+    // Otherwise cron would mail these notices after every run.
     if settings.task != ReportTask::Run || std::io::stderr().is_terminal() {
         server_logs::print_skipped(&settings.scan);
     }
@@ -40,7 +40,7 @@ pub fn run(settings: &ReportSettings) -> Exit {
     done.unwrap_or_else(|error| {
         let exit = error.report();
         if let CommandError::State(StateError::Held { .. }) = error {
-            message::hint("--wait waits for it");
+            message::hint("--wait waits for its end");
         }
         exit
     })
@@ -67,14 +67,14 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
-    state.logs.forget_absent(run::is_there, report_run.now(), KEEP_ABSENT);
+    state.logs.forget_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
     let mut writer = ReportWriter::new(&report_run, &increment, &problems, &notes, &state);
     if writer.is_empty() {
         if known.as_ref() != Some(&state) {
             folder.save(&state)?;
         }
         store.prune(settings.keep, report_run.started())?;
-        return Ok(tell(&problems));
+        return Ok(print_problems(&problems));
     }
     let number = store.last_run_number()?.max(state.run.as_ref().map_or(0, |run| run.number)) + 1;
     let mut staging = store.stage(number)?;
@@ -83,17 +83,17 @@ fn report(settings: &ReportSettings) -> Result<Exit, CommandError> {
     state.seen.prune(report_run.now().cast_signed(), REMEMBER);
     state.sites.prune(report_run.now().cast_signed(), REMEMBER);
     state.run = Some(run.clone());
-    // From here on it is reported, whatever happens.
+    // The lines count as reported from here on.
     if let Err(error) = folder.save(&state) {
         rollback(&folder, &store, known.as_ref());
         return Err(error.into());
     }
     publish(&store, &run, &report_run)?;
-    let exit = tell(&problems);
+    let exit = print_problems(&problems);
     Ok(print(writer.mail().as_deref(), exit))
 }
 
-/// What the last run left, once its folders have their places; nothing where it is to be forgotten.
+/// Loads the state of the last run and publishes its folders if that is pending; `None` if the state is discarded.
 fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &ReportStore) -> Result<Option<Ledger>, CommandError> {
     let run = |known: &Option<Ledger>| known.as_ref().and_then(|state| state.run.clone());
     if !settings.state.reset {
@@ -101,31 +101,31 @@ fn recover_state(settings: &ReportSettings, folder: &StateFolder, store: &Report
         store.recover(run(&known).as_ref())?;
         return Ok(known);
     }
-    // A state that is damaged says nothing of folders that wait; one that is not still does.
+    // A damaged state cannot be used to publish pending folders.
     let known = folder.load().unwrap_or(None);
     store.recover(run(&known).as_ref())?;
     folder.reset()?;
     Ok(None)
 }
 
-/// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
+/// Removes staged folders if the state was not saved. If it was saved after all, the next run publishes them.
 fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&Ledger>) {
     if let Ok(there) = folder.load::<Ledger>()
         && there.as_ref() == known
     {
-        // What it cannot remove now the next run does.
+        // If this fails, the next run does it.
         let _ = store.recover(known.and_then(|state| state.run.as_ref()));
     }
 }
 
-/// Puts a run's folders in their place, and deletes those that are too old.
+/// Publishes the folders of the run, and removes folders that are too old.
 fn publish(store: &ReportStore, run: &Run, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
     store.publish(run)?;
     store.prune(report_run.settings.keep, report_run.started())?;
     Ok(())
 }
 
-/// Says what a run would report, and changes nothing.
+/// Prints what a run would report, and changes nothing.
 fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     let stop = signals::listen();
     let report_run = ReportRun::new(settings, &stop)?;
@@ -136,7 +136,7 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
         return Err(CommandError::ReportStopped(exit));
     }
     let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, &state).pages(&mut state)?;
-    let exit = tell(&problems);
+    let exit = print_problems(&problems);
     let text = if pages.is_empty() { b"Nothing new.\n".to_vec() } else { pages };
     match stdout::print(&text) {
         Exit::Success => Ok(exit),
@@ -144,15 +144,15 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     }
 }
 
-/// Names what could not be read, and says how the run ends.
-fn tell(problems: &[(PathBuf, String)]) -> Exit {
+/// Prints the problems, and returns the exit code.
+fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
         message::error(&format!("{}: {}", message::sanitized(&path.to_string_lossy()), message::sanitized(what)));
     }
     if problems.is_empty() { Exit::Success } else { Exit::Damaged }
 }
 
-/// Prints the mail, if there is one. What cannot be printed stands in the folder.
+/// Prints the mail, if there is one. Its content is in the folder too.
 fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
     match mail.map(stdout::print) {
         None | Some(Exit::Success) => exit,
@@ -160,7 +160,7 @@ fn print(mail: Option<&[u8]>, exit: Exit) -> Exit {
     }
 }
 
-/// The state's file by one name, whatever name it was given by.
+/// The canonical path of the state file.
 fn file_of(folder: &StateFolder) -> PathBuf {
     let path = folder.path();
     let (dir, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
@@ -168,24 +168,24 @@ fn file_of(folder: &StateFolder) -> PathBuf {
     dir.map_or_else(|_| path.clone(), |dir| dir.join(name))
 }
 
-/// The state's folder. There always: a run without one is refused before.
+/// The state folder. The settings always have one.
 fn dir(settings: &ReportSettings) -> &Path {
     settings.state.dir.as_deref().unwrap_or(Path::new("."))
 }
 
-/// The reports' folder. There where anything is written: a run without one is refused before.
+/// The folder of the reports. The settings have one if anything is written.
 fn out(settings: &ReportSettings) -> &Path {
     settings.out.as_deref().unwrap_or(Path::new("."))
 }
 
-/// Where groups stand (group(5)).
+/// The group database; see group(5).
 const GROUP_FILE: &str = "/etc/group";
 
-/// The number of a group.
+/// The ID of a group, which is given by name or by number. No name service is queried.
 ///
 /// # Errors
 ///
-/// There is none of that name.
+/// The group does not exist.
 fn group_id(name: &str) -> Result<u32, CommandError> {
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -197,7 +197,7 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     })
 }
 
-/// `name:password:number:members`, a line a group.
+/// Each line is `name:password:number:members`.
 fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
     let field = |line: &[u8], number| Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned());
     let line = groups.split(|&b| b == b'\n').find(|line| line.split(|&b| b == b':').next() == Some(name))?;

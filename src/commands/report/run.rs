@@ -1,4 +1,4 @@
-//! What a run works with: rules, what must not be blocked, the clock; and the reading itself.
+//! The inputs of a run: rules, addresses that must not be blocked, the clock, and the new lines of the logs.
 //!
 //! Writes nothing.
 
@@ -28,7 +28,7 @@ use crate::state::Ledger;
 use crate::tally::Tally;
 use crate::time::LogTime;
 
-/// Bytes of one log that are read in a turn.
+/// How many bytes of one log are read at a time.
 const BLOCK: usize = 256 << 10;
 
 /// What a run works with.
@@ -38,27 +38,27 @@ pub(super) struct ReportRun<'a> {
     pub(super) rule_context: RuleContext,
     pub(super) privacy: Privacy,
     /// The addresses of this machine.
-    own: Vec<IpAddr>,
+    interface_addresses: Vec<IpAddr>,
     pub(super) pool: ThreadPool,
-    /// What this machine is called in the reports.
+    /// The name of this host in the reports.
     pub(super) machine: String,
     stop: &'a StopSignal,
-    /// Seconds since 1970, when the run began.
+    /// The start of the run in seconds since 1970.
     now: u64,
 }
 
-/// What was read.
+/// The new lines, counted by period.
 #[derive(Debug)]
 pub(super) struct ReadResult {
     pub(super) increment: Increment,
-    /// What could not be read, and why.
+    /// Logs that could not be read, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
-    /// What happened to the logs meanwhile.
+    /// Notices about logs, such as truncations.
     pub(super) notes: Vec<String>,
 }
 
 impl<'a> ReportRun<'a> {
-    /// Reads the rules and whatever else the settings name.
+    /// Loads the rules and other files that the settings name.
     pub(super) fn new(settings: &'a ReportSettings, stop: &'a StopSignal) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
         let privacy = privacy(settings.scan.client.anonymize.as_ref(), settings.scan.client.redact)?;
@@ -74,38 +74,40 @@ impl<'a> ReportRun<'a> {
             .iter()
             .filter(|network| block::parse_trusted_proxy(&network.to_string()).is_ok_and(|(_, is_wide)| is_wide))
         {
-            message::warning(&format!("--trusted-proxy {wide} is a good part of the internet, and none of it will be named to block"));
+            message::warning(&format!(
+                "--trusted-proxy {wide} is a large part of the internet, and none of its addresses will be a block candidate"
+            ));
         }
-        let own = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
-            message::warning(&format!("{PROC_NET}: {error}; this machine's own addresses are not known, name them in a file of --allow"));
+        let interface_addresses = block::interface_addresses(Path::new(PROC_NET)).unwrap_or_else(|error| {
+            message::warning(&format!("{PROC_NET}: {error}; the addresses of this machine are unknown; list them in a file of --allow"));
             Vec::new()
         });
         let machine = settings.machine.clone().unwrap_or_else(|| rustix::system::uname().nodename().to_string_lossy().into_owned());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, own, machine, stop, now })
+        Ok(Self { pool: pool(&settings.scan)?, settings, rule_context, privacy, interface_addresses, machine, stop, now })
     }
 
-    /// When the run began.
+    /// The start of the run.
     pub(super) fn started(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(self.now)
     }
 
-    /// Seconds since 1970, when the run began.
+    /// The start of the run in seconds since 1970.
     pub(super) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Whom nobody must lock out.
+    /// The addresses that must never be blocked.
     pub(super) fn policy(&self) -> BlockPolicy<'_> {
-        BlockPolicy::new(&self.own, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
+        BlockPolicy::new(&self.interface_addresses, &self.settings.scan.client.trusted, &self.rule_context.scope.allow)
     }
 
-    /// The state to go on with: that of the last run, or a new one.
+    /// The state of the last run, or a new one.
     pub(super) fn initial_state(&self, known: Option<&Ledger>) -> Ledger {
         known.cloned().unwrap_or_else(|| Ledger::new(RandomState::new().hash_one(self.now)))
     }
 
-    /// Reads what is new, and notes in the ledger how far it came.
+    /// Reads new lines, and records in the state how far the logs were read.
     pub(super) fn read(&self, known: Option<&Ledger>, state: &mut Ledger) -> ReadResult {
         let begin = if self.settings.state.from_start { First::Start } else { First::Given };
         let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
@@ -119,7 +121,7 @@ impl<'a> ReportRun<'a> {
             increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }
         state.logs.checkpoints = tail.checkpoints();
-        self.take_rules(known, state);
+        self.record_rules(known, state);
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         for notice in std::mem::take(&mut increment.notices) {
             if notice.problem {
@@ -131,17 +133,17 @@ impl<'a> ReportRun<'a> {
         ReadResult { increment, problems, notes }
     }
 
-    fn take_rules(&self, known: Option<&Ledger>, state: &mut Ledger) {
+    fn record_rules(&self, known: Option<&Ledger>, state: &mut Ledger) {
         let rules = self.rule_context.fingerprint();
         if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
             let dir = self.settings.state.dir.as_deref().map(|dir| sanitized(&dir.to_string_lossy())).unwrap_or_default();
-            message::notice(&format!("{dir}: other rules than in the last run; what it read is not judged again"));
+            message::notice(&format!("{dir}: the rules differ from those of the last run; lines that it read are not matched again"));
         }
         state.logs.rules = rules;
     }
 }
 
-/// Whether something is where a log was last seen.
-pub(super) fn is_there(known: &Checkpoint) -> bool {
+/// Whether a file exists where a log was last seen.
+pub(super) fn still_exists(known: &Checkpoint) -> bool {
     fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! `report --status`: how far each log was read, and how much of it is not. Changes nothing.
+//! `report --status`: how much of each log was read, and how much is left. Changes nothing.
 
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::NAME;
-use super::run::is_there;
+use super::run::still_exists;
 use crate::analysis::status::{LogStatus, Stage, Status};
 use crate::commands::error::CommandError;
 use crate::commands::stdout::{self, TerminalInfo};
@@ -17,7 +17,7 @@ use crate::render::table::status::write;
 use crate::source::Checkpoint;
 use crate::state::{Ledger, StateFolder};
 
-/// Prints what the state in `dir` knows.
+/// Prints the status from the state in `dir`.
 pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, CommandError> {
     let state: Option<Ledger> = StateFolder::peek(dir, NAME, settings.state.insecure)?;
     let checkpoints = state.as_ref().map(|state| state.logs.checkpoints.clone());
@@ -29,7 +29,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Comma
     Ok(stdout::print(&page))
 }
 
-/// The logs that are there, by a look at them, and those that the state alone knows.
+/// The status of existing logs, and of logs that only the state contains.
 fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<LogStatus> {
     let known: Vec<Checkpoint> = checkpoints.clone().unwrap_or_default().into_iter().filter(|known| known.head.bytes > 0).collect();
     let begin = if settings.state.from_start { First::Start } else { First::Given };
@@ -51,14 +51,14 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
         logs.push(LogStatus { path, stage, lines: log.lines, read: log.offset, lag: log.lag, pending: log.pending });
     }
     for known in known.iter().filter(|known| !seen.contains(&known.generation)) {
-        let stage = if is_there(known) { Stage::Done } else { Stage::Gone };
+        let stage = if still_exists(known) { Stage::Done } else { Stage::Gone };
         logs.push(LogStatus { path: known.path.clone(), stage, lines: known.lines, read: known.offset, lag: 0, pending: false });
     }
     logs.sort_by(|one, other| (one.stage, &one.path).cmp(&(other.stage, &other.path)));
     logs
 }
 
-/// Where the logs of a state were last seen.
+/// The last known paths of the logs in a state.
 fn paths(known: &[Checkpoint]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = known.iter().map(|known| PathBuf::from(std::ffi::OsStr::from_bytes(&known.path))).collect();
     paths.sort();

@@ -1,6 +1,6 @@
-//! The folders of a run: what stands in each, and what is worth a mail.
+//! Writes the folders of a run, and decides which one is worth a mail.
 //!
-//! Knows what the files are called and what goes into them; how folders come to be whole is the business of `store`.
+//! Knows the names and contents of files; `report_store` publishes the folders.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -27,13 +27,13 @@ use crate::state::Ledger;
 use crate::tally::Tally;
 use crate::time::Period;
 
-/// The file that later runs, `merge` and `diff` read.
+/// The report that later runs, `merge` and `diff` read.
 const REPORT_FILE: &str = "report.json";
 
-/// The tables, and what a row of each is.
+/// The CSV files, and what a row of each is.
 const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
 
-/// Everything, in every file.
+/// All rows: the files are complete.
 const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 /// The folders of a run.
@@ -43,15 +43,15 @@ pub(super) struct ReportWriter<'r> {
     parts: Vec<&'r Part>,
     problems: &'r [(PathBuf, String)],
     notes: &'r [String],
-    /// Nothing was reported before: what is new is not worth telling.
+    /// Nothing was reported before, so everything is new and that is not worth a mail.
     is_first: bool,
-    /// Of the newest folder that is worth one.
+    /// The mail about the newest notable folder.
     mail: Option<Vec<u8>>,
-    /// Folders that are worth one.
+    /// Number of folders that are worth a mail.
     notable: usize,
 }
 
-/// What a report is made of.
+/// What a report is built from.
 struct ReportInputs<'s> {
     rules: &'s RuleSet,
     tally: &'s Tally,
@@ -61,11 +61,11 @@ struct ReportInputs<'s> {
     without_time: u64,
 }
 
-/// One folder: its name, what it is about, and what a reader must know besides.
+/// One folder: its name, its content, and notes for the reader.
 struct ReportFolder<'e> {
     name: &'e str,
     part: &'e Part,
-    /// Under which what is new in it is remembered.
+    /// Identifies the run or period in the history of seen keys.
     generation: u32,
     label: String,
     path: PathBuf,
@@ -84,7 +84,7 @@ impl<'r> ReportWriter<'r> {
         Self { run, increment, parts, problems, notes, is_first: state.run.is_none(), mail: None, notable: 0 }
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to report.
     pub(super) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
@@ -109,12 +109,12 @@ impl<'r> ReportWriter<'r> {
                     self.write_folder(&folder, staging, report, state).map(drop)
                 })?;
             }
-            note_period(part, state);
+            update_newest_period(part, state);
         }
         Ok(())
     }
 
-    /// The summaries that would be written, and no file.
+    /// The summaries that a run would write. Writes no file.
     pub(super) fn pages(&self, state: &mut Ledger) -> Result<Vec<u8>, CommandError> {
         let mut pages = Vec::new();
         for &part in &self.parts {
@@ -131,12 +131,12 @@ impl<'r> ReportWriter<'r> {
                 Ok(page)
             })?;
             pages.extend(page);
-            note_period(part, state);
+            update_newest_period(part, state);
         }
         Ok(pages)
     }
 
-    /// What is worth a mail.
+    /// The mail of the run.
     pub(super) fn mail(self) -> Option<Vec<u8>> {
         let mut mail = self.mail?;
         let has_room = memchr::memchr_iter(b'\n', &mail).count() < mail::MAIL_LINES;
@@ -149,11 +149,11 @@ impl<'r> ReportWriter<'r> {
     }
 
     fn folder<'e>(&self, part: &'e Part, name: &'e str, number: u64, state: &Ledger) -> ReportFolder<'e> {
-        // Everything that is first seen in a period is new in it, however many runs report on that.
+        // In all reports on a period, the keys first seen in that period are new.
         let generation = part.period.map_or(number, |period| (period.start / 3_600).cast_unsigned()) as u32;
         let label = part.period.map_or_else(|| format!("Run {number}"), Period::label);
         let path = self.run.settings.out.as_deref().unwrap_or(Path::new("")).join(name);
-        ReportFolder { name, part, generation, label, path, notes: self.notes_for(part, state) }
+        ReportFolder { name, part, generation, label, path, notes: self.folder_notes(part, state) }
     }
 
     fn report_inputs(&self, part: &'r Part) -> ReportInputs<'r> {
@@ -170,8 +170,8 @@ impl<'r> ReportWriter<'r> {
         }
     }
 
-    /// Reports on what this run read, and keeps the mail where it is worth one. Where an earlier run reported on the same
-    /// period, nothing is written, and what both come to is returned.
+    /// Reports on what this run read, and keeps the mail if the folder is notable. If an earlier run reported on the same
+    /// period, nothing is written yet, and the merged report is returned.
     fn write_part(
         &mut self,
         folder: &ReportFolder<'_>,
@@ -185,11 +185,12 @@ impl<'r> ReportWriter<'r> {
             if earlier.is_none() {
                 return this.write_folder(folder, staging, report, state);
             }
-            // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
+            // Keys that an earlier run found in this period were in its mail. The history is a copy, because the merged
+            // report updates it.
             let news = news(report, &mut state.seen.clone(), u32::MAX, this.run.now().cast_signed());
             this.run.privacy.with(report, &news, |report, news| this.mail_of(&this.page(folder, report, news, &this.notes(folder, report))))
         })?;
-        // Only when the rows of this run need no memory any more is there room for what earlier ones told.
+        // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
             let merged = this.read(folder, earlier)?;
             this.with_report(folder, &report_inputs, Wanted::default(), state, |report, _| Self::whole(merged, report, folder))
@@ -200,12 +201,12 @@ impl<'r> ReportWriter<'r> {
         Ok(whole)
     }
 
-    /// Where earlier runs reported of the same period.
+    /// The report of earlier runs on the same period.
     fn earlier(folder: &ReportFolder<'_>, store: &ReportStore) -> Result<Option<File>, CommandError> {
         if folder.part.period.is_none() { Ok(None) } else { Ok(store.open_file(folder.name, REPORT_FILE)?) }
     }
 
-    /// What they reported.
+    /// Reads that report.
     fn read(&self, folder: &ReportFolder<'_>, file: File) -> Result<Merged<'r>, CommandError> {
         let rules = &self.run.rule_context.rules;
         let wrong = |what: String| CommandError::Earlier { path: folder.path.join(REPORT_FILE), what };
@@ -221,7 +222,7 @@ impl<'r> ReportWriter<'r> {
         merged.finish(|_| false).map_err(wrong)
     }
 
-    /// Writes all files of a folder; the mail, where it is worth one.
+    /// Writes all files of a folder. Returns the mail if the folder is notable.
     fn write_folder(
         &self,
         folder: &ReportFolder<'_>,
@@ -233,7 +234,7 @@ impl<'r> ReportWriter<'r> {
         self.run.privacy.with(report, &news, |report, news| self.write_files(folder, staging, report, news))
     }
 
-    /// Writes the files, as they are told.
+    /// Writes the files, after redaction.
     fn write_files(
         &self,
         folder: &ReportFolder<'_>,
@@ -264,14 +265,14 @@ impl<'r> ReportWriter<'r> {
         Ok(Some(mail))
     }
 
-    /// Builds the report of some sums with these rows, for `use_it`. What it shows of its sites is remembered.
+    /// Builds a report with these rows and passes it to `consume`. Updates the history of sites in the state.
     fn with_report<R: Send>(
         &self,
         folder: &ReportFolder<'_>,
         report_inputs: &ReportInputs<'_>,
         wanted: Wanted,
         state: &mut Ledger,
-        use_it: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, CommandError> + Send,
+        consume: impl FnOnce(&Report<'_>, &mut Ledger) -> Result<R, CommandError> + Send,
     ) -> Result<R, CommandError> {
         let ReportRun { settings, machine, pool, .. } = self.run;
         let apps = apps(&settings.scan.apps, report_inputs.rules)?;
@@ -291,14 +292,14 @@ impl<'r> ReportWriter<'r> {
             report.machine = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
-            self.tell_problems(&mut report.inputs);
+            self.attach_problems(&mut report.inputs);
             report.blocks = Some(blocks(&report, &material, &self.run.policy(), settings.max_block));
-            use_it(&report, state)
+            consume(&report, state)
         })
     }
 
-    /// Leaves out the inputs that have nothing in this report, and notes what was wrong with the others.
-    fn tell_problems(&self, inputs: &mut Vec<Input>) {
+    /// Removes inputs without lines in this report, and records problems of the others.
+    fn attach_problems(&self, inputs: &mut Vec<Input>) {
         for (path, what) in self.problems {
             let path = path.as_os_str().as_bytes();
             match inputs.iter_mut().find(|input| input.path == path) {
@@ -322,14 +323,14 @@ impl<'r> ReportWriter<'r> {
         }
     }
 
-    /// What a reader ought to know besides, of the report too.
+    /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &Report<'_>) -> Vec<String> {
         let of_report = report.approximate.as_ref().map(accuracy::sentence).into_iter().chain(self.run.privacy.note());
         folder.notes.iter().cloned().chain(of_report).collect()
     }
 
-    /// What a reader ought to know besides.
-    fn notes_for(&self, part: &Part, state: &Ledger) -> Vec<String> {
+    /// Notes for the reader of a folder.
+    fn folder_notes(&self, part: &Part, state: &Ledger) -> Vec<String> {
         let mut notes = self.notes.to_vec();
         let newest = state.newest_period.as_deref().and_then(Period::parse);
         if let (Some(period), Some(newest)) = (part.period, newest)
@@ -341,8 +342,8 @@ impl<'r> ReportWriter<'r> {
     }
 }
 
-/// Remembers which period is the newest.
-fn note_period(part: &Part, state: &mut Ledger) {
+/// Records the newest period.
+fn update_newest_period(part: &Part, state: &mut Ledger) {
     let newest = state.newest_period.as_deref().and_then(Period::parse);
     if let Some(period) = part.period.filter(|period| newest.is_none_or(|newest| newest < *period)) {
         state.newest_period = Some(period.label());

@@ -9,7 +9,7 @@ use crate::redact::sanitize::text;
 use crate::rules::lint::Lint;
 use crate::rules::{Case, Rule, RuleChoice};
 
-/// Prints what is odd about the rules of the choice, a line each.
+/// Prints the diagnostics of the selected rules, one per line.
 #[must_use]
 pub fn lint(choice: &RuleChoice) -> Exit {
     let lint = match Lint::load(choice) {
@@ -33,7 +33,7 @@ pub fn lint(choice: &RuleChoice) -> Exit {
     }
 }
 
-/// Runs the cases of the rules of the choice. A built-in rule has some; of another it is told that it has none.
+/// Runs the cases of the selected rules. Missing cases are an error in built-in rules, and a notice in others.
 #[must_use]
 pub fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
@@ -56,16 +56,14 @@ pub fn test(choice: &RuleChoice) -> Exit {
             if is_builtin {
                 wrong.push(format!("{}: has no {lacks}", rule.id));
             } else {
-                message::notice(&format!("{}: has no {lacks}, so nothing shows what it {shows}; give it two of each", rule.id));
+                message::notice(&format!("{}: has no {lacks}, so no case shows what it {shows}; add two of each", rule.id));
             }
         }
         for complaint in &wrong {
             message::error(complaint);
         }
         if wrong.is_empty() {
-            return stdout::print(
-                format!("{}, {}: all as they should be\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes(),
-            );
+            return stdout::print(format!("{}, {}: all pass\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes());
         }
         message::hint("a hit must match its rule and a miss must not; mend the rule or the case");
         Exit::Usage

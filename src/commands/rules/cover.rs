@@ -1,7 +1,7 @@
-//! `probewatch rules cover`: which paths of a list no rule finds, and why.
+//! `probewatch rules cover`: which paths of a list are not matched by any rule, and why.
 //!
-//! Judges each path alone, as a request for it that was answered and as one that was not. It says nothing of clients: a
-//! path that only a rule with `with_client` or `window` finds counts as found by its client.
+//! Each path is tested alone, as a request with a 2xx and with a 404. A path that only a rule with `with_client` or `window`
+//! matches counts as found by its client.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -17,17 +17,17 @@ use crate::rules::{Case, RuleChoice, RuleSet, plain};
 /// How a path is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Coverage {
-    /// Whatever the answer was.
+    /// With any status.
     Found,
-    /// Where the path is not there, or the request is a POST.
+    /// Only with a 404, or as a POST.
     Conditional,
-    /// Where other requests of the client are probes too.
+    /// Only with other probes of the client.
     ByClient,
     /// By no rule, and ordinary clients request it too.
     Ordinary,
     /// By no rule.
     Missing,
-    /// The text is no path.
+    /// The text is not a path.
     NoPath,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Found => "found",
-            Self::Conditional => "found where it is not there, or as a POST",
+            Self::Conditional => "found only with a 404, or as a POST",
             Self::ByClient => "found by its client",
             Self::Ordinary => "no rule: ordinary clients request it too",
             Self::Missing => "no rule",
@@ -44,7 +44,7 @@ impl fmt::Display for Coverage {
     }
 }
 
-/// Prints the paths of a file that are not found whatever the answer was, and the count of each kind.
+/// Prints the paths of a file that are not found with any status, and how many there are of each kind.
 #[must_use]
 pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     let text = match std::fs::read(file) {
@@ -73,7 +73,7 @@ pub fn cover(choice: &RuleChoice, file: &Path) -> Exit {
     })
 }
 
-/// The first field of each line, up to a tab, without comments and empty lines.
+/// The first tab-separated field of each line, without comments and empty lines.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.split('\t').next()).map(str::trim).filter(|path| !path.is_empty() && !path.starts_with('#'))
 }

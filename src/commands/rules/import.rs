@@ -1,6 +1,7 @@
-//! `probewatch rules import`: rules of other tools into a rule file of ours.
+//! `probewatch rules import`: converts rules of other tools to a rule file.
 //!
-//! What is written loads and passes its own cases; what could not be carried over is named, counted, on standard error.
+//! The result is loaded and its cases are run before it is written. What cannot be converted is counted and listed on
+//! standard error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,65 +15,66 @@ use crate::rules::draft::{Draft, Example};
 use crate::rules::import::{Import, LeftOut, Origin, import as import_text, is_known, settle};
 use crate::rules::{Case, RuleSet, check};
 
-/// The first line of every file that is written here: such a file may be replaced.
-const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong into another file.";
+/// The first line of every imported file. Only files with this line are replaced.
+const MARK: &str = "# Written by `probewatch rules import`, which replaces it: rules of your own belong in another file.";
 
-/// Bytes of a file to import.
+/// The largest file to import.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Things of one reason that are named.
+/// How many examples are listed for each reason.
 const NAMED: usize = 3;
 
-/// What is to be imported.
+/// The options of `rules import`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// What they are; found out for each where it is not given.
+    /// The format; detected for each file by default.
     pub origin: Option<Origin>,
-    /// The rule file; standard output where none is named.
+    /// The rule file; standard output by default.
     pub file: Option<PathBuf>,
 }
 
 /// Imports rules.
 #[must_use]
-pub fn import(asked: &ImportOptions) -> Exit {
-    done(asked).unwrap_or_else(|exit| exit)
+pub fn import(options: &ImportOptions) -> Exit {
+    import_files(options).unwrap_or_else(|exit| exit)
 }
 
-fn done(asked: &ImportOptions) -> Result<Exit, Exit> {
-    if let Some(file) = &asked.file {
-        may_replace(file)?;
+fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
+    if let Some(file) = &options.file {
+        check_replaceable(file)?;
     }
     let mut files = Vec::new();
-    for path in &asked.paths {
+    for path in &options.paths {
         find(path, &mut files).map_err(|error| message::usage_error(&format!("{}: cannot read: {error}", path.display())))?;
     }
-    let (drafts, left_out) = read(&files, asked.origin)?;
+    let (drafts, left_out) = read(&files, options.origin)?;
     if drafts.is_empty() {
         return Err(message::usage_error(&format!(
-            "nothing to import in {}; name word lists, CRS .data files, Sigma rules or nuclei templates",
+            "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
             count(files.len(), "file")
         )));
     }
-    let drafts = tried(drafts)?;
-    let text = written(&drafts);
-    let name = asked.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
-    check(asked.file.as_deref().unwrap_or(Path::new("imported.toml")), &text).map_err(|error| message::usage_error(&error.to_string()))?;
-    let exit = match &asked.file {
+    let drafts = with_passing_cases(drafts)?;
+    let text = rule_file_text(&drafts);
+    let name = options.file.as_ref().map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+    check(options.file.as_deref().unwrap_or(Path::new("imported.toml")), &text)
+        .map_err(|error| message::usage_error(&error.to_string()))?;
+    let exit = match &options.file {
         Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
     };
     let (rules, from) = (count(drafts.len(), "rule"), count(files.len(), "file"));
     message::notice(&format!("{rules} from {from}; not carried over: {left_out}"));
-    if asked.file.is_some() {
+    if options.file.is_some() {
         message::hint(&format!("type `probewatch rules lint {name}`, then `probewatch scan --rules {name} access.log`"));
     }
     Ok(exit)
 }
 
-/// A file of somebody's own is not replaced.
-fn may_replace(path: &Path) -> Result<(), Exit> {
+/// Refuses to replace a file that was not imported.
+fn check_replaceable(path: &Path) -> Result<(), Exit> {
     let name = path.display();
     match read_rule_file(path) {
         Ok(Some(text)) if !text.starts_with(MARK) && !text.is_empty() => {
@@ -83,7 +85,7 @@ fn may_replace(path: &Path) -> Result<(), Exit> {
     }
 }
 
-/// The file, or the files of a folder and those below it that may hold rules, by name.
+/// Collects a file, or the files of a folder that may contain rules, recursively and sorted by name.
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if !path.is_dir() {
         files.push(path.to_owned());
@@ -92,7 +94,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let mut entries = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     entries.sort();
     for entry in entries {
-        // A folder is not entered by a link, so there is no way round in a circle.
+        // Links to folders are not followed, so there are no cycles.
         if entry.is_dir() && !entry.is_symlink() {
             find(&entry, files)?;
         } else if entry.is_file() && is_known(&entry) {
@@ -102,7 +104,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The rules of all files, and how many things were left out, each of which is told.
+/// Reads the rules of all files. Returns the number of rules that were left out, each of which is reported.
 fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize), Exit> {
     let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
@@ -111,7 +113,7 @@ fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize)
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
                 settle(&mut import, &mut taken);
-                tell(&name, &import);
+                print_left_out(&name, &import);
                 left_out += import.left_out.len();
                 drafts.extend(import.drafts);
             }
@@ -131,7 +133,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-fn tell(name: &str, import: &Import) {
+fn print_left_out(name: &str, import: &Import) {
     for (prefix, LeftOut(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
         for (why, things) in reasons {
             let some =
@@ -143,17 +145,17 @@ fn tell(name: &str, import: &Import) {
     }
 }
 
-/// The rules with those of their cases that hold: they were made by rule of thumb.
-fn tried(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
-    let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
+/// Keeps the cases that pass: they were generated heuristically.
+fn with_passing_cases(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
+    let rules = check(Path::new("imported.toml"), &rule_file_text(&drafts)).map_err(|error| message::usage_error(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
     let mut runner = CaseRunner::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        keep_right(&mut draft.hits, &cases(&rules, number, true), number, true, &mut runner);
-        keep_right(&mut draft.misses, &cases(&rules, number, false), number, false, &mut runner);
+        retain_passing(&mut draft.hits, &cases(&rules, number, true), number, true, &mut runner);
+        retain_passing(&mut draft.misses, &cases(&rules, number, false), number, false, &mut runner);
         if draft.hits.is_empty() {
-            message::warning(&format!("{}: no request was found that shows what it matches; give it hits", draft.id));
+            message::warning(&format!("{}: no request was found that shows what it matches; add cases that it must match", draft.id));
         }
     }
     Ok(drafts)
@@ -164,12 +166,12 @@ fn cases(rules: &RuleSet, number: usize, hits: bool) -> Vec<Case> {
     if hits { rule.hits.clone() } else { rule.misses.clone() }
 }
 
-fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
+fn retain_passing(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, runner: &mut CaseRunner<'_>) {
     let mut holds = cases.iter().map(|case| runner.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
-fn written(drafts: &[Draft]) -> String {
+fn rule_file_text(drafts: &[Draft]) -> String {
     let mut families: Vec<&str> = drafts.iter().filter_map(|draft| draft.id.split('/').next()).collect();
     families.sort_unstable();
     families.dedup();

@@ -1,4 +1,4 @@
-//! `probewatch rules`: shows the rules a scan would use, tries them, and makes rules of one's own.
+//! `probewatch rules`: lists, tests, checks, adds and imports rules.
 
 mod add;
 mod check;
@@ -22,7 +22,7 @@ use crate::engine::{Matcher, Scratch};
 use crate::finding::RuleId;
 use crate::rules::{Case, RuleChoice, RuleSet, load};
 
-/// The rule with this id; else it is told which one may be meant.
+/// The rule with this ID; otherwise prints an error with a similar ID.
 pub(super) fn named(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
@@ -41,7 +41,7 @@ fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit 
     }
 }
 
-/// Asks rules about cases, one after the other.
+/// Matches cases against rules.
 struct CaseRunner<'r> {
     matcher: Matcher<'r>,
     scratch: Scratch,
@@ -64,11 +64,11 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The text of a rule file, `None` where there is none.
+/// The text of a rule file; `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// When it is there and cannot be read.
+/// It exists and cannot be read.
 fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -77,7 +77,7 @@ fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Puts a text in the place of a rule file, or where none was; says what went wrong.
+/// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file keeps its mode.
 fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
     write_rule_file(path, text).map_err(|error| {
         let name = message::sanitized(&path.display().to_string());
@@ -87,7 +87,7 @@ fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
 }
 
 fn write_rule_file(path: &Path, text: &str) -> io::Result<()> {
-    // A link stays a link: what it leads to is replaced.
+    // A link is kept, and its target is replaced.
     let path: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut staged =

@@ -44,7 +44,7 @@ fn is_distinct(harness: &Harness, log: &str, path: &str) -> bool {
 }
 
 #[test]
-fn a_flood_of_soft_404s_hides_no_secret() {
+fn many_soft_404s_do_not_hide_an_exposed_file() {
     let harness = Harness::new();
     let mut rng = Rng::new();
     let mut lines = flood(&mut rng, 100_000);
@@ -61,7 +61,7 @@ fn a_flood_of_soft_404s_hides_no_secret() {
 
 /// What a HEAD was answered with says nothing about the content of a GET.
 #[test]
-fn heads_hide_no_secret() {
+fn head_requests_do_not_hide_an_exposed_file() {
     let harness = Harness::new();
     let heads: String = ["/.env", "/backup.zip", "/phpinfo.php", "/actuator/env", "/id_rsa"].map(head).concat();
     let refused: String = (0..40).map(|n| line("192.0.2.2", &format!("GET /{n}/phpinfo.php HTTP/1.1"), 404)).collect();
@@ -71,7 +71,7 @@ fn heads_hide_no_secret() {
 
 /// A client that finds a page with the size of a secret has one pair, which makes the answer uncertain, no soft 404.
 #[test]
-fn a_page_of_the_same_size_takes_no_secret_out() {
+fn a_page_of_equal_size_does_not_hide_an_exposed_file() {
     let harness = Harness::new();
     let padded: String = ["/.env?pad=1", "/.env?pad=22", "/search/.env"].map(|path| get(path, 612)).concat();
     harness.file("access.log", get("/.env", 612) + &padded);
@@ -80,7 +80,7 @@ fn a_page_of_the_same_size_takes_no_secret_out() {
 }
 
 #[test]
-fn order_files_and_threads_change_no_grade() {
+fn order_files_and_threads_do_not_change_grades() {
     let harness = Harness::new();
     let mut rng = Rng::new();
     let mut lines = flood(&mut rng, 3_000);
@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_log_has_the_same_grades_however_it_is_read(
+    fn grades_do_not_depend_on_how_a_log_is_read(
         (lines, shuffled) in any_log(1..4, 5..60).prop_flat_map(|lines| (Just(lines.clone()), Just(lines).prop_shuffle())),
         cuts in prop::collection::vec(any::<Index>(), 0..4),
     ) {

@@ -107,7 +107,7 @@ fn assert_alert(alert: &Value, client: &str) {
 
 /// H11. One process for all alerts, without arguments, without a shell, one line of JSON for each.
 #[test]
-fn h11_a_program_is_given_alerts_on_its_input() {
+fn a_program_gets_alerts_on_its_input() {
     let harness = harness();
     let hook = program(&harness, "1000");
     let follower = act(&harness, &["--exec", &hook]);
@@ -126,7 +126,7 @@ fn h11_a_program_is_given_alerts_on_its_input() {
 
 /// H11. A program that ends is started again for the next alert; one that cannot be started stops nothing.
 #[test]
-fn h11_a_program_that_dies_is_started_again() {
+fn a_program_that_dies_is_restarted() {
     let harness = harness();
     let hook = program(&harness, "1");
     let follower = act(&harness, &["--exec", &hook]);
@@ -143,8 +143,9 @@ fn h11_a_program_that_dies_is_started_again() {
     assert!(fs::read_to_string(harness.path("argv")).unwrap().lines().count() >= 3);
 }
 
+/// H11.
 #[test]
-fn h11_a_program_that_is_not_there() {
+fn a_missing_program_is_an_error() {
     let harness = harness();
     let mut follower = act(&harness, &["--exec", "/nonexistent/hook", "--alert-file", "alerts"]);
     knock(&harness, "192.0.2.1");
@@ -152,9 +153,9 @@ fn h11_a_program_that_is_not_there() {
     follower.until("a word on the program", |said| said.notices.contains("/nonexistent/hook"));
 }
 
-/// A program that does not read holds up nothing.
+/// H11. A program that does not read holds up nothing.
 #[test]
-fn h11_a_program_that_hangs_holds_up_nothing() {
+fn a_program_that_hangs_delays_nothing() {
     let harness = harness();
     let hook = harness.file("hook", "#!/bin/sh\nexec sleep 600\n");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o700)).unwrap();
@@ -217,7 +218,7 @@ fn alerts_are_sent_to_the_local_syslog() {
 
 /// Nobody listens: that is said at once, and not found out with the first alert.
 #[test]
-fn a_syslog_that_is_not_there_is_refused() {
+fn a_missing_syslog_socket_is_an_error() {
     let ended = act(&harness(), &["--syslog=nobody.socket"]).ended();
     assert!([2, 4].contains(&ended.code()), "{}", ended.said.notices);
     assert!(ended.said.notices.contains("nobody.socket"), "{}", ended.said.notices);
@@ -225,7 +226,7 @@ fn a_syslog_that_is_not_there_is_refused() {
 
 /// A log daemon that goes away stops nothing, and is found again when it is back.
 #[test]
-fn a_syslog_that_goes_away_stops_nothing() {
+fn a_lost_syslog_socket_stops_nothing() {
     let harness = harness();
     let path = harness.path("log.socket");
     let first = socket(&path);
@@ -255,7 +256,7 @@ fn a_syslog_that_goes_away_stops_nothing() {
 
 /// The same alert comes again only when it has rested.
 #[test]
-fn an_alert_rests_before_it_comes_again() {
+fn an_alert_is_raised_again_after_the_cooldown() {
     let harness = harness();
     let follower = act(&harness, &["--alert-file", "alerts"]);
     for _ in 0..5 {
@@ -284,7 +285,7 @@ fn an_answered_probe_is_an_alert() {
 
 /// Ready when it follows, alive as often as it is asked to be, and a word when it stops.
 #[test]
-fn a_service_manager_is_told() {
+fn a_service_manager_is_notified() {
     let (harness, _) = stage();
     let socket = socket(&harness.path("notify"));
     let mut command = command(&harness, &["log"]);
@@ -300,7 +301,7 @@ fn a_service_manager_is_told() {
 
 /// It is not alive for a manager when it is not: a watchdog that barks on its own would hide a hang.
 #[test]
-fn a_follower_that_cannot_go_on_does_not_say_that_it_lives() {
+fn a_stuck_follower_does_not_notify_the_watchdog() {
     let (harness, mut writer) = stage();
     writer.write(3000);
     let socket = socket(&harness.path("notify"));

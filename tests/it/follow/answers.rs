@@ -70,7 +70,7 @@ fn a_soft_404_site_raises_one_alert_at_most() {
 
 /// The alert needs no second line.
 #[test]
-fn a_lone_answer_alerts_at_once() {
+fn a_single_answer_raises_an_alert_at_once() {
     let harness = Harness::new();
     harness.file("access.log", "");
     let mut follower = follow(&harness);
@@ -87,7 +87,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_log_that_was_read_to_its_end_has_the_grades_of_a_scan(lines in any_log(1..4, 5..60)) {
+    fn grades_at_the_end_agree_with_a_scan(lines in any_log(1..4, 5..60)) {
         let harness = Harness::new();
         harness.file("access.log", lines.concat());
         let expected = answers(&harness.run(["scan", "-f", "ndjson", "access.log"]).objects());

@@ -37,7 +37,7 @@ fn two() -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn a_log_in_flood_is_on_the_first_page() {
+fn a_login_flood_is_on_the_first_page() {
     let harness = Harness::new();
     harness.file("access.log", lines().concat());
     let table = harness.run(["scan", "access.log"]);
@@ -66,7 +66,7 @@ fn a_log_in_flood_is_on_the_first_page() {
 }
 
 #[test]
-fn any_order_any_threads_and_any_split_come_to_the_same_floods() {
+fn floods_do_not_depend_on_order_threads_or_splits() {
     let harness = Harness::new();
     let lines = lines();
     harness.file("access.log", lines.concat());
@@ -113,7 +113,7 @@ fn follow_raises_the_floods_that_a_scan_finds() {
 }
 
 #[test]
-fn a_report_says_it_in_its_summary() {
+fn the_summary_of_a_report_lists_floods() {
     let harness = Harness::new();
     harness.file("access.log", lines().concat());
     let run = harness.run(["report", "--out", "out", "--state", "state", "--notify-level", "medium", "access.log"]);

@@ -301,7 +301,7 @@ fn tell(said: &Said) -> String {
 }
 
 #[test]
-fn the_rig_reads_what_is_said_and_how_it_ended() {
+fn the_harness_reads_output_and_exit_code() {
     let harness = Harness::new();
     let script = r#"echo '{"id":"1:0","target":"/.git/config?n=0000007"}'; echo note >&2; echo for people; read line < go; exit 5"#;
     assert!(Command::new("mkfifo").arg(harness.path("go")).status().unwrap().success());

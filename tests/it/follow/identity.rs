@@ -12,7 +12,7 @@ use crate::harness;
 
 /// E10. The next file may get the inode of the one before; while it is held open it cannot, so the follower is away then.
 #[test]
-fn e10_a_new_log_with_the_inode_of_the_old_one() {
+fn a_new_log_with_the_inode_of_the_old_one() {
     let (harness, mut writer) = stage();
     let path = harness.path("log/access.log");
     let args = ["--state", "state", "log/access.log"];
@@ -39,7 +39,7 @@ fn e10_a_new_log_with_the_inode_of_the_old_one() {
 
 /// E10. The same under a follower that runs.
 #[test]
-fn e10_removed_and_made_again() {
+fn removed_and_made_again() {
     for mode in MODES {
         let (harness, mut writer) = stage();
         let mut follower = follow(&harness, &[mode, &["log/access.log"]].concat());
@@ -56,7 +56,7 @@ fn e10_removed_and_made_again() {
 
 /// E11. More than is hashed at the start of a log is the same in all of them, and in those that take their places.
 #[test]
-fn e11_logs_that_begin_alike() {
+fn logs_that_begin_alike() {
     let (harness, _) = stage();
     let head: String = (0..30).map(|_| harness::line("192.0.2.9", "GET /health HTTP/1.1", 200)).collect();
     let args = ["--state", "state", "log"];
@@ -86,7 +86,7 @@ fn e11_logs_that_begin_alike() {
 
 /// E12.
 #[test]
-fn e12_a_log_of_one_short_line_is_read_at_once() {
+fn a_log_of_one_short_line_is_read_at_once() {
     let (harness, _) = stage();
     let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);
@@ -98,7 +98,7 @@ fn e12_a_log_of_one_short_line_is_read_at_once() {
 
 /// E13. It waits, says so once, and takes the log when it comes, and when it comes again.
 #[test]
-fn e13_a_log_that_is_not_there_yet() {
+fn a_log_that_does_not_exist_yet() {
     for mode in MODES {
         let (harness, _) = stage();
         let path = harness.path("log/late.log");
@@ -123,7 +123,7 @@ fn e13_a_log_that_is_not_there_yet() {
 
 /// E27. The times of a file say nothing.
 #[test]
-fn e27_times_of_files_do_not_matter() {
+fn times_of_files_do_not_matter() {
     let (harness, mut writer) = stage();
     let path = harness.path("log/access.log");
     let args = ["--state", "state", "log/access.log"];

@@ -10,7 +10,7 @@ use crate::harness::skip;
 
 /// E22. Between the parts the follower has looked: it reported a line of another log.
 #[test]
-fn e22_a_line_in_three_writes_is_one_line() {
+fn a_line_in_three_writes_is_one_line() {
     for mode in MODES {
         let (harness, mut writer) = stage();
         let mut other = Writer::from(harness.path("log/other.log"), 5000);
@@ -29,7 +29,7 @@ fn e22_a_line_in_three_writes_is_one_line() {
 
 /// E20. A map tells nobody that it was written to; and before the lines come, there are zeros in their place.
 #[test]
-fn e20_a_log_written_through_a_map() {
+fn a_log_written_through_a_map() {
     let python = "import mmap, sys
 with open(sys.argv[1], 'r+b') as log:
     log.truncate(4096)
@@ -65,7 +65,7 @@ with open(sys.argv[1], 'r+b') as log:
 
 /// Without `--from-start` only what comes is told, and nothing of it is missed once it says that it is ready.
 #[test]
-fn a_run_begins_at_the_end_unless_it_is_told_otherwise() {
+fn a_run_starts_at_the_end_by_default() {
     let (harness, mut writer) = stage();
     let socket = super::actions::socket(&harness.path("ready"));
     let mut command = harness.command(["follow", "-f", "ndjson", "--only", "vcs/git", "log"]);

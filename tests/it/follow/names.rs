@@ -14,7 +14,7 @@ const NAMES: [&str; 5] = ["access.log.away", "access.log~", "old.log", "access-1
 
 /// While nothing runs, and with lines in it that nobody read.
 #[test]
-fn a_log_that_was_moved_away_is_read_to_its_end() {
+fn a_moved_log_is_read_to_its_end() {
     for target in ["log", "log/access.log"] {
         for (is_copied, name) in [false, true].into_iter().zip(NAMES.into_iter().cycle()).chain(NAMES.map(|name| (false, name))) {
             let (harness, mut writer) = stage();
@@ -42,7 +42,7 @@ fn a_log_that_was_moved_away_is_read_to_its_end() {
 }
 
 #[test]
-fn the_rest_of_what_a_link_led_to_is_read() {
+fn the_rest_of_a_link_target_is_read() {
     for folders in [["2026-11-22", "2026-11-23"], ["", ""]] {
         let (harness, _) = stage();
         fs::remove_file(harness.path("log/access.log")).unwrap();
@@ -77,7 +77,7 @@ fn the_rest_of_what_a_link_led_to_is_read() {
 
 /// The packed file is whole, and the plain one still there.
 #[test]
-fn a_start_beside_a_packing_reads_the_log_once() {
+fn a_start_during_compression_reads_the_log_once() {
     for compression in COMPRESSIONS {
         for target in ["log", "log/access.log"] {
             let (harness, mut writer) = stage();

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oracle_reads_plain_and_packed_files_and_leaves_half_lines_out() {
+    fn the_oracle_reads_plain_and_compressed_files_without_partial_lines() {
         let harness = Harness::new();
         let length = line(1).len() as u64;
         fs::create_dir_all(harness.path("old")).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oracle_tells_what_is_lost_doubled_garbled_moved_or_out_of_order() {
+    fn the_oracle_detects_lost_repeated_garbled_and_misordered_hits() {
         let disk = Disk::from([(1, 0), (2, 100), (3, 0)]);
         let all = [hit(1, "a:0", 1), hit(3, "b:0", 1), hit(2, "a:100", 2)];
         assert_eq!(exactly_once(&disk, &[&all]), Ok(()));

@@ -14,7 +14,7 @@ use crate::harness::{Harness, has, line, skip};
 
 /// G2.
 #[test]
-fn g2_a_full_device() {
+fn a_full_device() {
     let (harness, _) = stage();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let ended = Follower::start_to(&mut command(&harness, &["log"]), full.into()).ended();
@@ -24,7 +24,7 @@ fn g2_a_full_device() {
 
 /// G4, G14. The disk is full in the middle of a line; what was not written whole is told by the next run.
 #[test]
-fn g14_a_disk_that_fills_up() {
+fn a_disk_that_fills_up() {
     if !has("prlimit") {
         return skip("G14", "there is no prlimit");
     }
@@ -48,7 +48,7 @@ fn g14_a_disk_that_fills_up() {
 
 /// G6. The reader leaves between two lines: no complaint, and what it did not get is told to the next one.
 #[test]
-fn g6_a_reader_that_goes_away() {
+fn a_reader_that_closes_the_pipe() {
     let (harness, _) = stage();
     fs::write(harness.path("log/access.log"), "").unwrap();
     let args = ["--state", "state", "log/access.log"];
@@ -65,7 +65,7 @@ fn g6_a_reader_that_goes_away() {
 
 /// G7. No descriptor of ours takes the place of one that was closed.
 #[test]
-fn g7_closed_streams() {
+fn closed_streams() {
     for closed in [">&-", "2>&-", ">&- 2>&-"] {
         let (harness, _) = stage();
         let before = fs::read(harness.path("log/access.log")).unwrap();
@@ -86,7 +86,7 @@ fn g7_closed_streams() {
 
 /// E25. The log is the buffer: nothing is read ahead of a reader that is slow.
 #[test]
-fn e25_a_slow_reader() {
+fn a_slow_reader() {
     const LINES: u64 = 8000;
     let (harness, mut writer) = stage();
     let mut follower = Follower::start_unread(&mut command(&harness, &["log"]));
@@ -109,7 +109,7 @@ fn e25_a_slow_reader() {
 
 /// One line a hit, nothing of a log that acts on a terminal, and a summary at the end.
 #[test]
-fn people_get_lines_and_a_summary() {
+fn prints_lines_and_a_summary() {
     let harness = Harness::new();
     let hostile = line("192.0.2.66", "GET /.git/config?x=\u{1b}[2J\u{202e}evil\u{9b}31m HTTP/1.1", 404);
     harness.file("access.log", line("192.0.2.1", "GET /.git/config HTTP/1.1", 404) + &hostile);
@@ -126,7 +126,7 @@ fn people_get_lines_and_a_summary() {
 
 /// Repeats of one client and rule are a count, told when it rests; with `--fold off` each is a line.
 #[test]
-fn repeats_are_folded_for_people() {
+fn repeats_are_folded() {
     for (fold, whole) in [("on", false), ("off", true)] {
         let harness = Harness::new();
         let text: String = (0..40).map(|n| line("192.0.2.5", &format!("GET /.git/config?n={n} HTTP/1.1"), 404)).collect();
@@ -146,7 +146,7 @@ fn repeats_are_folded_for_people() {
 
 /// A mistake is told at once, not waited with.
 #[test]
-fn what_cannot_be_followed_is_refused() {
+fn inputs_that_cannot_be_followed_are_refused() {
     let harness = Harness::new();
     for args in [["follow", "--poll-interval=never", "log"], ["follow", "--no-such-option", "log"], ["follow", "-f", "csv"]] {
         let mut command = harness.command(args);
@@ -157,7 +157,7 @@ fn what_cannot_be_followed_is_refused() {
 
 /// After `kill -9` in the middle of a line, the next run begins a line of its own, and prints what was cut whole.
 #[test]
-fn half_a_line_of_a_killed_run_is_ended() {
+fn a_partial_line_of_a_killed_run_is_ended() {
     let (harness, mut writer) = stage();
     writer.write(3);
     fs::write(harness.path("out"), "{\"id\":\"half").unwrap();

@@ -11,7 +11,7 @@ use crate::harness::{EXE, skip};
 
 /// K1. Everything that opens, makes, moves or removes a file, makes a socket, or starts a program.
 #[test]
-fn k1_it_reads_logs_and_writes_its_state() {
+fn reads_logs_and_writes_its_state_only() {
     let (harness, mut writer) = stage();
     let strace = ["strace", "-D", "-f", "-q", "-y", "-e", "trace=network,process,%file", "-o", "trace"];
     if !works(Command::new("strace").args(["-f", "-o", "/dev/null", "true"])) {
@@ -63,7 +63,7 @@ fn writes(call: &str) -> bool {
 
 /// K2, D13. A log may be a link, also one that is made to lead elsewhere.
 #[test]
-fn d13_a_link_that_is_made_to_lead_elsewhere() {
+fn a_link_with_a_changed_target() {
     for mode in super::follower::MODES {
         let (harness, mut writer) = stage();
         symlink("log/access.log", harness.path("current")).unwrap();
@@ -81,7 +81,7 @@ fn d13_a_link_that_is_made_to_lead_elsewhere() {
 
 /// K3. The group that may read logs is all it needs.
 #[test]
-fn k3_the_group_of_logs_is_enough() {
+fn the_group_of_logs_is_enough() {
     const GROUP: u32 = 4;
     let (harness, mut writer) = stage();
     if !rustix::process::geteuid().is_root() || !works(Command::new("setpriv").arg("--version")) {
@@ -112,7 +112,7 @@ fn k3_the_group_of_logs_is_enough() {
 
 /// K3. A log that may not be read is named, and the others are followed.
 #[test]
-fn k3_a_log_that_may_not_be_read() {
+fn a_log_without_read_permission() {
     let (harness, mut writer) = stage();
     if !rustix::process::geteuid().is_root() || !works(Command::new("setpriv").arg("--version")) {
         return skip("K3, a log that may not be read", "needs root and setpriv");
@@ -135,7 +135,7 @@ fn k3_a_log_that_may_not_be_read() {
 
 /// K4. No notice repeats a line of a log, whatever goes wrong.
 #[test]
-fn k4_notices_do_not_repeat_lines() {
+fn notices_do_not_repeat_lines() {
     let (harness, mut writer) = stage();
     let secret = "s3cr3t-in-a-line";
     fs::write(harness.path("log/odd.log"), format!("{secret} \u{0}\u{1}\n{}\n", secret.repeat(100_000))).unwrap();

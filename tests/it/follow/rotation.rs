@@ -51,38 +51,43 @@ fn log_in<'a>(mode: &[&'a str]) -> Vec<&'a str> {
     mode.iter().copied().chain(["log/access.log"]).collect()
 }
 
+/// E1.
 #[test]
-fn e1_create_while_the_writer_keeps_the_old_log() {
+fn create_while_the_writer_keeps_the_old_log() {
     rotated("E1", &log_in(MODES[0]), "create", false, 12, Stall::No);
 }
 
+/// E2.
 #[test]
-fn e2_the_same_by_looking_alone() {
+fn create_with_polling_only() {
     rotated("E2", &log_in(MODES[1]), "create", false, 12, Stall::No);
 }
 
+/// E3.
 #[test]
-fn e3_copytruncate() {
+fn copytruncate() {
     for mode in MODES {
         rotated("E3", &log_in(mode), "copytruncate", false, 3, Stall::No);
     }
 }
 
+/// E4.
 #[test]
-fn e4_copytruncate_under_a_follower_that_stands_still() {
+fn copytruncate_while_the_follower_is_stopped() {
     for mode in MODES {
         rotated("E4", &log_in(mode), "copytruncate", false, 3, Stall::Yes);
     }
 }
 
+/// E4.
 #[test]
-fn e4_copytruncate_and_compress_under_a_follower_that_stands_still() {
+fn copytruncate_and_compress_while_the_follower_is_stopped() {
     rotated("E4, compressed", &log_in(MODES[0]), "copytruncate\ncompress", false, 3, Stall::Yes);
 }
 
 /// E5. Its size says nothing: the log is longer than before when it is looked at again.
 #[test]
-fn e5_copytruncate_and_grown_past_its_old_size() {
+fn copytruncate_and_grown_past_its_old_size() {
     for mode in MODES {
         let (harness, mut writer) = stage();
         let Some(logrotate) = Logrotate::new("E5", &harness, "copytruncate") else { return };
@@ -97,15 +102,16 @@ fn e5_copytruncate_and_grown_past_its_old_size() {
     }
 }
 
+/// E6.
 #[test]
-fn e6_compress_at_once() {
+fn compress_at_once() {
     rotated("E6", &log_in(MODES[0]), "create\ncompress", true, 3, Stall::No);
     rotated("E6, stalled", &log_in(MODES[1]), "create\ncompress", true, 3, Stall::Yes);
 }
 
 /// E6. What was not read before the log was packed is read from the packed one.
 #[test]
-fn e6_what_was_packed_while_nobody_read() {
+fn compressed_while_not_running() {
     let (harness, mut writer) = stage();
     let Some(logrotate) = Logrotate::new("E6, packed while down", &harness, "create\ncompress") else { return };
     let args = ["--state", "state", "log/access.log"];
@@ -123,37 +129,43 @@ fn e6_what_was_packed_while_nobody_read() {
     exactly_once(&on_disk(&harness.path("log")), &[&first.hits, &second.hits]).unwrap();
 }
 
+/// E7.
 #[test]
-fn e7_delaycompress() {
+fn delaycompress() {
     rotated("E7, delaycompress", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::No);
     rotated("E7, delaycompress, stalled", &log_in(MODES[0]), "create\ncompress\ndelaycompress", true, 3, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_dateext() {
+fn dateext() {
     rotated("E7, dateext", &log_in(MODES[0]), "create\ndateext\ndateformat -%Y%m%d-%s", true, 2, Stall::Yes);
     rotated("E7, dateext, compress", &log_in(MODES[1]), "create\ndateext\ncompress", true, 1, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_olddir() {
+fn olddir() {
     rotated("E7, olddir", &log_in(MODES[0]), "create\nolddir old", true, 2, Stall::No);
     rotated("E7, olddir, stalled", &log_in(MODES[0]), "create\nolddir old\ncompress", true, 2, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_sharedscripts() {
+fn sharedscripts() {
     rotated("E7, sharedscripts", &log_in(MODES[0]), "create\nsharedscripts", true, 2, Stall::No);
 }
 
+/// E7.
 #[test]
-fn e7_nocreate() {
+fn nocreate() {
     rotated("E7, nocreate", &log_in(MODES[0]), "nocreate", true, 3, Stall::No);
     rotated("E7, nocreate, stalled", &log_in(MODES[1]), "nocreate", true, 2, Stall::Yes);
 }
 
+/// E7.
 #[test]
-fn e7_renamecopy() {
+fn renamecopy() {
     rotated("E7, renamecopy", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::No);
     rotated("E7, renamecopy, stalled", &log_in(MODES[0]), "create\nrenamecopy", true, 2, Stall::Yes);
 }
@@ -173,7 +185,7 @@ fn a_glob_is_followed_through_rotations() {
 
 /// E8. All of them are found and read.
 #[test]
-fn e8_three_rotations_while_the_follower_stands_still() {
+fn three_rotations_while_the_follower_is_stopped() {
     for directives in ["create", "create\ncompress", "create\ncompress\ndelaycompress", "copytruncate"] {
         for mode in MODES {
             let (harness, mut writer) = stage();
@@ -196,7 +208,7 @@ fn e8_three_rotations_while_the_follower_stands_still() {
 
 /// E9. The rest of the old log first, then what is between, then the new one.
 #[test]
-fn e9_rotations_while_nothing_runs() {
+fn rotations_while_not_running() {
     for directives in ["create", "create\ncompress\ndelaycompress", "copytruncate", "copytruncate\ncompress"] {
         let (harness, mut writer) = stage();
         let Some(logrotate) = Logrotate::new("E9", &harness, directives) else { return };
@@ -221,7 +233,7 @@ fn e9_rotations_while_nothing_runs() {
 
 /// E15.
 #[test]
-fn e15_moved_away_and_back() {
+fn moved_away_and_back() {
     for mode in MODES {
         let (harness, mut writer) = stage();
         let mut follower = follow(&harness, &log_in(mode));
@@ -240,7 +252,7 @@ fn e15_moved_away_and_back() {
 
 /// E23. The rest comes into the old log, under its new name.
 #[test]
-fn e23_half_a_line_then_a_rotation_then_its_rest() {
+fn a_line_split_by_a_rotation() {
     for mode in MODES {
         let (harness, mut writer) = stage();
         let mut follower = follow(&harness, &log_in(mode));
@@ -260,7 +272,7 @@ fn e23_half_a_line_then_a_rotation_then_its_rest() {
 
 /// E29, E30. What was drained is let go, also when it was deleted: otherwise the disk would not get its space back.
 #[test]
-fn e29_e30_descriptors_are_let_go_after_many_quick_rotations() {
+fn descriptors_are_closed_after_many_quick_rotations() {
     let (harness, mut writer) = stage();
     let mut follower = follow(&harness, &["log/access.log"]);
     follower.until_seen(0..10);

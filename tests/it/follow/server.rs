@@ -110,7 +110,7 @@ impl Drop for Nginx {
 
 /// E24. Nothing for a while, then all at once; and what was held when the log was moved is in the old one.
 #[test]
-fn e24_buffers_and_reopening() {
+fn buffers_and_reopening() {
     for options in ["", "buffer=32k flush=60s", "buffer=1k flush=100ms"] {
         for mode in MODES {
             let harness = Harness::new();
@@ -135,7 +135,7 @@ fn e24_buffers_and_reopening() {
 
 /// B15. Whatever the agent says, each line is one hit, by the client that the server saw.
 #[test]
-fn b15_escape_forms() {
+fn escape_forms() {
     for escape in ["default", "json", "none"] {
         let harness = Harness::new();
         let Some(mut nginx) = Nginx::start("B15", &harness, escape, "") else { return };

@@ -9,8 +9,9 @@ use super::stage;
 use super::writer::Writer;
 use crate::harness::{self, Harness};
 
+/// F3.
 #[test]
-fn f3_term_and_int_end_a_run_in_order() {
+fn term_and_int_stop_a_run_cleanly() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let (harness, mut writer) = stage();
         let mut follower = follow(&harness, &["log"]);
@@ -24,7 +25,7 @@ fn f3_term_and_int_end_a_run_in_order() {
 
 /// F3. Nobody reads, so the first cannot be obeyed; the second needs nobody.
 #[test]
-fn f3_a_second_int_ends_it_at_once() {
+fn a_second_int_ends_the_process() {
     let (harness, mut writer) = stage();
     writer.write(3000);
     let follower = Follower::start_unread(&mut command(&harness, &["log"]));
@@ -59,7 +60,7 @@ fn rules(paths: &str) -> String {
 
 /// F4. New rules hold for what comes; broken ones change nothing, and that is said.
 #[test]
-fn f4_hup_loads_the_rules_anew() {
+fn hup_reloads_the_rules() {
     let harness = Harness::new();
     harness.file("rules.toml", rules("\"/one\""));
     harness.file("access.log", harness::line("192.0.2.1", "GET /one/0 HTTP/1.1", 404));
@@ -99,7 +100,7 @@ fn until_known(follower: &Follower, hits: usize, mut ask: impl FnMut()) {
 
 /// USR1, on standard error, while hits go on as lines of JSON on the other.
 #[test]
-fn usr1_tells_a_summary_and_goes_on() {
+fn usr1_prints_a_summary() {
     let (harness, _) = stage();
     let mut follower = follow(&harness, &["log"]);
     follower.until_seen(0..10);

@@ -45,7 +45,7 @@ fn again_and_again(mode: &[&str], rounds: u64, end: impl Fn(Follower) -> Vec<Hit
 }
 
 #[test]
-fn clean_stops_give_each_line_once() {
+fn clean_stops_report_each_line_once() {
     for mode in MODES {
         for signal in [Signal::TERM, Signal::INT] {
             let (harness, runs) = again_and_again(mode, 3, |follower| follower.end_with(signal).said.hits);
@@ -56,7 +56,7 @@ fn clean_stops_give_each_line_once() {
 }
 
 #[test]
-fn kills_lose_nothing_and_repeat_with_the_same_id() {
+fn kills_lose_nothing_and_repeated_hits_have_the_same_id() {
     for mode in MODES {
         let (harness, runs) = again_and_again(mode, 6, |follower| follower.kill().hits);
         let runs: Vec<_> = runs.iter().map(Vec::as_slice).collect();
@@ -92,7 +92,7 @@ fn kills_at_any_moment() {
 
 /// F3. The half that was read is not done: its line belongs to the next run.
 #[test]
-fn f3_a_stop_within_a_line() {
+fn a_stop_in_the_middle_of_a_line() {
     let (harness, mut writer) = stage();
     let mut follower = Some(follow(&harness, &STATE));
     let mut runs = Vec::new();
@@ -108,9 +108,9 @@ fn f3_a_stop_within_a_line() {
     exactly_once(&on_disk(&harness.path("log")), &[&runs[0], &runs[1]]).unwrap();
 }
 
-/// A run with nothing new says nothing, and the next one goes on.
+/// F18. A run with nothing new says nothing, and the next one goes on.
 #[test]
-fn f18_a_run_with_nothing_new() {
+fn a_run_with_nothing_new() {
     let (harness, mut writer) = stage();
     let mut runs = Vec::new();
     for _ in 0..3 {
@@ -129,7 +129,7 @@ fn f18_a_run_with_nothing_new() {
 
 /// F9, F10. Held by another run: 5, at once, and the other goes on. Its death lets it go.
 #[test]
-fn f9_f10_one_run_at_a_time() {
+fn only_one_run_at_a_time() {
     let (harness, mut writer) = stage();
     let mut first = follow(&harness, &STATE);
     first.until_seen(0..10);
@@ -166,7 +166,7 @@ fn refused(harness: &Harness, what: &str) -> String {
 
 /// F5. Neither from the start, which would double, nor from the end, which would lose.
 #[test]
-fn f5_a_damaged_state_is_refused() {
+fn a_damaged_state_is_refused() {
     for (what, damage) in [
         ("empty", (|_| Vec::new()) as fn(Vec<u8>) -> Vec<u8>),
         ("torn", |bytes| bytes[..bytes.len() / 2].to_vec()),
@@ -196,7 +196,7 @@ fn f5_a_damaged_state_is_refused() {
 
 /// F6.
 #[test]
-fn f6_what_a_killed_run_left_is_ignored() {
+fn leftovers_of_a_killed_run_are_ignored() {
     let (harness, files) = with_state();
     for file in &files {
         let mut name = file.clone().into_os_string();
@@ -212,7 +212,7 @@ fn f6_what_a_killed_run_left_is_ignored() {
 
 /// F11, F13. What others may write to says nothing that can be relied on.
 #[test]
-fn f11_f13_a_state_that_others_may_write_to_is_refused() {
+fn a_state_that_others_may_write_to_is_refused() {
     let (harness, files) = with_state();
     let places = files.iter().cloned().chain([harness.path("state")]);
     for place in places {
@@ -230,7 +230,7 @@ fn f11_f13_a_state_that_others_may_write_to_is_refused() {
 
 /// F12, K2. No link leads out of the state.
 #[test]
-fn f12_links_in_the_state_are_refused() {
+fn links_in_the_state_are_refused() {
     let (harness, files) = with_state();
     for file in &files {
         let target = harness.file("target", "precious");
@@ -246,7 +246,7 @@ fn f12_links_in_the_state_are_refused() {
 
 /// What is written is for nobody else, whatever the mask of the caller is (G12).
 #[test]
-fn g12_the_state_is_private() {
+fn the_state_is_private() {
     let (harness, _) = stage();
     let mut command = harness.under(&["sh", "-c", r#"umask 000; exec "$@""#, "sh"], super::follower::FOLLOW.iter().chain(&STATE));
     let mut follower = Follower::start(&mut command);
@@ -261,7 +261,7 @@ fn g12_the_state_is_private() {
 
 /// G3. A state that cannot be written is an error, not a run without one.
 #[test]
-fn g3_a_state_that_cannot_be_written() {
+fn a_state_that_cannot_be_written() {
     let (harness, _) = stage();
     if !std::path::Path::new("/proc/self").exists() {
         return skip("G3", "no /proc");

@@ -31,7 +31,7 @@ fn copy(harness: &Harness) -> Option<String> {
 }
 
 #[test]
-fn the_unit_can_be_loaded() {
+fn the_unit_is_valid() {
     let harness = Harness::new();
     let Some(path) = copy(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no", &path]).output().unwrap();
@@ -43,7 +43,7 @@ fn the_unit_can_be_loaded() {
 }
 
 #[test]
-fn the_unit_is_closed() {
+fn the_unit_is_hardened() {
     let harness = Harness::new();
     let Some(path) = copy(&harness) else { return };
     let offline = ["security", "--offline=true", "--no-pager"];
@@ -58,7 +58,7 @@ fn the_unit_is_closed() {
 
 /// What the unit starts is what the command takes, and it tells systemd that it is ready as the unit expects.
 #[test]
-fn the_command_line_of_the_unit_is_understood() {
+fn the_command_line_of_the_unit_is_valid() {
     let unit = unit();
     let start = values(&unit, "ExecStart");
     assert_eq!(start.len(), 1);

@@ -15,7 +15,7 @@ fn append(harness: &Harness, name: &str, text: &str) {
 }
 
 #[test]
-fn each_log_of_a_folder_that_does_not_parse_is_named_at_the_start_and_matched() {
+fn logs_that_do_not_parse_are_reported_at_the_start_and_matched() {
     let harness = Harness::new();
     std::fs::create_dir(harness.path("logs")).unwrap();
     harness.file("logs/access.log", line("192.0.2.1", "GET / HTTP/1.1", 200));

@@ -10,7 +10,7 @@ use crate::harness::{EXE, skip};
 
 /// E14.
 #[test]
-fn e14_a_folder_that_is_removed_and_made_again() {
+fn a_folder_that_is_removed_and_created_again() {
     for mode in MODES {
         for watched in ["log/site/access.log", "log/site"] {
             let (harness, _) = stage();
@@ -37,7 +37,7 @@ fn e14_a_folder_that_is_removed_and_made_again() {
 
 /// E16. More happens than the system keeps for us, and a new log comes in the middle of it.
 #[test]
-fn e16_a_queue_that_overflows() {
+fn a_queue_that_overflows() {
     let limit: u64 = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").map_or(0, |text| text.trim().parse().unwrap());
     if limit == 0 || limit > 200_000 {
         return skip("E16", "no queue that could be filled soon");
@@ -65,7 +65,7 @@ fn e16_a_queue_that_overflows() {
 
 /// E17. Both limits, each in a name space of its own, so that nobody else meets them.
 #[test]
-fn e17_no_watches_left() {
+fn no_watches_left() {
     for limit in ["max_inotify_instances", "max_inotify_watches"] {
         let line = format!(r#"echo 0 > /proc/sys/user/{limit} && exec "$0" "$@""#);
         if !works(Command::new("unshare").args(["-Ur", "sh", "-c", &line, "true"])) {
@@ -89,7 +89,7 @@ fn e17_no_watches_left() {
 
 /// E18. The layer below is written to by somebody else.
 #[test]
-fn e18_the_lower_layer_of_an_overlay() {
+fn the_lower_layer_of_an_overlay() {
     let (harness, mut writer) = stage();
     for name in ["upper", "work", "merged"] {
         fs::create_dir(harness.path(name)).unwrap();
@@ -107,7 +107,7 @@ fn e18_the_lower_layer_of_an_overlay() {
 
 /// E19. The mount keeps the old log for ever: that cannot be helped, but it is said.
 #[test]
-fn e19_a_single_file_that_is_mounted() {
+fn a_single_file_that_is_mounted() {
     let (harness, mut writer) = stage();
     harness.file("mounted.log", "");
     let mount = r#"mount --bind log/access.log mounted.log; exec "$0" "$@""#;
@@ -128,7 +128,7 @@ fn e19_a_single_file_that_is_mounted() {
 
 /// E26. A thousand quiet logs and one that never rests.
 #[test]
-fn e26_one_hot_log_starves_nobody() {
+fn a_busy_log_does_not_delay_the_others() {
     for mode in MODES {
         let (harness, writer) = stage();
         for n in 0..1000 {
@@ -148,7 +148,7 @@ fn e26_one_hot_log_starves_nobody() {
 
 /// E28. A log that may only be appended to: nothing else is asked of it.
 #[test]
-fn e28_an_append_only_log() {
+fn an_append_only_log() {
     let (harness, mut writer) = stage();
     let path = harness.path("log/access.log");
     if !works(Command::new("chattr").arg("+a").arg(&path)) {

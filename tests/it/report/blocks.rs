@@ -42,8 +42,9 @@ fn candidates(folder: &Folder) -> Vec<String> {
     clients.filter(|client| candidate(folder, client) == Some(true)).collect()
 }
 
+/// I2.
 #[test]
-fn i2_private_addresses_are_reported_and_never_candidates() {
+fn private_addresses_are_reported_but_never_block_candidates() {
     const NEVER: [&str; 17] = [
         "127.0.0.1",
         "127.255.0.9",
@@ -75,9 +76,9 @@ fn i2_private_addresses_are_reported_and_never_candidates() {
     }
 }
 
-/// Also in the disguise of an address of the other family.
+/// I2. Also in the disguise of an address of the other family.
 #[test]
-fn i2_private_addresses_mapped_into_ipv6() {
+fn private_addresses_mapped_into_ipv6() {
     let harness = Harness::new();
     let (_, out) = run(&harness, &["::ffff:10.0.0.1", "::ffff:127.0.0.1"].map(prober).concat(), &[]);
     assert_eq!(candidates(out.last()), [""; 0]);
@@ -85,7 +86,7 @@ fn i2_private_addresses_mapped_into_ipv6() {
 
 /// I2. The machine's own addresses, which may be public ones.
 #[test]
-fn i2_own_addresses() {
+fn own_addresses() {
     const SETUP: &str = "ip link set lo up && ip addr add 9.9.9.9/32 dev lo && ip -6 addr add 2606:4700:4700::1111/128 dev lo";
     let harness = Harness::new();
     if !works(Command::new("unshare").args(["--net", "sh", "-c", SETUP])) {
@@ -104,14 +105,15 @@ fn i2_own_addresses() {
 
 /// I9. A name is no address.
 #[test]
-fn i9_names_are_no_candidates() {
+fn host_names_are_not_block_candidates() {
     let harness = Harness::new();
     let (_, out) = run(&harness, &["prober.example", "unix:", "-", "8.8.8", "0x08080808"].map(prober).concat(), &[]);
     assert_eq!(candidates(out.last()), [""; 0]);
 }
 
+/// I3.
 #[test]
-fn i3_allowed_clients_and_trusted_proxies() {
+fn allowed_clients_and_trusted_proxies() {
     let harness = Harness::new();
     harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24']\n");
     // What an entry says of paths takes other things out; its clients are safe all the same.
@@ -122,8 +124,9 @@ fn i3_allowed_clients_and_trusted_proxies() {
     assert!(!out.last().summary.contains("8.8.8.8"), "{}", out.last().summary);
 }
 
+/// I3.
 #[test]
-fn i3_a_list_with_one_wrong_entry_is_refused_whole() {
+fn a_list_with_one_invalid_entry_is_refused() {
     let harness = Harness::new();
     harness.file("access.log", PUBLIC.map(prober).concat());
     harness.file("allow.toml", "[[allow]]\nreason = 'ours'\nclients = ['8.8.8.0/24', '9.9.9.300']\n");
@@ -137,7 +140,7 @@ fn i3_a_list_with_one_wrong_entry_is_refused_whole() {
 
 /// I4. Anybody can call himself what he likes.
 #[test]
-fn i4_an_agent_protects_nobody() {
+fn a_user_agent_does_not_protect_from_blocking() {
     let harness = Harness::new();
     let agent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
     harness.file("allow.toml", "[[allow]]\nreason = 'the crawler'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n");
@@ -150,7 +153,7 @@ fn i4_an_agent_protects_nobody() {
 
 /// I5. A list that allows everybody is a mistake, and one that allows very many may be.
 #[test]
-fn i5_lists_that_are_too_wide() {
+fn lists_that_are_too_wide() {
     let harness = Harness::new();
     harness.file("access.log", PUBLIC.map(prober).concat());
     for net in ["0.0.0.0/0", "::/0"] {
@@ -171,7 +174,7 @@ fn i5_lists_that_are_too_wide() {
 
 /// A client that mostly does what visitors do: to block it would cost more than it gains.
 #[test]
-fn what_blocking_would_cost() {
+fn the_cost_of_blocking() {
     let harness = Harness::new();
     let pages = |client: &str, count: u32| (0..count).map(|n| line(client, &format!("GET /page/{n} HTTP/1.1"), 200)).collect::<String>();
     let log = prober("8.8.8.8") + &pages("8.8.8.8", 2) + &line("9.9.9.9", "GET /.git/config HTTP/1.1", 404) + &pages("9.9.9.9", 500);
@@ -188,7 +191,7 @@ fn what_blocking_would_cost() {
 
 /// I8. Very many addresses of one network are told as one.
 #[test]
-fn i8_addresses_of_one_network() {
+fn addresses_of_one_network() {
     const MANY: u32 = 2_000;
     let harness = Harness::new();
     let log: String = (0..MANY).map(|n| prober(&format!("2606:4700:1:2:{:x}:{:x}:0:{:x}", n % 7, n / 7, n))).collect();
@@ -206,7 +209,7 @@ fn i8_addresses_of_one_network() {
 
 /// I11.
 #[test]
-fn i11_no_more_candidates_than_asked_for() {
+fn at_most_n_block_candidates() {
     let harness = Harness::new();
     let log: String = (1..=60).map(|n| prober(&format!("8.8.{n}.8")).repeat(if n <= 5 { 3 } else { 1 })).collect();
     let (run, out) = run(&harness, &log, &["--max-block", "5"]);
@@ -228,7 +231,7 @@ fn i11_no_more_candidates_than_asked_for() {
 
 /// I13. Only who asked counts, whatever else stands in the line.
 #[test]
-fn an_address_in_an_agent_is_nobody() {
+fn an_address_in_a_user_agent_is_not_a_client() {
     let harness = Harness::new();
     let log = prober("192.168.1.1").replace("Mozilla/5.0", "8.8.8.8").replace("\"-\"", "\"http://9.9.9.9/\"");
     let (_, out) = run(&harness, &log, &[]);

@@ -9,7 +9,7 @@ use crate::harness::Harness;
 
 /// C10, C11. Packed between two runs, and a run while it is being packed.
 #[test]
-fn a_rotated_log_is_counted_once_however_it_is_packed() {
+fn a_rotated_log_counts_once_with_any_compression() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
@@ -36,7 +36,7 @@ fn a_rotated_log_is_counted_once_however_it_is_packed() {
 
 /// C10. Lines that nobody read before the log was packed.
 #[test]
-fn what_was_packed_unread_is_read_there() {
+fn lines_compressed_before_they_were_read_are_read() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
@@ -56,7 +56,7 @@ fn what_was_packed_unread_is_read_there() {
 
 /// C11, C12. A log that is written packed, part by part, as nginx does with `gzip` and `flush`.
 #[test]
-fn a_packed_log_that_grows_is_counted_part_by_part() {
+fn a_growing_compressed_log_counts_part_by_part() {
     for compression in COMPRESSIONS {
         let harness = Harness::new();
         let part = |from: u64| compression.pack((from..from + 50).map(numbered).collect::<String>().as_bytes());

@@ -73,17 +73,20 @@ fn rounds() -> u64 {
     std::env::var("CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(otherwise)
 }
 
+/// F1.
 #[test]
-fn f1_kills_at_any_moment() {
+fn kills_at_any_moment() {
     killed(rounds(), &[], false);
 }
 
+/// F1.
 #[test]
-fn f1_kills_at_any_moment_of_runs_that_replace_a_folder() {
+fn kills_at_any_moment_of_runs_that_replace_a_folder() {
     killed(rounds() / 4, &["--daily"], false);
 }
 
+/// F1.
 #[test]
-fn f1_kills_while_the_log_is_rotated() {
+fn kills_while_the_log_is_rotated() {
     killed(rounds() / 4, &[], true);
 }

@@ -207,30 +207,33 @@ fn failed_everywhere(start: &Start, error: &str, only: &[&str]) {
     assert!(tried > 3, "{counts}, {tried} tried");
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_the_first_run() {
+fn killed_at_every_call_of_the_first_run() {
     if can_trace("F2, the first run") {
         killed_everywhere(&Start::first(&[]));
     }
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_a_later_run() {
+fn killed_at_every_call_of_a_later_run() {
     if can_trace("F2, a later run") {
         killed_everywhere(&Start::later(&["--keep-runs", "1"]));
     }
 }
 
+/// F2.
 #[test]
-fn f2_killed_at_every_call_of_a_run_that_replaces_a_folder() {
+fn killed_at_every_call_of_a_run_that_replaces_a_folder() {
     if can_trace("F2, a folder that is replaced") {
         killed_everywhere(&Start::later(&["--daily"]));
     }
 }
 
-/// The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
+/// F2. The calls that write the state stand behind as many of their kind in another thread, and are met by the file's name.
 #[test]
-fn f2_killed_while_the_state_is_written() {
+fn killed_while_the_state_is_written() {
     if !can_trace("F2, the state") {
         return;
     }
@@ -254,9 +257,9 @@ fn f2_killed_while_the_state_is_written() {
     }
 }
 
-/// Killed right behind the commit, and then at every call of the run that is to make up for it.
+/// F2. Killed right behind the commit, and then at every call of the run that is to make up for it.
 #[test]
-fn f2_killed_at_every_call_of_a_recovery() {
+fn killed_at_every_call_of_a_recovery() {
     for args in [&[][..], &["--daily"]] {
         if !can_trace("F2, a recovery") {
             return;
@@ -288,7 +291,7 @@ fn f2_killed_at_every_call_of_a_recovery() {
 
 /// F21. A disk that does not keep what it was given.
 #[test]
-fn f21_what_cannot_be_made_durable() {
+fn syncs_that_fail() {
     if can_trace("F21") {
         for args in [&[][..], &["--daily"]] {
             for error in ["EIO", "ENOSPC"] {
@@ -307,9 +310,9 @@ fn any_call_may_fail() {
     }
 }
 
-/// A failure before the commit moves no checkpoint.
+/// F21. A failure before the commit moves no checkpoint.
 #[test]
-fn f21_the_state_stays_as_it_was() {
+fn a_failed_run_keeps_the_state() {
     if !can_trace("F21, the state") {
         return;
     }
@@ -330,7 +333,7 @@ fn leftovers(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_points_are_read_from_a_trace() {
+fn calls_are_read_from_a_trace() {
     let trace = "7 openat(3, \"a\", O_RDONLY) = 4\n7 openat(3, \"b\", O_WRONLY|O_CREAT) = 4\n8 fsync(4 <unfinished ...>\n\
                  7 write(1, \"x(\", 2) = 2\n8 <... fsync resumed>) = 0\n7 fsync(4) = 0\n7 fsync(4) = 0\n8 +++ exited with 0 +++\n";
     let expected = [("openat", 2), ("fsync", 1), ("write", 1), ("fsync", 2)].map(|(name, n)| (name.to_owned(), n));

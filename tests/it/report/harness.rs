@@ -297,7 +297,7 @@ pub(super) fn picture(folder: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 }
 
 #[test]
-fn the_rig_knows_a_folder_of_a_run_by_its_name() {
+fn the_harness_recognises_run_folders() {
     for name in ["000001-20261121T000500Z", "1234567-20261121T000500Z", "2026-11-20", "2026-11-20T13"] {
         assert!(is_ours(name), "{name}");
     }
@@ -307,7 +307,7 @@ fn the_rig_knows_a_folder_of_a_run_by_its_name() {
 }
 
 #[test]
-fn the_rig_adds_up() {
+fn the_harness_sums_up_rows() {
     let harness = Harness::new();
     harness.file("a.log", crate::harness::log(30));
     harness.file("b.log", crate::harness::log(50).replace("192.0.2.3 ", "192.0.2.4 "));

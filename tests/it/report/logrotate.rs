@@ -162,7 +162,7 @@ fn dated(directives: &str) {
 
 /// A first run that comes after rotations: by the folder or a pattern it reads them all.
 #[test]
-fn a_first_run_behind_rotations() {
+fn a_first_run_after_rotations() {
     for given in [Given::WithSiblings, Given::Folder, Given::Pattern] {
         let harness = Harness::new();
         let mut site = Site::new(&harness);
@@ -185,7 +185,7 @@ fn a_first_run_behind_rotations() {
 
 /// The way of naming changes from run to run.
 #[test]
-fn one_log_by_several_names() {
+fn one_log_with_several_names() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     let Some(logrotate) = Logrotate::new("one log by several names", &harness, "create\ncompress") else { return };

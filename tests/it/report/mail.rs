@@ -31,7 +31,7 @@ fn assert_short(mail: &str) {
 }
 
 #[test]
-fn nothing_to_say_is_nothing_at_all() {
+fn nothing_is_mailed_without_news() {
     let harness = known();
     assert_eq!(mail(&harness, "", &[]), "");
     let ordinary: String = (0..200).map(|n| get("192.0.2.1", &format!("/page/{n}"), 200)).collect();
@@ -43,7 +43,7 @@ fn nothing_to_say_is_nothing_at_all() {
 }
 
 #[test]
-fn an_answer_is_told_first_and_with_where_to_look() {
+fn answers_come_first_with_their_location() {
     let harness = Harness::new();
     let mail = mail(&harness, &(get("192.0.2.1", "/.git/config", 200) + &get("192.0.2.1", "/.env", 404)), &[]);
     assert_short(&mail);
@@ -56,7 +56,7 @@ fn an_answer_is_told_first_and_with_where_to_look() {
 }
 
 #[test]
-fn the_level_decides() {
+fn the_notify_level_decides() {
     for (level, path, status, is_due) in [
         ("high", "/.git/config", 404, true),
         ("critical", "/.git/config", 404, false),
@@ -76,7 +76,7 @@ fn the_level_decides() {
 
 /// A probe that everybody sends all day is told the first time.
 #[test]
-fn the_same_again_is_no_news() {
+fn repeated_findings_are_not_mailed() {
     let harness = known();
     assert_ne!(mail(&harness, &get("192.0.2.1", "/.git/config", 404), &[]), "");
     for client in ["192.0.2.1", "198.51.100.7"] {
@@ -126,7 +126,7 @@ fn quiet_keeps_the_mail() {
 }
 
 #[test]
-fn what_is_mailed_is_what_is_reported() {
+fn the_mail_agrees_with_the_report() {
     let harness = Harness::new();
     let status = |n| if n < 13 { 200 } else { 404 };
     let log: String = (0..40).map(|n| sized(&get("192.0.2.1", &format!("/{n}/.git/config"), status(n)), 90 << n.min(13))).collect();

@@ -81,7 +81,7 @@ fn lines(rng: &mut Rng, count: u64) -> String {
 }
 
 #[test]
-fn new_is_what_no_run_before_has_seen() {
+fn new_lists_what_no_earlier_run_has_seen() {
     let harness = Harness::new();
     let (mut rng, mut reference, mut all) = (Rng::new(), Reference::default(), String::new());
     for run in 0..25 {
@@ -115,7 +115,7 @@ fn in_order(rows: &[Row]) {
 
 /// The line that a new thing names is where it stands.
 #[test]
-fn a_new_thing_names_its_line() {
+fn new_rows_have_their_line() {
     let harness = Harness::new();
     let mut rng = Rng::new();
     let text = lines(&mut rng, 300);
@@ -156,7 +156,7 @@ fn a_day_lists_what_was_first_seen_on_it() {
 }
 
 #[test]
-fn an_answer_is_of_its_host() {
+fn new_answers_are_distinguished_by_host() {
     let harness = Harness::new();
     let at = |host: &str| format!("{host}:443 {}", line("192.0.2.1", "GET /.git/config HTTP/1.1", 200));
     let answers = |log: String| {

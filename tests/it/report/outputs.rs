@@ -25,7 +25,7 @@ fn full(harness: &Harness) -> Site<'_> {
 
 /// G1. Reports lie on a disk that is full, and are told when there is room again.
 #[test]
-fn g1_the_disk_of_the_reports_is_full() {
+fn the_disk_for_reports_is_full() {
     let harness = Harness::new();
     let site = full(&harness);
     let args = Site::args(&[]);
@@ -46,7 +46,7 @@ fn g1_the_disk_of_the_reports_is_full() {
 
 /// G5. A quota that is used up: writes of the reports, and that of the state, fail with its error.
 #[test]
-fn g5_a_quota_that_is_used_up() {
+fn an_exhausted_quota() {
     if !can_trace("G5") {
         return;
     }
@@ -74,7 +74,7 @@ fn g5_a_quota_that_is_used_up() {
 
 /// G3. The disk of the state is full: what was staged is not reported.
 #[test]
-fn g3_the_disk_of_the_state_is_full() {
+fn the_disk_for_the_state_is_full() {
     let harness = Harness::new();
     let site = full(&harness);
     let run = mounts::report(&Site::args(&[]));
@@ -91,7 +91,7 @@ fn g3_the_disk_of_the_state_is_full() {
 
 /// D12, point 5. Nothing can be written to the state or to the reports at all.
 #[test]
-fn d12_a_disk_that_is_read_only() {
+fn a_read_only_disk() {
     for what in ["state", "out"] {
         let harness = Harness::new();
         let site = full(&harness);
@@ -108,7 +108,7 @@ fn d12_a_disk_that_is_read_only() {
 
 /// D12. The same by modes, for who is not root.
 #[test]
-fn d12_folders_that_may_not_be_written_to() {
+fn folders_without_write_permission() {
     const WHO: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
     let harness = Harness::new();
     let site = full(&harness);
@@ -134,7 +134,7 @@ fn d12_folders_that_may_not_be_written_to() {
 
 /// G2. The mail cannot be written; the folders are the truth, and they are there.
 #[test]
-fn g2_a_mail_to_a_full_device() {
+fn a_mail_to_a_full_device() {
     let harness = Harness::new();
     let site = full(&harness);
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -147,7 +147,7 @@ fn g2_a_mail_to_a_full_device() {
 
 /// G4.
 #[test]
-fn g4_a_limit_on_file_sizes() {
+fn a_limit_on_file_sizes() {
     let harness = Harness::new();
     let site = full(&harness);
     if !has("prlimit") {
@@ -167,7 +167,7 @@ fn g4_a_limit_on_file_sizes() {
 
 /// G6. Nobody reads the mail; the folders are there.
 #[test]
-fn g6_nobody_reads_the_mail() {
+fn standard_output_closed_before_the_mail() {
     let harness = Harness::new();
     let site = full(&harness);
     let (reader, writer) = pipe().unwrap();
@@ -179,7 +179,7 @@ fn g6_nobody_reads_the_mail() {
 
 /// G7. What is closed is nobody's place to write to.
 #[test]
-fn g7_closed_descriptors() {
+fn closed_descriptors() {
     for closed in [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"] {
         let harness = Harness::new();
         let mut site = full(&harness);
@@ -196,7 +196,7 @@ fn g7_closed_descriptors() {
 
 /// G8. A pipe that is full and does not wait: the mail comes when there is room.
 #[test]
-fn g8_a_slow_reader_of_a_non_blocking_pipe() {
+fn a_slow_reader_of_a_non_blocking_pipe() {
     let harness = Harness::new();
     let site = full(&harness);
     let (mut reader, writer) = pipe().unwrap();
@@ -227,7 +227,7 @@ fn g8_a_slow_reader_of_a_non_blocking_pipe() {
 
 /// G10. Neither a log nor the folder of one is a place for reports.
 #[test]
-fn g10_no_log_is_overwritten() {
+fn no_log_is_overwritten() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(20);
@@ -243,7 +243,7 @@ fn g10_no_log_is_overwritten() {
 
 /// G10. Reports that lie where logs are looked for are not read as logs.
 #[test]
-fn g10_reports_are_no_logs() {
+fn reports_are_no_logs() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     for _ in 0..4 {
@@ -263,7 +263,7 @@ fn g10_reports_are_no_logs() {
 
 /// G12. Whatever the mask of the caller, and whatever is asked for.
 #[test]
-fn g12_modes_are_what_they_should_be() {
+fn modes_of_files_and_folders() {
     for umask in ["000", "022", "077", "777"] {
         for (given, mode) in [(None, 0o600), (Some("0640"), 0o640), (Some("644"), 0o644), (Some("0660"), 0o660)] {
             let harness = Harness::new();
@@ -283,8 +283,9 @@ fn g12_modes_are_what_they_should_be() {
     }
 }
 
+/// G12.
 #[test]
-fn g12_a_mode_that_is_none() {
+fn an_invalid_mode_is_refused() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(1);
@@ -297,7 +298,7 @@ fn g12_a_mode_that_is_none() {
 }
 
 #[test]
-fn reports_belong_to_the_group_that_is_named() {
+fn reports_belong_to_the_given_group() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -320,7 +321,7 @@ fn reports_belong_to_the_group_that_is_named() {
 
 /// F14, K2. No link that lies in the folder leads a report elsewhere.
 #[test]
-fn f14_links_among_the_reports() {
+fn links_among_the_reports() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -352,7 +353,7 @@ fn f14_links_among_the_reports() {
 
 /// F14. A link in the place of a day's folder, or of the report in it, is an error and is not followed.
 #[test]
-fn f14_a_link_in_the_place_of_a_period() {
+fn a_link_with_the_name_of_a_period() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -377,9 +378,9 @@ fn f14_a_link_in_the_place_of_a_period() {
     site.settle("links in the place of a day");
 }
 
-/// What the user keeps among the reports is left alone.
+/// F14. What the user keeps among the reports is left alone.
 #[test]
-fn f14_files_of_others_among_the_reports() {
+fn other_files_among_the_reports() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -396,7 +397,7 @@ fn f14_files_of_others_among_the_reports() {
 
 /// F7. Reports that the user deleted are not missed, and not written again.
 #[test]
-fn f7_folders_that_were_deleted() {
+fn folders_that_were_deleted() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     for _ in 0..2 {
@@ -421,8 +422,9 @@ fn f7_folders_that_were_deleted() {
     assert_eq!(out.latest.as_deref(), Some(out.last().name.as_str()));
 }
 
+/// F7.
 #[test]
-fn f7_a_day_that_was_deleted() {
+fn a_day_that_was_deleted() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -435,7 +437,7 @@ fn f7_a_day_that_was_deleted() {
 
 /// A place that cannot be one is refused before anything is read.
 #[test]
-fn a_place_for_reports_that_cannot_be_one() {
+fn an_out_folder_that_cannot_be_used() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -452,7 +454,7 @@ fn a_place_for_reports_that_cannot_be_one() {
 }
 
 #[test]
-fn what_is_missing_on_the_command_line() {
+fn missing_arguments() {
     let harness = Harness::new();
     harness.file("access.log", crate::harness::log(5));
     for args in [
@@ -480,7 +482,7 @@ fn what_is_missing_on_the_command_line() {
 
 /// The two folders that are named may be links: where systemd gives a service a user of its own, they are.
 #[test]
-fn the_folders_that_are_named_may_be_links() {
+fn the_given_folders_may_be_links() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     for (name, mode) in [("out", 0o755), ("state", 0o700)] {

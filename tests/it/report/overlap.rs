@@ -23,8 +23,9 @@ fn site(harness: &Harness) -> Site<'_> {
     site
 }
 
+/// F9.
 #[test]
-fn f9_the_second_run_ends_at_once() {
+fn the_second_run_ends_at_once() {
     if !can_trace("F9") {
         return;
     }
@@ -47,8 +48,9 @@ fn f9_the_second_run_ends_at_once() {
     site.settle("behind a second run that was refused");
 }
 
+/// F9.
 #[test]
-fn f9_the_second_run_waits_when_it_is_told_to() {
+fn the_second_run_waits_with_wait() {
     let harness = Harness::new();
     let site = site(&harness);
     let lock = File::open(harness.path("state/report.lock")).unwrap();
@@ -67,8 +69,9 @@ fn f9_the_second_run_waits_when_it_is_told_to() {
     assert_eq!(site.settle("a run that waited").folders.len(), 2);
 }
 
+/// F9.
 #[test]
-fn f9_who_waits_can_be_told_to_stop() {
+fn a_waiting_run_can_be_stopped() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let harness = Harness::new();
         let site = site(&harness);
@@ -92,8 +95,9 @@ fn f9_who_waits_can_be_told_to_stop() {
     }
 }
 
+/// F9.
 #[test]
-fn f9_many_runs_at_once() {
+fn many_runs_at_once() {
     let harness = Harness::new();
     let mut site = site(&harness);
     for round in 0..5 {
@@ -107,8 +111,9 @@ fn f9_many_runs_at_once() {
     }
 }
 
+/// F10.
 #[test]
-fn f10_the_death_of_the_holder_lets_go() {
+fn the_lock_ends_with_its_process() {
     if !can_trace("F10") {
         return;
     }
@@ -123,7 +128,7 @@ fn f10_the_death_of_the_holder_lets_go() {
 
 /// F3. Told to end before the commit: nothing is committed, nothing is said, nothing is left.
 #[test]
-fn f3_a_signal_before_the_commit() {
+fn a_signal_before_the_commit() {
     if !can_trace("F3") {
         return;
     }
@@ -143,7 +148,7 @@ fn f3_a_signal_before_the_commit() {
 
 /// F3. Whenever the signal comes, the run is done whole or not at all.
 #[test]
-fn f3_a_signal_within_the_commit() {
+fn a_signal_during_the_commit() {
     if !can_trace("F3, within the commit") {
         return;
     }
@@ -163,7 +168,7 @@ fn f3_a_signal_within_the_commit() {
 
 /// F3. Standing in a log that it cannot stop reading, it ends with the second signal at the latest.
 #[test]
-fn f3_a_signal_at_any_moment() {
+fn a_signal_at_any_moment() {
     for round in 0..20 {
         let harness = Harness::new();
         let site = site(&harness);
@@ -180,7 +185,7 @@ fn f3_a_signal_at_any_moment() {
 
 /// G9. The folder for reports goes away while they are written.
 #[test]
-fn g9_the_folder_is_removed_while_it_runs() {
+fn the_folder_is_removed_during_the_run() {
     if !can_trace("G9") {
         return;
     }
@@ -204,7 +209,7 @@ fn g9_the_folder_is_removed_while_it_runs() {
 
 /// The log is rotated, packed and cut between its reading and the commit.
 #[test]
-fn a_rotation_within_a_run() {
+fn a_rotation_during_a_run() {
     if !can_trace("a rotation within a run") {
         return;
     }

@@ -50,7 +50,7 @@ impl<'a> Log<'a> {
 }
 
 #[test]
-fn a_folder_a_day() {
+fn one_folder_per_day() {
     let harness = Harness::new();
     let mut log = Log::new(&harness);
     for (time, day) in [
@@ -71,7 +71,7 @@ fn a_folder_a_day() {
 }
 
 #[test]
-fn a_folder_an_hour() {
+fn one_folder_per_hour() {
     let harness = Harness::new();
     let mut log = Log::new(&harness);
     for hour in [22, 23] {
@@ -122,7 +122,7 @@ fn a_run_with_nothing_new() {
 }
 
 #[test]
-fn each_line_by_its_own_clock() {
+fn periods_in_the_offset_of_each_line() {
     let harness = Harness::new();
     let mut log = Log::new(&harness);
     log.add("01/Nov/2026:23:30:00 -0500", "2026-11-01");
@@ -132,7 +132,7 @@ fn each_line_by_its_own_clock() {
 }
 
 #[test]
-fn all_lines_by_one_clock() {
+fn periods_in_a_given_time_zone() {
     let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
         return crate::harness::skip("--timezone", "there are no time zones here");
@@ -148,7 +148,7 @@ fn all_lines_by_one_clock() {
 
 /// The hour that comes twice in autumn is one folder; the one that spring leaves out is none.
 #[test]
-fn hours_that_come_twice_or_never() {
+fn hours_repeated_or_skipped_by_daylight_saving() {
     let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Europe/Berlin").exists() {
         return crate::harness::skip("--timezone, in autumn", "there are no time zones here");
@@ -165,7 +165,7 @@ fn hours_that_come_twice_or_never() {
 
 /// Hours that begin at the half hour of the log's own clock, over runs, and with late lines.
 #[test]
-fn late_lines_by_another_clock() {
+fn late_lines_with_another_offset() {
     let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Asia/Kolkata").exists() {
         return crate::harness::skip("--timezone, late lines", "there are no time zones here");
@@ -196,7 +196,7 @@ fn late_lines_by_another_clock() {
 
 /// A day of a place far away holds the lines of two days of the log.
 #[test]
-fn days_of_a_place_far_away() {
+fn days_in_a_distant_time_zone() {
     let harness = Harness::new();
     if !std::path::Path::new("/usr/share/zoneinfo/Pacific/Auckland").exists() {
         return crate::harness::skip("--timezone, far away", "there are no time zones here");
@@ -212,7 +212,7 @@ fn days_of_a_place_far_away() {
 }
 
 #[test]
-fn a_time_zone_that_is_none() {
+fn an_invalid_time_zone_is_refused() {
     let harness = Harness::new();
     harness.file("access.log", at(1, "02/Nov/2026:08:01:00 +0000"));
     for zone in ["Mars/Olympus", "../../etc/passwd", ""] {
@@ -241,7 +241,7 @@ fn lines_without_a_time() {
 
 /// Runs with and without periods take turns over one state.
 #[test]
-fn periods_begin_and_end() {
+fn lines_at_the_borders_of_periods() {
     let harness = Harness::new();
     let (mut text, mut runs) = (String::new(), Vec::new());
     for (n, args) in [&["--daily"][..], &[], &["--hourly"], &["--daily"], &[]].into_iter().enumerate() {

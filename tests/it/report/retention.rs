@@ -34,7 +34,7 @@ fn the_newest_runs_are_kept() {
 }
 
 #[test]
-fn old_runs_go_by_their_age() {
+fn old_runs_are_removed_by_age() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     for _ in 0..3 {
@@ -55,7 +55,7 @@ fn old_runs_go_by_their_age() {
 
 /// A run that tells nothing tidies up too, and says nothing of it.
 #[test]
-fn a_run_with_nothing_new_forgets_as_well() {
+fn a_run_with_nothing_new_removes_old_folders() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     for _ in 0..2 {
@@ -69,7 +69,7 @@ fn a_run_with_nothing_new_forgets_as_well() {
 }
 
 #[test]
-fn nothing_of_others_goes() {
+fn other_entries_are_not_removed() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     fs::create_dir(harness.path("precious")).unwrap();

@@ -85,7 +85,7 @@ fn copies(harness: &Harness) -> Option<[PathBuf; 2]> {
 }
 
 #[test]
-fn the_units_can_be_loaded() {
+fn the_units_are_valid() {
     let harness = Harness::new();
     let Some(paths) = copies(&harness) else { return };
     let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&paths).output().unwrap();
@@ -97,7 +97,7 @@ fn the_units_can_be_loaded() {
 }
 
 #[test]
-fn the_service_is_closed() {
+fn the_service_is_hardened() {
     let harness = Harness::new();
     let Some([service, _]) = copies(&harness) else { return };
     if !String::from_utf8_lossy(&Command::new("systemd-analyze").arg("--help").output().unwrap().stdout).contains("--offline") {
@@ -113,7 +113,7 @@ fn the_service_is_closed() {
 
 /// The timer is understood, and comes every hour.
 #[test]
-fn the_timer_comes_every_hour() {
+fn the_timer_runs_every_hour() {
     let timer = sample(TIMER);
     let calendar = values(&timer, "OnCalendar");
     assert_eq!((calendar.len(), values(&timer, "Persistent"), values(&timer, "WantedBy")), (1, vec!["true"], vec!["timers.target"]));

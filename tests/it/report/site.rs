@@ -154,7 +154,7 @@ fn append(path: &Path) -> File {
 }
 
 #[test]
-fn the_server_writes_whole_lines_into_both() {
+fn the_server_writes_complete_lines_to_both_logs() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(2);

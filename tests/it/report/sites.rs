@@ -47,7 +47,7 @@ fn sorted(paths: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_soft_404_shows_over_two_runs() {
+fn a_soft_404_is_recognised_over_two_runs() {
     let harness = harness();
     let (one, others) = (&HALVES[0][..1], HALVES[1]);
     answered(&harness, "logs/first.log", one, |_| 512);
@@ -80,7 +80,7 @@ fn a_soft_404_shows_over_two_runs() {
 
 /// The same lines with a size each are answers of their own in both runs.
 #[test]
-fn pages_of_their_own_are_counted_in_both_runs() {
+fn distinct_answers_count_in_both_runs() {
     let harness = harness();
     for (number, paths) in HALVES.into_iter().enumerate() {
         answered(&harness, "logs/first.log", paths, |n| 100 << (3 * number + n));
@@ -92,7 +92,7 @@ fn pages_of_their_own_are_counted_in_both_runs() {
 
 /// What was seen of a site is forgotten with the state.
 #[test]
-fn a_state_that_is_forgotten_takes_its_sites_along() {
+fn a_reset_discards_the_history_of_sites() {
     let harness = harness();
     answered(&harness, "logs/first.log", HALVES[1], |_| 512);
     run(&harness);

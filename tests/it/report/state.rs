@@ -52,7 +52,7 @@ const DAMAGES: [Damage; 6] = [
 
 /// F5. Neither from the start, which would double, nor from the end, which would lose.
 #[test]
-fn f5_a_damaged_state_is_refused() {
+fn a_damaged_state_is_refused() {
     for (what, damage) in DAMAGES {
         let harness = Harness::new();
         let mut site = site(&harness);
@@ -77,7 +77,7 @@ fn f5_a_damaged_state_is_refused() {
 
 /// F5, recovery. Told so, it starts as on the first run, and its folders get new numbers.
 #[test]
-fn f5_reset_begins_anew() {
+fn reset_starts_again() {
     for damaged in [true, false] {
         let harness = Harness::new();
         let site = site(&harness);
@@ -101,7 +101,7 @@ fn f5_reset_begins_anew() {
 
 /// F6.
 #[test]
-fn f6_what_a_killed_run_left_is_removed() {
+fn leftovers_of_a_killed_run_are_removed() {
     let harness = Harness::new();
     let site = site(&harness);
     harness.file("state/report.json.tmp", "half");
@@ -117,7 +117,7 @@ fn f6_what_a_killed_run_left_is_removed() {
 
 /// F8. The rules are others than in the runs before: that is said, once, and the run goes on.
 #[test]
-fn f8_other_rules_than_before() {
+fn changed_rules() {
     let harness = Harness::new();
     let mut site = site(&harness);
     assert!(!site.run(&[]).stderr.contains("rules"), "nothing has changed");
@@ -132,7 +132,7 @@ fn f8_other_rules_than_before() {
 
 /// F11, F13. What others may write to says nothing that can be relied on.
 #[test]
-fn f11_f13_a_state_in_the_reach_of_others() {
+fn a_state_that_others_may_write_to() {
     let harness = Harness::new();
     let site = site(&harness);
     for (place, bits) in [("state", 0o777), ("state", 0o720), (STATE, 0o666), (STATE, 0o620), ("state/report.lock", 0o666)] {
@@ -150,8 +150,9 @@ fn f11_f13_a_state_in_the_reach_of_others() {
     site.settle("rights that were taken away again");
 }
 
+/// F13.
 #[test]
-fn f13_a_folder_of_others_may_be_trusted() {
+fn a_folder_of_others_may_be_trusted() {
     let harness = Harness::new();
     let site = site(&harness);
     fs::set_permissions(harness.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
@@ -161,7 +162,7 @@ fn f13_a_folder_of_others_may_be_trusted() {
 
 /// F12, K2, point 5. No link leads out of the state.
 #[test]
-fn f12_links_in_the_state() {
+fn links_in_the_state() {
     let harness = Harness::new();
     let site = site(&harness);
     for file in [STATE, "state/report.lock"] {
@@ -183,7 +184,7 @@ fn f12_links_in_the_state() {
 
 /// F15. Numbers of devices and inodes are hints: the text says which log it is.
 #[test]
-fn f15_logs_on_another_device() {
+fn logs_on_another_device() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -207,7 +208,7 @@ fn f15_logs_on_another_device() {
 
 /// F15. The same file with another inode, as a restored backup has.
 #[test]
-fn f15_logs_that_were_copied() {
+fn copied_logs() {
     let harness = Harness::new();
     let mut site = site(&harness);
     for name in ["log/access.log", "log/access.log.1"] {
@@ -224,7 +225,7 @@ fn f15_logs_that_were_copied() {
 
 /// F16, point 5. An older copy of a log: what is new in it is told, and that something may be told again is said.
 #[test]
-fn f16_an_older_copy_of_a_log() {
+fn an_older_copy_of_a_log() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -258,7 +259,7 @@ fn hits_of(harness: &Harness, number: u64) -> u64 {
 
 /// F18. Nothing new: no folder, no word, no change.
 #[test]
-fn f18_a_run_with_nothing_new() {
+fn a_run_with_nothing_new() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -276,8 +277,9 @@ fn f18_a_run_with_nothing_new() {
     assert!(out.folders[1].name.starts_with("000002-"));
 }
 
+/// F18.
 #[test]
-fn f18_an_empty_log_and_one_that_is_not_there() {
+fn an_empty_log_and_a_missing_one() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     assert_eq!(site.run(&[]).text(), "");
@@ -293,7 +295,7 @@ fn f18_an_empty_log_and_one_that_is_not_there() {
 
 /// F19. No time stamp decides: all lines have the same one, around every kind of rotation.
 #[test]
-fn f19_lines_of_one_second() {
+fn lines_of_one_second() {
     let harness = Harness::new();
     let mut site = site(&harness);
     site.rotate();
@@ -312,7 +314,7 @@ fn f19_lines_of_one_second() {
 
 /// F20. What a newer version wrote is not guessed at.
 #[test]
-fn f20_a_state_of_a_newer_version() {
+fn a_state_of_a_newer_version() {
     let harness = Harness::new();
     let site = site(&harness);
     let state = fs::read_to_string(harness.path(STATE)).unwrap();
@@ -326,7 +328,7 @@ fn f20_a_state_of_a_newer_version() {
 
 /// The state of `follow` in the same folder is another one.
 #[test]
-fn a_state_of_follow_is_left_alone() {
+fn the_state_of_follow_is_not_touched() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     fs::create_dir(harness.path("state")).unwrap();
@@ -363,7 +365,7 @@ fn status_and_dry_run_change_nothing() {
 
 /// `--status` says how far each log was read and what is not: in bytes, as a rest of a line has no other measure.
 #[test]
-fn status_tells_the_lag() {
+fn status_shows_the_lag() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -380,7 +382,7 @@ fn status_tells_the_lag() {
 
 /// The first run reads what it was given, and nothing that lies beside it.
 #[test]
-fn the_first_run_reads_what_it_was_given() {
+fn the_first_run_reads_the_given_logs() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -400,7 +402,7 @@ fn the_first_run_reads_what_it_was_given() {
 
 /// Each of several names of one log, and more logs, once each.
 #[test]
-fn logs_of_several_names_are_read_once() {
+fn logs_with_several_names_are_read_once() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -417,9 +419,9 @@ fn logs_of_several_names_are_read_once() {
     }
 }
 
-/// A line that waits for its end is told with it, and its first half is accounted for as pending.
+/// F3. A line that waits for its end is told with it, and its first half is accounted for as pending.
 #[test]
-fn f3_a_line_that_is_half_written() {
+fn a_partly_written_line() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(5);
@@ -439,7 +441,7 @@ fn f3_a_line_that_is_half_written() {
 
 /// A rotated log whose last line never ends: after a while nothing more can come.
 #[test]
-fn the_last_line_of_an_old_log_needs_no_end() {
+fn the_last_line_of_a_rotated_log_needs_no_newline() {
     let harness = Harness::new();
     let mut site = site(&harness);
     site.begin_line(60);
@@ -492,7 +494,7 @@ fn changed(path: &Path) -> SystemTime {
 
 /// An input that is damaged is 3, hides no other, and is not counted again.
 #[test]
-fn a_damaged_input_hides_no_other() {
+fn a_damaged_input_does_not_stop_the_others() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -517,7 +519,7 @@ fn a_damaged_input_hides_no_other() {
 
 /// A packed log that was named alone is read once, whatever it is called later.
 #[test]
-fn a_packed_log_that_is_named_alone() {
+fn a_compressed_log_given_by_itself() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.write(10);
@@ -532,7 +534,7 @@ fn a_packed_log_that_is_named_alone() {
 
 /// K4. What a log says stands in reports, never in notices or in the state.
 #[test]
-fn k4_the_state_holds_no_line() {
+fn the_state_holds_no_line() {
     let harness = Harness::new();
     let mut site = Site::new(&harness);
     site.put(&line("192.0.2.1", "GET /s3cr3t-in-a-line/.git/config?token=s3cr3t HTTP/1.1", 200));
@@ -548,9 +550,9 @@ fn k4_the_state_holds_no_line() {
     Sums::of([&out.last().report]).assert_same(&site.expected(), "odd lines");
 }
 
-/// Nothing is read while the folder is not trusted, also for a user who is not the owner.
+/// F13. Nothing is read while the folder is not trusted, also for a user who is not the owner.
 #[test]
-fn f13_a_folder_that_belongs_to_another_user() {
+fn a_folder_that_belongs_to_another_user() {
     let harness = Harness::new();
     let site = site(&harness);
     if !rustix::process::geteuid().is_root() || !has("setpriv") {
@@ -572,7 +574,7 @@ fn rewritten(state: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 
 /// F17. Logs that are gone hold up no run, and are forgotten after sixty days.
 #[test]
-fn f17_a_hundred_thousand_logs_that_are_gone() {
+fn a_hundred_thousand_deleted_logs() {
     let harness = Harness::new();
     let mut site = site(&harness);
     let state = rewritten(&fs::read(harness.path(STATE)).unwrap(), |state| {

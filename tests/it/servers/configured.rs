@@ -27,7 +27,7 @@ fn names(served: &Served) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() {
+fn configured_logs_are_read_with_their_rotated_files() {
     for served in served_so_many("configurations of real servers", FEW) {
         let old = served.harness.path("log/combined.log.1");
         fs::copy(served.harness.path("log/combined.log"), &old).unwrap();
@@ -48,7 +48,7 @@ fn every_log_that_the_configuration_names_is_read_with_what_it_was_rotated_to() 
 }
 
 #[test]
-fn a_report_reads_them_too() {
+fn report_reads_configured_logs() {
     for served in served_so_many("report of a configuration", FEW) {
         let run = served.harness.run(["report", "--state", "state", "--out", "out", &served.flag()]);
         assert_eq!(run.code, 0, "{}", run.stderr);
@@ -62,7 +62,7 @@ fn a_report_reads_them_too() {
 }
 
 #[test]
-fn a_follower_follows_them() {
+fn follow_follows_configured_logs() {
     for served in served_so_many("follower of a configuration", FEW) {
         let args = ["follow", "-f", "ndjson", "--from-start", "--only", "config-exposure", &served.flag()];
         let mut child = served.harness.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -111,14 +111,14 @@ impl Alarm {
 }
 
 #[test]
-fn a_log_that_is_not_there_is_said_and_one_that_is_is_read() {
+fn a_missing_configured_log_is_reported_and_the_others_are_read() {
     for served in served_so_many("a log that is gone", FEW) {
         for log in served.logs.iter().filter(|log| log.name != "combined") {
             fs::remove_file(&log.path).unwrap();
         }
         let (run, report) = served.harness.json([served.flag()]);
         assert_eq!((run.code, inputs(&report).len()), (0, 1), "{}", run.stderr);
-        assert!(run.stderr.contains("not there yet; left out"), "{}", run.stderr);
+        assert!(run.stderr.contains("does not exist yet; left out"), "{}", run.stderr);
         fs::remove_file(&served.log("combined").path).unwrap();
         let run = served.harness.run(["scan", &served.flag()]);
         assert_eq!(run.code, 3, "{}", run.stderr);
@@ -127,7 +127,7 @@ fn a_log_that_is_not_there_is_said_and_one_that_is_is_read() {
 }
 
 #[test]
-fn a_configuration_that_is_wrong_is_refused_with_its_line() {
+fn an_invalid_configuration_is_reported_with_its_line() {
     let harness = crate::harness::Harness::new();
     harness.file("nginx.conf", "http {\n  access_log a.log \u{1b}main;\n}\n");
     harness.file("apache.conf", "\nInclude gone.conf\n");

@@ -185,7 +185,7 @@ fn on_the_wire(number: usize, asked: &Asked) -> Request {
 }
 
 #[test]
-fn there_are_as_many_as_are_said_and_always_the_same() {
+fn the_requests_are_deterministic() {
     let (one, other) = (all(), all());
     assert_eq!(one.len(), ALL);
     assert!(one.iter().zip(&other).all(|(one, other)| one.bytes == other.bytes));
