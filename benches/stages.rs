@@ -11,9 +11,9 @@ use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput};
 use probewatch::engine::{Judge, Matcher, Scope, Scratch};
 use probewatch::format::Frame;
-use probewatch::names::Names;
+use probewatch::intern::SymbolTables;
+use probewatch::log_entry::LogEntry;
 use probewatch::normalize::Normalizer;
-use probewatch::record::Record;
 use probewatch::rules::{self, RuleChoice, RuleSet};
 use probewatch::tally::{Place, Tally};
 
@@ -92,7 +92,7 @@ fn log() -> String {
 }
 
 /// Each record, and the headers behind it in one piece.
-fn records(log: &str) -> Vec<(Record<'_>, &[u8])> {
+fn records(log: &str) -> Vec<(LogEntry<'_>, &[u8])> {
     let frames = log.lines().map(|line| Frame::locate(line.as_bytes(), None).unwrap());
     frames.map(|frame| (frame.record(None), frame.headers)).collect()
 }
@@ -124,9 +124,9 @@ fn targets(group: &mut BenchmarkGroup<'_, WallTime>) {
 fn verdicts(group: &mut BenchmarkGroup<'_, WallTime>, rules: &RuleSet, log: &str) {
     let (matcher, records) = (Matcher::new(rules), records(log));
     // As the line loop asks: first whether it is known.
-    let found = |record: &Record<'_>, headers, scratch: &mut Scratch| {
+    let found = |record: &LogEntry<'_>, headers, scratch: &mut Scratch| {
         let known = scratch.recall(record.request, headers, record.status);
-        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != Names::NO_RULES
+        known.unwrap_or_else(|| matcher.verdict(record, headers, scratch)).rules != SymbolTables::EMPTY_RULES
     };
     let hits = |scratch: &mut Scratch| records.iter().filter(|(record, headers)| found(record, headers, scratch)).count();
     let mut used = Scratch::default();

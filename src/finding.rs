@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::MethodClass;
+use crate::log_entry::MethodClass;
 use crate::time::LogTime;
 pub use home::Homes;
 pub use others::Others;
@@ -81,7 +81,7 @@ impl FromStr for Severity {
 pub struct RuleId(pub u16);
 
 /// What the engine found in a run of lines. It owns all it says, as the lines may be gone when it is read; its numbers are
-/// those of the [`Names`](crate::names::Names) of the worker that found it.
+/// those of the [`SymbolTables`](crate::intern::SymbolTables) of the worker that found it.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Where each line went.

@@ -11,37 +11,35 @@
 //! | 3 | [`action`] · [`input`] · [`report`] · [`state`] |
 //! | 2 | [`archive`] · [`block`] · [`engine`] · [`window`] |
 //! | 1 | [`context`] · [`format`](mod@format) · [`news`] · [`rules`] · [`server`] · [`tally`] |
-//! | 0 | [`alert`] · [`client`] · [`clients`] · [`fetch`] · [`finding`] · [`fingerprint`] · [`heap`] · [`intern`] · [`names`] · [`normalize`] · [`recent`] · [`record`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
+//! | 0 | [`alert`] · [`allocator`] · [`client`] · [`finding`] · [`fingerprint`] · [`intern`] · [`log_entry`] · [`lru`] · [`normalize`] · [`prefetch`] · [`soft_404`] · [`source`] · [`system`] · [`time`] |
 //!
 //! The data's way: bytes → chunk cut at newlines → line → target → literals, then regexes → on a hit the whole record →
 //! finding → tally → report.
 
 pub mod action;
 pub mod alert;
+pub mod allocator;
 pub mod archive;
 pub mod block;
 pub mod cli;
 pub mod client;
-pub mod clients;
 pub mod command;
 pub mod config;
 pub mod context;
 pub mod engine;
-pub mod fetch;
 pub mod finding;
 pub mod fingerprint;
 pub mod format;
-pub mod heap;
 pub mod input;
 pub mod intern;
 pub mod learn;
+pub mod log_entry;
+pub mod lru;
 pub mod merge;
-pub mod names;
 pub mod news;
 pub mod normalize;
 pub mod pipeline;
-pub mod recent;
-pub mod record;
+pub mod prefetch;
 pub mod report;
 pub mod rules;
 pub mod server;

@@ -5,13 +5,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// What does not work at the start. A wrong command line, as a rule: the exit code is 2 for a program, 4 for the others.
 #[derive(Debug, thiserror::Error)]
 pub enum ActionError {
     /// The program cannot be started.
-    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), reason(error))]
+    #[error("cannot start {}: {}; --exec takes the path of a program, or a name in PATH, and no arguments: put those in a script", program.display(), errno_message(error))]
     Exec {
         /// As the user named it.
         program: PathBuf,
@@ -19,7 +19,7 @@ pub enum ActionError {
         error: io::Error,
     },
     /// The file cannot be opened.
-    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), reason(error))]
+    #[error("cannot open {}: {}; choose another --alert-file: a regular file, no link, in a folder you may write to", path.display(), errno_message(error))]
     File {
         /// As the user named it.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum ActionError {
         error: io::Error,
     },
     /// Nobody listens at the socket.
-    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), reason(error))]
+    #[error("cannot reach the system's log at {}: {}; is a log daemon running? --syslog=PATH names another datagram socket", path.display(), errno_message(error))]
     Syslog {
         /// The socket.
         path: PathBuf,

@@ -23,7 +23,7 @@ use self::pace::Pace;
 use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// How long a program may take to end once its standard input is closed, and again to take the last lines before that.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -129,7 +129,7 @@ impl Exec {
             Err(error) => {
                 let until = self.pace.ended(now);
                 self.state = State::Resting { until };
-                self.say(&format!("cannot be started ({}); it is tried again", reason(&error)), until, now);
+                self.say(&format!("cannot be started ({}); it is tried again", errno_message(&error)), until, now);
             }
         }
     }
@@ -283,7 +283,7 @@ fn ended(child: &mut Child) -> Option<String> {
         Ok(None) => None,
         Ok(Some(status)) => Some(status.to_string()),
         // Who started us may have told the system to wait for our children itself: it is gone, and nobody knows how.
-        Err(error) => Some(reason(&error)),
+        Err(error) => Some(errno_message(&error)),
     }
 }
 

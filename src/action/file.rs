@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
-use crate::system::{continues_line, reason, survive_size_limit};
+use crate::system::{continues_line, errno_message, ignore_sigxfsz};
 
 /// The file, and what is still to be written to it.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct AlertFile {
 
 impl AlertFile {
     pub(super) fn open(path: PathBuf) -> Result<Self, ActionError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         match open(&path) {
             Ok(file) => {
                 let trouble = Trouble::new(format!("--alert-file {}", path.display()));
@@ -70,7 +70,7 @@ impl AlertFile {
             match self.try_first() {
                 Ok(()) => self.trouble.over(),
                 Err(error) => {
-                    self.trouble.met(&reason(&error), now);
+                    self.trouble.met(&errno_message(&error), now);
                     return;
                 }
             }

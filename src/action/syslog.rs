@@ -12,7 +12,7 @@ use super::error::ActionError;
 use super::queue::Queue;
 use super::trouble::Trouble;
 use crate::finding::Severity;
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// `daemon` of RFC 5424, table 1.
 const FACILITY: u8 = 3;
@@ -76,7 +76,7 @@ impl Syslog {
                 // The daemon is slow. That is no trouble until the queue is full, and is told then.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    self.trouble.met(&reason(&error), now);
+                    self.trouble.met(&errno_message(&error), now);
                     return;
                 }
             }

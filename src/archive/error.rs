@@ -5,7 +5,7 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// What went wrong with the folder of `--out`. The exit code is 4, but for [`Held`](Self::Held) and [`Shared`](Self::Shared).
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum ArchiveError {
         path: PathBuf,
     },
     /// The system would not let us.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
         /// What was being done: `write`, say.
         step: &'static str,

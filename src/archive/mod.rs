@@ -33,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use self::disk::Folder;
 use self::durable::AT_ONCE;
 use self::name::Name;
-use crate::system::survive_size_limit;
+use crate::system::ignore_sigxfsz;
 pub use error::ArchiveError;
 pub use name::run_folder;
 pub use staging::{StagedFile, Staging};
@@ -104,7 +104,7 @@ impl Archive {
     ///
     /// Another run holds it; it cannot be made or written to; something that is no link has the place of `latest`.
     pub fn open(dir: &Path, access: Access) -> Result<Self, ArchiveError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         // Without a slash at the end, which would lead through a link.
         let dir: PathBuf = dir.components().collect();
         let folder = open_folder(&dir, access)?;

@@ -7,7 +7,7 @@ use clap::builder::PossibleValue;
 
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::{By, Color, Format};
 use crate::rules::import::Origin;
 

@@ -24,7 +24,7 @@ use crate::finding::{RuleId, Severity};
 use crate::format::transcriber::{Course, Read, Transcriber};
 use crate::format::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
 use crate::input::sequence::{End, Line, each_line};
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::report::answer::{Graded, Request, is_graded};
 use crate::report::explain::{Subject, Taken, Views, write};
 use crate::report::{Color, Format, View};
@@ -302,7 +302,7 @@ impl<W: Write> Desk<'_, W> {
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);
-        let record = record.unwrap_or(Record { request: text, ..Record::default() });
+        let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
         let answer = graded(&mut self.log, self.rules, &record, &explanation, whole.as_ref());
         if let Some(answer) = &answer {
@@ -324,7 +324,7 @@ impl<W: Write> Desk<'_, W> {
 fn graded(
     log: &mut Log<'_>,
     rules: &RuleSet,
-    record: &Record<'_>,
+    record: &LogEntry<'_>,
     said: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
 ) -> Option<Graded> {

@@ -11,7 +11,7 @@ use crate::finding::Severity;
 use crate::format::FormatChoice;
 use crate::input::newer::Newer;
 use crate::input::{Mmap, rotated};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::{By, Color, Format};
 use crate::rules::RuleChoice;
 use crate::server::Found;

@@ -107,7 +107,7 @@ impl Asker {
     }
 
     fn matches(&mut self, rule: usize, case: &Case, status: Option<u16>) -> bool {
-        let record = crate::record::Record { status, ..case.record() };
+        let record = crate::log_entry::LogEntry { status, ..case.record() };
         let verdict = self.matcher.lone_verdict(&record, &mut self.scratch);
         self.scratch.rules(verdict).iter().any(|id| usize::from(id.0) == rule)
     }
@@ -219,12 +219,12 @@ fn a_verdict_that_an_excuse_decided_is_remembered_by_status_and_header() {
                     let method = if (n + round) % 2 == 0 { "GET" } else { "POST" };
                     let request = format!("{method} {target} HTTP/1.1");
                     let headers = [referer.unwrap_or(b"-"), agent].join(&b"\" \""[..]);
-                    let record = crate::record::Record {
+                    let record = crate::log_entry::LogEntry {
                         request: request.as_bytes(),
                         status,
                         referer,
                         user_agent: Some(agent),
-                        ..crate::record::Record::default()
+                        ..crate::log_entry::LogEntry::default()
                     };
                     let remembered = matcher.verdict(&record, &headers, &mut scratch);
                     let afresh = matcher.lone_verdict(&record, &mut scratch);

@@ -15,11 +15,11 @@ use self::line::{Line, Place};
 use super::index::BLOCK;
 use super::{Matcher, Scratch};
 use crate::client::Client;
-use crate::fetch::fetch;
 use crate::finding::Findings;
 use crate::format::hole::nuls_within;
 use crate::format::{Frame, LogFormat};
-use crate::names::Names;
+use crate::intern::SymbolTables;
+use crate::prefetch::prefetch;
 use crate::rules::{AllowList, RuleSet};
 use crate::time::{Bound, LogTime, Packed};
 
@@ -174,11 +174,11 @@ impl<'a> Judge<'a> {
             return;
         }
         let verdict = self.matcher.raw_verdict(text, scratch);
-        if verdict.rules == Names::NO_RULES {
+        if verdict.rules == SymbolTables::EMPTY_RULES {
             return mention(text, scratch, findings);
         }
         let mut hit = place.hit();
-        hit.client = scratch.names.clients.number(b"");
+        hit.client = scratch.names.clients.intern(b"");
         let reading = self.reading(verdict.rules, scratch);
         self.keep(hit, reading, verdict.path, (text, None), || None, scratch, findings);
     }
@@ -207,7 +207,7 @@ const MENTIONS: usize = 4;
 fn mention(text: &[u8], scratch: &mut Scratch, findings: &mut Findings) {
     let start = &text[..text.len().min(MENTION_BYTES)];
     for client in Client::addresses_in(start).take(MENTIONS) {
-        let number = scratch.names.clients.number_of_group(client);
+        let number = scratch.names.clients.intern_grouped(client);
         findings.mentioned.push(number);
     }
 }
@@ -223,6 +223,6 @@ fn map_ahead(lines: &[u8], at: usize) {
 #[inline]
 fn fetch_ahead(lines: &[u8], at: usize) {
     if let Some(part) = lines.get(at..at + 256) {
-        part.iter().step_by(64).for_each(fetch);
+        part.iter().step_by(64).for_each(prefetch);
     }
 }

@@ -10,8 +10,8 @@ use super::key::Class;
 use super::memory::Asked;
 use super::scratch::{Desk, Scratch, SecondLook, Verdict};
 use crate::finding::{RuleId, Severity};
+use crate::log_entry::LogEntry;
 use crate::normalize::{Normalizer, Reading, Source, Views, unescape};
-use crate::record::Record;
 use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet};
 
 /// What a target is read again as: all query.
@@ -34,7 +34,7 @@ impl<'r> Matcher<'r> {
     }
 
     /// What the rules say of a record; `headers` is what stands between the size and the end of the line.
-    pub fn verdict(&self, record: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
+    pub fn verdict(&self, record: &LogEntry<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
         let mut copy = std::mem::take(&mut scratch.desk.copy);
         copy.clear();
         let parts = [Some(record.request), record.referer, record.user_agent, Some(headers)];
@@ -42,7 +42,7 @@ impl<'r> Matcher<'r> {
             copy.extend_from_slice(part.unwrap_or_default());
             copy.len()
         });
-        let own = Record {
+        let own = LogEntry {
             request: &copy[..ends[0]],
             referer: record.referer.map(|_| &copy[ends[0]..ends[1]]),
             user_agent: record.user_agent.map(|_| &copy[ends[1]..ends[2]]),
@@ -53,7 +53,7 @@ impl<'r> Matcher<'r> {
         verdict
     }
 
-    fn judge_and_remember(&self, own: &Record<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
+    fn judge_and_remember(&self, own: &LogEntry<'_>, headers: &[u8], scratch: &mut Scratch) -> Verdict {
         let key = scratch.memory.key(own.request, headers);
         if let Some(verdict) = scratch.memory.learn(key, own.status, &mut scratch.names) {
             return verdict;
@@ -79,7 +79,7 @@ impl<'r> Matcher<'r> {
     }
 
     /// What the rules say of a record that stands in no line; nothing is remembered of it.
-    pub fn lone_verdict(&self, record: &Record<'_>, scratch: &mut Scratch) -> Verdict {
+    pub fn lone_verdict(&self, record: &LogEntry<'_>, scratch: &mut Scratch) -> Verdict {
         self.judge_afresh(&Probe::of_record(record), scratch)
     }
 

@@ -12,8 +12,8 @@ use super::picked::Picked;
 use super::scratch::Verdict;
 use super::shared::{Rules, Said, Shared};
 use crate::finding::RuleId;
-use crate::fingerprint::{Fingerprint, Memo};
-use crate::names::Names;
+use crate::fingerprint::{Fingerprint, SetAssocCache};
+use crate::intern::SymbolTables;
 use crate::rules::Marks;
 
 /// What was judged before.
@@ -21,10 +21,10 @@ use crate::rules::Marks;
 pub(super) struct Memory {
     keys: Keys,
     /// Referers and agents in which no literal stands.
-    silent: Memo<(), 8>,
+    silent: SetAssocCache<(), 8>,
     /// What headers say, as they stand in the line.
-    headers: Memo<Class, 4>,
-    requests: Memo<Known, 4>,
+    headers: SetAssocCache<Class, 4>,
+    requests: SetAssocCache<Known, 4>,
     /// What other workers judged.
     shared: Option<Arc<Shared>>,
 }
@@ -51,9 +51,9 @@ impl Memory {
     /// The memory of one who works beside others.
     pub(super) fn sharing(shared: Option<Arc<Shared>>) -> Self {
         let keys = shared.as_ref().map(|shared| shared.keys().clone()).unwrap_or_default();
-        let mut headers = Memo::new(1 << 13);
+        let mut headers = SetAssocCache::new(1 << 13);
         headers.put(keys.of(b""), Class::SILENT);
-        Self { keys, silent: Memo::new(1 << 11), headers, requests: Memo::new(1 << 14), shared }
+        Self { keys, silent: SetAssocCache::new(1 << 11), headers, requests: SetAssocCache::new(1 << 14), shared }
     }
 
     /// What others know.
@@ -70,8 +70,8 @@ impl Memory {
         self.keys.of_each(texts.map(|(_, headers)| headers), &mut headers);
         let mut keys = [Key::default(); MOST];
         for ((key, request), headers) in keys[..count].iter_mut().zip(requests).zip(headers) {
-            self.headers.fetch(headers);
-            self.requests.fetch(request);
+            self.headers.prefetch(headers);
+            self.requests.prefetch(request);
             *key = Key { request, headers };
         }
         keys
@@ -99,7 +99,7 @@ impl Memory {
         let mut texts = [Fingerprint::default(); MOST];
         for n in asking.iter() {
             texts[n] = self.text_behind(verdicts.0[n], keys[n], status(n));
-            self.requests.fetch(texts[n]);
+            self.requests.prefetch(texts[n]);
         }
         for n in asking.iter() {
             verdicts.0[n] = self.known_by(texts[n], keys[n]);
@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// Learns from others what there is to know of a request; whether it can be [recalled](Self::recall) now.
-    pub(super) fn learn(&mut self, key: Key, status: Option<u16>, names: &mut Names) -> Option<Verdict> {
+    pub(super) fn learn(&mut self, key: Key, status: Option<u16>, names: &mut SymbolTables) -> Option<Verdict> {
         let shared = self.shared.clone()?;
         let class = if let Some(class) = self.headers.get(key.headers) {
             class
@@ -159,7 +159,7 @@ impl Memory {
                 }
                 Said::Rules(said) => {
                     let (rules, path) = said.as_deref().map_or_else(Default::default, Rules::parts);
-                    let verdict = Verdict { rules: names.rules.number(rules, Box::from), path: names.paths.number(path, Box::from) };
+                    let verdict = Verdict { rules: names.rules.intern(rules, Box::from), path: names.paths.intern(path, Box::from) };
                     self.requests.put(text, verdict);
                     return Some(verdict);
                 }
@@ -168,9 +168,9 @@ impl Memory {
     }
 
     /// Remembers a verdict, and what was asked for to find it.
-    pub(super) fn remember(&mut self, key: Key, class: Class, status: Option<u16>, asked: Asked, verdict: Verdict, names: &Names) {
+    pub(super) fn remember(&mut self, key: Key, class: Class, status: Option<u16>, asked: Asked, verdict: Verdict, names: &SymbolTables) {
         let mut text = self.keys.first(key, class);
-        if class.speaks() && verdict.rules == Names::NO_RULES && asked == Asked::default() {
+        if class.speaks() && verdict.rules == SymbolTables::EMPTY_RULES && asked == Asked::default() {
             self.put(key.request, verdict, names);
         }
         // What was asked for in other cases is asked for in all: one more look tells all of it.
@@ -187,13 +187,13 @@ impl Memory {
         self.put(text, verdict, names);
     }
 
-    fn put(&mut self, text: Fingerprint, known: Known, names: &Names) {
+    fn put(&mut self, text: Fingerprint, known: Known, names: &SymbolTables) {
         self.requests.put(text, known);
         if let Some(shared) = &self.shared {
             let said = if known.rules == ASKS {
                 Said::Asks(Asks::of_word(known.path))
             } else {
-                Said::rules(names.rules.key(known.rules), names.paths.key(known.path))
+                Said::rules(names.rules.resolve(known.rules), names.paths.resolve(known.path))
             };
             shared.say(text, said);
         }
@@ -247,7 +247,7 @@ impl<const MOST: usize> Recalled<MOST> {
     /// Whether a request is known to match no rule.
     #[inline]
     pub(super) fn is_known_to_match_nothing(&self, n: usize) -> bool {
-        self.0[n].rules == Names::NO_RULES
+        self.0[n].rules == SymbolTables::EMPTY_RULES
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! It borrows from the line and decodes nothing.
 
+use crate::log_entry::{LogEntry, RequestLine};
 use crate::normalize::escape_fragment;
-use crate::record::{Record, RequestLine};
 use crate::rules::Shape;
 
 /// A request as the rules are asked about it.
@@ -26,7 +26,7 @@ pub struct Probe<'a> {
 impl<'a> Probe<'a> {
     /// The request of a record.
     #[must_use]
-    pub fn of_record(record: &Record<'a>) -> Self {
+    pub fn of_record(record: &LogEntry<'a>) -> Self {
         let line = RequestLine::parse(record.request);
         Self {
             line,

@@ -9,7 +9,7 @@ use super::memory::Memory;
 use super::unlisted::Numberer;
 use crate::finding::{Findings, RuleId, Windows};
 use crate::format::Sheet;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::normalize::{Normalizer, Reader};
 use crate::rules::Marks;
 use crate::time::{ClfClock, Span};
@@ -18,7 +18,7 @@ use crate::time::{ClfClock, Span};
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// The names of what was found.
-    pub names: Names,
+    pub names: SymbolTables,
     pub(super) desk: Desk,
     pub(super) memory: Memory,
     pub(super) index: Index,
@@ -103,16 +103,19 @@ impl Scratch {
     }
 
     /// Begins anew: gives the names that it has, and knows nothing but how clients are counted and what others know.
-    pub fn begin_anew(&mut self) -> Names {
-        let new =
-            Self { memory: Memory::sharing(self.memory.shared()), names: Names::counting(self.names.clients.prefix()), ..Self::default() };
+    pub fn begin_anew(&mut self) -> SymbolTables {
+        let new = Self {
+            memory: Memory::sharing(self.memory.shared()),
+            names: SymbolTables::with_prefix(self.names.clients.prefix()),
+            ..Self::default()
+        };
         std::mem::replace(self, new).names
     }
 
     /// The rules of a verdict, sorted by id.
     #[must_use]
     pub fn rules(&self, verdict: Verdict) -> &[RuleId] {
-        self.names.rules.key(verdict.rules)
+        self.names.rules.resolve(verdict.rules)
     }
 
     /// The verdict on a request, where it is known. `headers` is what stands between the size and the end of the line.
@@ -124,7 +127,7 @@ impl Scratch {
     /// Numbers what was just judged.
     pub(super) fn conclude(&mut self) -> Verdict {
         let Self { names, desk, .. } = self;
-        Verdict { rules: names.rules.number(&*desk.rules, Box::from), path: names.paths.number(&*desk.path, Box::from) }
+        Verdict { rules: names.rules.intern(&*desk.rules, Box::from), path: names.paths.intern(&*desk.path, Box::from) }
     }
 
     /// Empty findings.

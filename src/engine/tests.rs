@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::explain::Explainer;
 use super::*;
 use crate::finding::{Findings, Severity};
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::rules::{RuleChoice, RuleSet, Shape, load};
 
 fn builtin() -> &'static RuleSet {
@@ -37,7 +37,7 @@ fn every_rule_hits_and_misses_as_it_says() {
 
 #[test]
 fn binary_is_what_was_sent_however_it_was_escaped() {
-    let shape = |request| Probe::of_record(&Record { request, ..Record::default() }).shape;
+    let shape = |request| Probe::of_record(&LogEntry { request, ..LogEntry::default() }).shape;
     for logged in [&br"JRMI\x00\x02K"[..], br"JRMI\u0000\u0002K", br"a\n", br"a\x7F", br"\\\n", b"a\xff"] {
         assert_eq!(shape(logged), Some(Shape::Binary), "{}", logged.escape_ascii());
     }
@@ -53,7 +53,7 @@ fn told(findings: &Findings, scratch: &Scratch, offset: u64, line: u64) -> Vec<S
         .iter()
         .map(|hit| {
             let text = String::from_utf8_lossy(findings.text(hit)).into_owned();
-            format!("{} {} {text} {:?}", hit.offset + offset, u64::from(hit.line) + line, scratch.names.rules.key(hit.rules))
+            format!("{} {} {text} {:?}", hit.offset + offset, u64::from(hit.line) + line, scratch.names.rules.resolve(hit.rules))
         })
         .collect()
 }
@@ -144,7 +144,7 @@ fn what_is_explained_is_what_matches() {
 fn one_rule_alone_is_explained_whatever_it_says() {
     let rules = builtin();
     let explainer = Explainer::new(rules, Severity::Info, &[]);
-    let record = Record { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
+    let record = LogEntry { request: b"GET / HTTP/1.1", status: Some(200), ..Default::default() };
     for number in 0..rules.rules().len() {
         let id = crate::finding::RuleId(number as u16);
         let told = explainer.explain(&Probe::of_record(&record), Some(id));
@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn an_explanation_never_disagrees((request, referer, agent, status) in any_probe()) {
         let rules = builtin();
-        let record = Record {
+        let record = LogEntry {
             request: request.as_bytes(),
             referer: referer.as_deref().map(str::as_bytes),
             user_agent: agent.as_deref().map(str::as_bytes),
@@ -208,7 +208,7 @@ proptest! {
     fn a_verdict_is_the_same_without_the_prefilter((request, referer, agent, status) in any_probe()) {
         static WITHOUT: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice { no_prefilter: true, ..RuleChoice::default() }).unwrap());
         let [referer, user_agent] = [&referer, &agent].map(|header| header.as_deref().map(str::as_bytes));
-        let record = Record { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
+        let record = LogEntry { request: request.as_bytes(), referer, user_agent, status, ..Default::default() };
         let [with, without] = [builtin(), &WITHOUT].map(|rules| {
             let mut scratch = Scratch::default();
             let verdict = Matcher::new(rules).verdict(&record, b"x", &mut scratch);
@@ -230,7 +230,7 @@ proptest! {
             let of = |number: usize| &probes[number % probes.len()];
             let (_, referer, agent, _) = of(headers);
             let text = format!("{referer:?} {agent:?}");
-            let record = Record {
+            let record = LogEntry {
                 request: of(request).0.as_bytes(),
                 referer: referer.as_deref().map(str::as_bytes),
                 user_agent: agent.as_deref().map(str::as_bytes),
@@ -242,7 +242,7 @@ proptest! {
             let verdict = known.unwrap_or_else(|| matcher.verdict(&record, text.as_bytes(), scratch));
             let expected = matcher.lone_verdict(&record, &mut alone);
             prop_assert_eq!(scratch.rules(verdict), alone.rules(expected), "{:?}", record);
-            prop_assert_eq!(scratch.names.paths.key(verdict.path), alone.names.paths.key(expected.path));
+            prop_assert_eq!(scratch.names.paths.resolve(verdict.path), alone.names.paths.resolve(expected.path));
         }
     }
 }

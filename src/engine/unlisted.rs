@@ -3,17 +3,17 @@
 //! Assets, the pages that everyone asks for, and paths that no rule could name as they are, are passed over here, so
 //! that they cost nothing later. Who asked is not looked at.
 
-use crate::fingerprint::{Fingerprinter, Memo};
-use crate::names::Names;
+use crate::fingerprint::{Fingerprinter, SetAssocCache};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, RequestLine};
 use crate::normalize::Normalizer;
-use crate::record::{Record, RequestLine};
 
 /// Numbers the paths of requests, and remembers those of requests that came before.
 #[derive(Debug, Default)]
 pub(super) struct Numberer {
     take: Fingerprinter,
     /// Made when it is first needed: a scan needs none.
-    numbers: Option<Memo<u32, 4>>,
+    numbers: Option<SetAssocCache<u32, 4>>,
     normalizer: Normalizer,
     request: Vec<u8>,
     path: Vec<u8>,
@@ -54,18 +54,18 @@ const EVERYONES: [&[u8]; 14] = [
 
 impl Numberer {
     /// The number of a request's path in lower case; `None` where it is passed over.
-    pub(super) fn number(&mut self, request: &[u8], names: &mut Names) -> Option<u32> {
+    pub(super) fn number(&mut self, request: &[u8], names: &mut SymbolTables) -> Option<u32> {
         // A copy that stays what it is: the bytes of a map may change, and a number is remembered.
         self.request.clear();
         self.request.extend_from_slice(request);
-        let numbers = self.numbers.get_or_insert_with(|| Memo::new(1 << 14));
+        let numbers = self.numbers.get_or_insert_with(|| SetAssocCache::new(1 << 14));
         let text = self.take.of(&self.request);
         let number = numbers.get(text).unwrap_or_else(|| {
             let target = RequestLine::parse(&self.request).target;
             self.path.clear();
             self.path.extend_from_slice(self.normalizer.folded_views(target).resolved);
             let can_be_learnt = is_candidate(&self.path) && means_itself(&self.path, &mut self.normalizer);
-            let number = if can_be_learnt { names.paths.number(self.path.as_slice(), Box::from) } else { PASSED_OVER };
+            let number = if can_be_learnt { names.paths.intern(self.path.as_slice(), Box::from) } else { PASSED_OVER };
             numbers.put(text, number);
             number
         });
@@ -94,7 +94,7 @@ fn means_itself(path: &[u8], normalizer: &mut Normalizer) -> bool {
 
 /// Whether the client says that it followed a link: from another page than the one it asks for, as many a brute force
 /// has it.
-pub(super) fn is_linked(record: &Record<'_>) -> bool {
+pub(super) fn is_linked(record: &LogEntry<'_>) -> bool {
     let Some(referer) = record.referer else { return false };
     let Some(scheme) = memchr::memmem::find(referer, b"://") else { return false };
     let rest = &referer[scheme + 3..];
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_path_is_numbered_once_however_it_is_written() {
-        let (mut numberer, mut names) = (Numberer::default(), Names::default());
+        let (mut numberer, mut names) = (Numberer::default(), SymbolTables::default());
         let mut number = |target: &str| numberer.number(format!("GET {target} HTTP/1.1").as_bytes(), &mut names);
         let first = number("/Old.php?a=1");
         assert!(first.is_some());
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_link_leads_from_another_page() {
         let linked = |referer: Option<&str>| {
-            is_linked(&Record { request: b"GET /a.php?x HTTP/1.1", referer: referer.map(str::as_bytes), ..Record::default() })
+            is_linked(&LogEntry { request: b"GET /a.php?x HTTP/1.1", referer: referer.map(str::as_bytes), ..LogEntry::default() })
         };
         assert!(linked(Some("https://example.org/")) && linked(Some("https://example.org")) && linked(Some("http://h/b.php")));
         for none in [None, Some(""), Some("x"), Some("http://h/a.php"), Some("http://h/A.php?y")] {

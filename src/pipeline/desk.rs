@@ -75,10 +75,10 @@ mod tests {
     /// Findings with names instead of their numbers, which tell who asked for them first.
     fn told(mut findings: Findings, scratch: &Scratch) -> String {
         let names = &scratch.names;
-        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.key(std::mem::take(number))).into_owned();
-        let host = |number: u32| String::from_utf8_lossy(names.hosts.key(number)).into_owned();
-        let client = |number: u32| names.clients.client(number);
-        let rules = |number: &mut u32| names.rules.key(std::mem::take(number)).to_vec();
+        let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
+        let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
+        let client = |number: u32| names.clients.resolve(number);
+        let rules = |number: &mut u32| names.rules.resolve(std::mem::take(number)).to_vec();
         let hits = findings.hits.iter_mut().map(|hit| {
             let (client, host) = (client(std::mem::take(&mut hit.client)), host(std::mem::take(&mut hit.host)));
             (path(&mut hit.path), client, host, rules(&mut hit.rules))

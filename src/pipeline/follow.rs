@@ -27,8 +27,8 @@ use crate::format::transcriber::Course;
 use crate::format::{Formats, Header};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::tail::{Notice, Piece};
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::context::{Late, LiveContext};
 use crate::report::hit::{Desk, LiveHit, LiveLine, Occasion, live};
@@ -329,7 +329,7 @@ impl<'a> Stream<'a> {
             line: place.line + u64::from(hit.line) + 1,
             text: findings.text(hit),
             parsed: hit.parsed,
-            rules: self.scratch.names.rules.key(hit.rules),
+            rules: self.scratch.names.rules.resolve(hit.rules),
         };
         let mut late = Vec::new();
         let told = live(&mut self.context, &line, Occasion::New(&mut late), &mut self.desk);
@@ -421,7 +421,7 @@ impl<'a> Stream<'a> {
 /// A scratch for clients that are counted so.
 fn scratch(prefix: Option<Prefix>) -> Scratch {
     let mut scratch = Scratch::default();
-    scratch.names = Names::counting(prefix);
+    scratch.names = SymbolTables::with_prefix(prefix);
     scratch
 }
 

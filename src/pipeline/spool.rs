@@ -9,7 +9,7 @@ use tempfile::SpooledTempFile;
 
 use super::worker::own;
 use crate::finding::{Findings, RuleId};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::report::hit::KeptLine;
 use crate::tally::Place;
 
@@ -47,13 +47,13 @@ impl Default for Spool {
 
 impl Spool {
     /// Adds the hits of a run of lines. A failure is remembered, and told by [`Spool::check`].
-    pub(super) fn push(&self, findings: &Findings, names: &Names, place: Place) {
+    pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, place: Place) {
         if findings.hits.is_empty() {
             return;
         }
         let mut bytes = Vec::new();
         for hit in &findings.hits {
-            let (rules, text) = (names.rules.key(hit.rules), findings.text(hit));
+            let (rules, text) = (names.rules.resolve(hit.rules), findings.text(hit));
             bytes.extend(hit.offset.to_le_bytes());
             bytes.extend(hit.line.to_le_bytes());
             bytes.push(u8::from(hit.parsed));

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::desk::Desk;
 use crate::client::Prefix;
 use crate::engine::{Scratch, Shared};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
 /// What the workers of a pool hold together, in cells, clients or paths, before they put it to the whole.
@@ -62,7 +62,7 @@ impl Workers {
     /// The same, of clients of whom those of one IPv6 prefix are one.
     pub(super) fn counting(self, prefix: Option<Prefix>) -> Self {
         for worker in &self.each {
-            own(&worker.scratch).names = Names::counting(prefix);
+            own(&worker.scratch).names = SymbolTables::with_prefix(prefix);
         }
         self
     }
@@ -157,7 +157,7 @@ mod tests {
     fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        findings.askers = clients.iter().map(|client| scratch.names.clients.number(client.as_bytes())).collect();
+        findings.askers = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
         let underway = workers.underway(0, &scratch);
         (findings, underway)
     }

@@ -14,7 +14,7 @@ use super::table::number::{counted, grouped};
 use crate::block::{Guard, Shelter, group};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Three guesses in vain are no slip: a visitor, or a search engine on the way of a stale link, may hit upon one or two.
 const GUESSES: u64 = 3;

@@ -14,7 +14,7 @@ use super::overflow::{Missing, Overflow};
 use super::rows::{self, Item, Items};
 use super::soft_404;
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{AllowList, RuleSet};
 use crate::soft_404::Answer;
 use crate::source::SourceText;

@@ -19,8 +19,8 @@ use super::floods;
 use crate::context::{Apps, Memory, Probers, RuleHashes, Site};
 use crate::finding::{RuleId, Severity, Signs};
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::rules::{Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{Candidate, Grade, Grader, PathEvidence, PathShape, Response, SiteEvidence, path_hash};
 use crate::source::SourceText;
@@ -200,7 +200,7 @@ impl<'a> Context<'a> {
     /// The rules that a decision leaves.
     #[must_use]
     pub fn list(&self, decision: &Decision) -> &[RuleId] {
-        self.lists.key(decision.list)
+        self.lists.resolve(decision.list)
     }
 
     /// How bad one rule is for a hit.
@@ -305,7 +305,7 @@ impl<'a> Context<'a> {
             let is_known = !depends[at] && !view.answered;
             let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
                 let mut decision = context.decide(material.tally.rules(view.rules), &seen, &mut kept);
-                decision.list = context.lists.number(&*kept, Box::from);
+                decision.list = context.lists.intern(&*kept, Box::from);
                 if is_known {
                     known[at] = Some(decision);
                 }
@@ -322,7 +322,7 @@ impl<'a> Context<'a> {
         let (matched, seen) = (material.tally.rules(view.rules), Seen::of(material, &view));
         let least = |rule| self.standing_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
-        let list = self.lists.number(kept.as_slice(), Box::from);
+        let list = self.lists.intern(kept.as_slice(), Box::from);
         let most = |rule| self.standing(rule, &seen);
         let most = decide::decide(self.rules, self.level, matched, view.status, most, || Grade::DISTINCT, kept);
         let within = |decision| self.within_outcomes(decision, Outcome::of(view.status));
@@ -371,7 +371,7 @@ fn by_list(material: &Material<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool>
 
 impl<'a> Seen<'a> {
     fn of(material: &Material<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == Names::REST { b"" } else { material.tally.path(view.path) };
+        let path = if view.path == SymbolTables::OTHER { b"" } else { material.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }

@@ -8,7 +8,7 @@ use super::mask::shown;
 use super::model::{Key, Row};
 use crate::client::Client;
 use crate::finding::RuleId;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 
 /// A client: the canonical text of an address, other text masked and escaped, `-` for none.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::model::{Allowed, AnswerDetail, AppSeen, Campaign, Flood, Hit, Input, Key, Report, Row, Sample, Soft404, Totals};
 use crate::client::Client;
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::{Answer, Grade, MethodClass, Reason};
 use crate::time::LogTime;

@@ -10,9 +10,9 @@ use super::rows::reread;
 use crate::client::{Client, Prefix};
 use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
-use crate::names::Names;
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
 use crate::normalize::{Normalizer, Views};
-use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{Place, Scope};
 
@@ -54,7 +54,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
     let views = normalizer.views(probe.line.target);
     let who = counted(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.number_of(who).unwrap_or(Names::REST);
+    let client = material.tally.number_of(who).unwrap_or(SymbolTables::OTHER);
     let site = lowered(record.host, host).map_or(Scope::Input(line.place.input), Scope::Host);
     let seen = Seen { client, site, path: views.resolved, response: response(&record, &probe) };
     let decision = context.within_outcomes(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
@@ -74,7 +74,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
 }
 
 /// What the site answered.
-pub(super) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
+pub(super) fn response(record: &LogEntry<'_>, probe: &Probe<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
@@ -112,7 +112,7 @@ struct Verdict<'a> {
 }
 
 fn told<'a>(
-    record: &Record<'a>,
+    record: &LogEntry<'a>,
     client: Client<'a>,
     probe: &Probe<'a>,
     views: Views<'a>,

@@ -23,7 +23,7 @@ use super::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, R
 use super::sanitize::text;
 use crate::client::Prefix;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 

@@ -12,7 +12,7 @@ use super::blocks::Block;
 use super::evidence::Basis;
 use crate::client::{Client, Prefix};
 use crate::finding::{Others, RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::time::LogTime;

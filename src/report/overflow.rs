@@ -7,7 +7,7 @@ use foldhash::HashMap;
 use super::build::{Material, item};
 use super::context::{Context, OverflowDecision};
 use super::rows::Item;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 #[cfg(doc)]
 use crate::tally::Tally;
 
@@ -35,7 +35,7 @@ impl<'a> Overflow<'a> {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
         for (view, OverflowDecision { least, most }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
-            let is_of_client = view.path == Names::REST;
+            let is_of_client = view.path == SymbolTables::OTHER;
             if is_of_client && most.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
             }
@@ -43,7 +43,7 @@ impl<'a> Overflow<'a> {
                 *missing.entry((view.client, view.path)).or_default() += view.cell.hits;
             }
             let items = match view.client {
-                Names::REST => &mut overflow.paths,
+                SymbolTables::OTHER => &mut overflow.paths,
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
@@ -55,13 +55,13 @@ impl<'a> Overflow<'a> {
 }
 
 impl Missing {
-    /// The most of each kind; by client and path, of which one may be [`Names::REST`].
+    /// The most of each kind; by client and path, of which one may be [`SymbolTables::OTHER`].
     fn of(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
             let most = match owner {
-                (Names::REST, _) => &mut most.paths,
-                (_, Names::REST) => &mut most.clients,
+                (SymbolTables::OTHER, _) => &mut most.paths,
+                (_, SymbolTables::OTHER) => &mut most.clients,
                 _ => &mut most.pairs,
             };
             *most = hits.max(*most);

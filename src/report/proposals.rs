@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use super::model::Input;
 use super::{Format, View, csv, json, mask, table};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::time::LogTime;
 pub use rule_file::write as write_rules;
 

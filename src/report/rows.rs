@@ -15,8 +15,8 @@ use crate::engine::Probe;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::record::{Outcome, Record};
+use crate::intern::SymbolTables;
+use crate::log_entry::{LogEntry, Outcome};
 use crate::soft_404::{Answer, Grade};
 use crate::source::SourceText;
 use crate::tally::{self, CellView, ProofView, Scope, span};
@@ -63,7 +63,7 @@ pub(super) fn by_answer<'a>(material: &Material<'a>, context: &Context<'a>, item
     let place = |i: &Item<'a>| (context.home(i.view.site), i.view.path);
     let is_better = |i: &&Item<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
-    let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
+    let is_in = |i: &Item<'a>| i.has_grade(answer) && i.view.path != SymbolTables::OTHER && !better.contains(&place(i));
     let mut members = members(Items(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &Item<'a>| {
         let site = context.home(i.view.site);
@@ -93,7 +93,7 @@ fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]
     };
     let best = items.iter().max_by(order).unwrap_or(&items[0]);
     let clients = distinct(items.iter().map(|i| i.view.client));
-    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != Names::REST);
+    let client = <[u32; 1]>::try_from(clients).ok().filter(|one| one[0] != SymbolTables::OTHER);
     AnswerDetail {
         statuses: distinct(items.iter().filter_map(|i| i.view.status)),
         bytes: best.view.bytes,
@@ -105,13 +105,13 @@ fn detail<'a>(material: &Material<'a>, context: &Context<'a>, items: &[Item<'a>]
 }
 
 pub(super) fn by_client<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
+    let members = members(items, |i| Some(i.view.client).filter(|&client| client != SymbolTables::OTHER));
     let key = |i: &Item<'a>| Key::Client(material.tally.client(i.view.client));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
 
 pub(super) fn by_path<'a>(material: &Material<'a>, items: Items<'_, 'a>, most: usize) -> Vec<Row<'a>> {
-    let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
+    let members = members(items, |i| Some(i.view.path).filter(|&path| path != SymbolTables::OTHER));
     let key = |i: &Item<'a>| Key::Path(material.tally.path(i.view.path));
     grouped(material, &members, most, |(_, at)| items.at(at), key)
 }
@@ -147,7 +147,7 @@ struct Group<G> {
 fn weigh<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> Item<'a>) -> (Vec<Group<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let weigh = |&member: &(G, u32)| {
-        let number = numbers.number(&member.0, |group| *group);
+        let number = numbers.intern(&member.0, |group| *group);
         if number as usize == groups.len() {
             groups.push(Group { rank: (false, Severity::Info, 0, 0), first: member, len: 0 });
         }
@@ -241,14 +241,14 @@ fn row<'a>(material: &Material<'a>, items: &[Item<'a>], key: Key<'a>) -> Row<'a>
 
 /// How many clients or paths these are. Of those that were let go no more is known than that there were some.
 fn how_many(numbers: impl Iterator<Item = u32>) -> u64 {
-    distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
+    distinct(numbers.filter(|&number| number != SymbolTables::OTHER)).len().max(1) as u64
 }
 
-/// How many distinct numbers these are, without [`Names::REST`].
+/// How many distinct numbers these are, without [`SymbolTables::OTHER`].
 pub(super) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
     let mut seen = Vec::new();
     let mut count = 0;
-    for number in numbers.filter(|&number| number != Names::REST) {
+    for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
         let at = number as usize;
         if at >= seen.len() {
             seen.resize(at + 1, false);
@@ -321,7 +321,7 @@ pub(super) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> S
 }
 
 /// The record of a line that was kept, and what the rules were asked about it.
-pub(super) fn reread(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
+pub(super) fn reread(text: &[u8], parsed: bool) -> (LogEntry<'_>, Probe<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
     (record.unwrap_or_default(), probe)

@@ -18,7 +18,7 @@ use tempfile::NamedTempFile;
 pub use self::error::SinkError;
 use self::error::Step;
 use self::patient::Patient;
-use crate::system::{continues_line, stdout_was_closed, survive_size_limit};
+use crate::system::{continues_line, ignore_sigxfsz, stdout_was_closed};
 
 /// Bytes held back before a write: reports are made of small pieces.
 const BUFFER: usize = 64 * 1024;
@@ -50,7 +50,7 @@ impl Sink {
     /// a run that was killed may have left half a line.
     #[must_use]
     pub fn stdout() -> Self {
-        survive_size_limit();
+        ignore_sigxfsz();
         let mut out = BufWriter::with_capacity(BUFFER, Patient::new(io::stdout()));
         if continues_line(io::stdout()) {
             // It stays in the buffer, which cannot fail.
@@ -79,7 +79,7 @@ impl Sink {
     /// When the file cannot be made, or something that no report can replace has its place: a folder, a socket, a disk,
     /// a link of the system such as `/dev/stdout`.
     pub fn file(path: &Path) -> Result<Self, SinkError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         let target = open(path).map_err(|error| SinkError::new(Some(path), Step::Open, error))?;
         Ok(Self { path: Some(path.to_owned()), target })
     }

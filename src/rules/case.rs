@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 
 /// A request as a log would tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub struct Case {
 impl Case {
     /// The case as a record.
     #[must_use]
-    pub fn record(&self) -> Record<'_> {
-        Record {
+    pub fn record(&self) -> LogEntry<'_> {
+        LogEntry {
             client: b"192.0.2.1",
             request: self.request.as_bytes(),
             status: Some(self.status),
             user_agent: self.user_agent.as_deref().map(str::as_bytes),
             referer: self.referer.as_deref().map(str::as_bytes),
-            ..Record::default()
+            ..LogEntry::default()
         }
     }
 

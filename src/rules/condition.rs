@@ -11,7 +11,7 @@ use super::excuse::Excuses;
 use super::glob::Globs;
 use super::literals::bit;
 use super::pattern::Pattern;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Everything a rule asks for beyond its literals.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{MethodClass, PathShape, ShapeNumbers};
 use crate::finding::RuleId;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 /// Answered paths that evidence keeps for each site, and as many refused ones: some 100 KB a site. With half as many, one real
 /// answer in two hundred of the measured logs is lost among soft 404s of five languages.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::system::reason;
+use crate::system::errno_message;
 
 /// What is wrong with a state. Each kind has its exit code.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum StateError {
         reset: &'static str,
     },
     /// The system would not let us; the exit code is 4. The state is whole.
-    #[error("cannot {step} {}: {}; {}", path.display(), reason(error), advice(error.kind()))]
+    #[error("cannot {step} {}: {}; {}", path.display(), errno_message(error), advice(error.kind()))]
     Failed {
         /// What was being done: `write`, say.
         step: &'static str,

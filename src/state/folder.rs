@@ -18,7 +18,7 @@ use rustix::process::geteuid;
 use super::lock::Lock;
 use super::written::{decode, encode};
 use super::{Kept, StateError};
-use crate::system::survive_size_limit;
+use crate::system::ignore_sigxfsz;
 
 /// Bytes of a state that is read at most: about a million logs.
 const MOST: u64 = 256 << 20;
@@ -60,7 +60,7 @@ impl StateFolder {
     ///
     /// Another run held the lock until `stop`; others could touch what is in the folder; or it cannot be had.
     pub fn wait(dir: &Path, name: &str, insecure: bool, stop: &AtomicBool) -> Result<Self, StateError> {
-        survive_size_limit();
+        ignore_sigxfsz();
         let folder = open_folder(dir, insecure)?;
         let lock = lock(&folder, &format!("{name}.lock"), dir, stop)?;
         let state = Self { place: Place { dir: dir.to_owned(), name: format!("{name}.json"), folder }, _lock: lock };

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::cell::CellKey;
 use super::{ClientCount, Floor, Tally, prune};
-use crate::names::Renumbering;
+use crate::intern::IdRemap;
 
 /// What two tallies may have missed, before they became one.
 struct Errors {
@@ -92,7 +92,7 @@ impl Tally {
     }
 }
 
-pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
+pub(super) fn renumbered(key: &CellKey, new: &IdRemap) -> CellKey {
     CellKey {
         client: new.client(key.client),
         path: new.path(key.path),
@@ -103,7 +103,7 @@ pub(super) fn renumbered(key: &CellKey, new: &Renumbering) -> CellKey {
 }
 
 impl Errors {
-    fn of(mine: &Tally, other: &Tally, known: (usize, usize), new: &Renumbering) -> Self {
+    fn of(mine: &Tally, other: &Tally, known: (usize, usize), new: &IdRemap) -> Self {
         let pairs = |tally: &Tally, key: &dyn Fn(&CellKey) -> CellKey| -> HashMap<u64, u64> {
             if tally.is_exact() {
                 return HashMap::default();
@@ -115,7 +115,7 @@ impl Errors {
     }
 
     /// A client that only one of the two knows may have had as much in the other as that one let go.
-    fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+    fn merge_clients(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.clients.resize(mine.names.clients.len(), ClientCount::default());
         let mut shared = vec![false; mine.clients.len()];
@@ -134,7 +134,7 @@ impl Errors {
     }
 
     /// The same of a path.
-    fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &Renumbering) {
+    fn merge_paths(&self, mine: &mut Tally, other: &Tally, new: &IdRemap) {
         let [floor, others_floor] = self.floors;
         mine.path_errors.resize(mine.names.paths.keys().len(), 0);
         let mut shared = vec![false; mine.path_errors.len()];

@@ -32,8 +32,8 @@ pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
-use crate::names::Names;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
 use rest::Line;
@@ -42,7 +42,7 @@ use table::{BATCH, CellRest, Table};
 /// All hits, in cells.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    names: Names,
+    names: SymbolTables,
     clients: Vec<ClientCount>,
     /// Requests that are not in `clients` yet, by client: every line counts one, and numbers alone stay near.
     asked: Vec<u64>,
@@ -83,15 +83,15 @@ pub struct ClientCount {
 /// A cell with its key spelled out.
 #[derive(Debug, Clone, Copy)]
 pub struct CellView<'t> {
-    /// The client's number in [`Tally::client`], or [`Names::REST`].
+    /// The client's number in [`Tally::client`], or [`SymbolTables::OTHER`].
     pub client: u32,
-    /// The path's number in [`Tally::path`], or [`Names::REST`].
+    /// The path's number in [`Tally::path`], or [`SymbolTables::OTHER`].
     pub path: u32,
     /// The number of the list of rules in [`Tally::rules`].
     pub rules: u32,
     /// The status code.
     pub status: Option<u16>,
-    /// The input's number, or [`Names::NO_INPUT`].
+    /// The input's number, or [`SymbolTables::NO_INPUT`].
     pub input: u32,
     /// What answered.
     pub site: Scope<'t>,
@@ -117,16 +117,16 @@ impl<'t> CellView<'t> {
         Response { method: self.method, status: self.status, bytes: self.bytes, extra: self.extra }
     }
 
-    /// Whether it holds what was let go of other cells: its client, its path or both are [`Names::REST`].
+    /// Whether it holds what was let go of other cells: its client, its path or both are [`SymbolTables::OTHER`].
     #[must_use]
     pub fn is_rest(&self) -> bool {
-        self.client == Names::REST || self.path == Names::REST
+        self.client == SymbolTables::OTHER || self.path == SymbolTables::OTHER
     }
 
     /// Whether it is one of the [`overflow_cells`](Tally::overflow_cells).
     #[must_use]
     pub fn is_overflow(&self) -> bool {
-        self.input == Names::NO_INPUT
+        self.input == SymbolTables::NO_INPUT
     }
 
     /// Hits that its client and path together may have had before any were counted; 0 where the tally is exact. All cells
@@ -200,7 +200,7 @@ impl Tally {
 
     /// The same, with the names that its numbers stand for.
     #[must_use]
-    pub fn named(mut self, names: Names) -> Self {
+    pub fn named(mut self, names: SymbolTables) -> Self {
         for (client, requests) in (0..).zip(std::mem::take(&mut self.asked)) {
             self.count_mut(client).requests += requests;
         }
@@ -232,7 +232,7 @@ impl Tally {
     }
 
     /// What clients and paths had besides the cells that are kept of them, in no order and without inputs. Those with a client and
-    /// a path belong to that pair, those with [`Names::REST`] as path to the client, those with it as client to the path. Their
+    /// a path belong to that pair, those with [`SymbolTables::OTHER`] as path to the client, those with it as client to the path. Their
     /// hits are in other [`cells`](Self::cells) as well: of another client or path, or of none.
     pub fn overflow_cells(&self) -> impl Iterator<Item = CellView<'_>> {
         self.views(&self.overflow)
@@ -257,7 +257,7 @@ impl Tally {
     }
 
     fn site(&self, input: u32, host: u32) -> Scope<'_> {
-        if host == Names::NO_HOST { Scope::Input(input) } else { Scope::Host(self.names.hosts.key(host)) }
+        if host == SymbolTables::NO_HOST { Scope::Input(input) } else { Scope::Host(self.names.hosts.resolve(host)) }
     }
 
     /// Requests that are allowed, by the number of the entry that says so; those that allowed none may be missing.
@@ -298,7 +298,7 @@ impl Tally {
     /// The client with a number.
     #[must_use]
     pub fn client(&self, number: u32) -> Client<'_> {
-        self.names.clients.client(number)
+        self.names.clients.resolve(number)
     }
 
     /// What clients asked for, by number.
@@ -310,13 +310,13 @@ impl Tally {
     /// The path with a number.
     #[must_use]
     pub fn path(&self, number: u32) -> &[u8] {
-        self.names.paths.key(number)
+        self.names.paths.resolve(number)
     }
 
     /// The list of rules with a number, sorted.
     #[must_use]
     pub fn rules(&self, number: u32) -> &[RuleId] {
-        self.names.rules.key(number)
+        self.names.rules.resolve(number)
     }
 }
 

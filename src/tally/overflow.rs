@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::cell::{Cell, CellKey};
 use super::table::Table;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 
 type Cells = Vec<(CellKey, Cell)>;
 
@@ -26,7 +26,7 @@ impl Owner {
     pub(super) fn of(key: &CellKey) -> Self {
         match key.client {
             _ if key.is_pair() => Self::Pair,
-            Names::REST => Self::Path,
+            SymbolTables::OTHER => Self::Path,
             _ => Self::Client,
         }
     }

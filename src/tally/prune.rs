@@ -17,7 +17,7 @@ use super::overflow::{Overflow, Owner};
 use super::table::Table;
 use super::{Budget, ClientCount, Counts, Tally};
 use crate::client::Client;
-use crate::names::{Names, Renumbering};
+use crate::intern::{IdRemap, SymbolTables};
 
 type Cells = Vec<(CellKey, Cell)>;
 
@@ -82,7 +82,7 @@ fn choose_pairs(
         let hits = sum(cells) + in_overflow.get(&key.pair()).map_or(0, |weight| weight.hits);
         (hits + cell.error, scales.tie(key))
     };
-    let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.key(key.rules));
+    let ordinary = |key: &CellKey| ordinariness.of(key, tally.names.rules.resolve(key.rules));
     let chosen = choose(pairs, CellKey::pair, weigh, budget.pairs(), Some((budget.answered(), &ordinary)));
     for (key, _) in &chosen.kept {
         in_overflow.remove(&key.pair());
@@ -103,7 +103,7 @@ fn choose_paths(tally: &mut Tally, budget: Budget, scales: &Scales, loose: &Cell
     let heavy: HashSet<u32> = heaviest(scales.paths.len(), budget.folded(), |path| scales.paths[path as usize]).into_iter().collect();
     for (key, cell) in loose.iter().filter(|(key, _)| key.is_pair()) {
         if heavy.contains(&key.path) {
-            table.put(CellKey { client: Names::REST, ..*key }, cell.clone());
+            table.put(CellKey { client: SymbolTables::OTHER, ..*key }, cell.clone());
         } else {
             tally.path_errors[key.path as usize] += cell.hits;
         }
@@ -122,18 +122,18 @@ fn choose_clients(tally: &mut Tally, budget: Budget, scales: &Scales, loose: Cel
     let (mut table, mut nobodys) = (Table::default(), Table::default());
     for (key, cell) in loose {
         if heavy.contains(&key.client) {
-            table.put(CellKey { path: Names::REST, ..key }, cell);
+            table.put(CellKey { path: SymbolTables::OTHER, ..key }, cell);
             continue;
         }
         if let Some(count) = tally.clients.get_mut(key.client as usize) {
             count.error += cell.hits;
         }
-        nobodys.put(CellKey { client: Names::REST, path: Names::REST, ..key }, cell);
+        nobodys.put(CellKey { client: SymbolTables::OTHER, path: SymbolTables::OTHER, ..key }, cell);
     }
     let weigh = |cells: &[(CellKey, Cell)]| scales.clients[cells[0].0.client as usize];
     let chosen = choose(table.into_cells().collect(), |key| key.client.into(), weigh, budget.folded(), None);
     overflow.take_in(Owner::Client, &chosen.kept, &chosen.loose, |key, hits| tally.clients[key.client as usize].error += hits);
-    chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: Names::REST, ..key }, cell));
+    chosen.loose.into_iter().for_each(|(key, cell)| nobodys.put(CellKey { client: SymbolTables::OTHER, ..key }, cell));
     let mut kept = chosen.kept;
     kept.extend(of_nobody(nobodys, budget));
     kept
@@ -232,7 +232,7 @@ fn choose(
 
 impl Scales {
     fn of(tally: &Tally) -> Self {
-        let client = |number: u32| tally.names.clients.client(number);
+        let client = |number: u32| tally.names.clients.resolve(number);
         let mut clients: Vec<_> = (0..).zip(&tally.clients).map(|(number, count)| (count.error, tie_of(client(number)))).collect();
         let texts = tally.names.paths.keys();
         let mut paths: Vec<_> = texts.iter().zip(&tally.path_errors).map(|(text, error)| (*error, xxh3_64(text))).collect();
@@ -343,22 +343,22 @@ fn heaviest(count: usize, most: usize, weigh: impl Fn(u32) -> (u64, u64)) -> Vec
 /// Gives those that stay new numbers, and puts all together again.
 fn rebuild(tally: &mut Tally, present: &Present, cells: [Cells; 2], besides: [Cells; 2]) {
     let Tally { names: old, clients, allowed, signs, evidence, minutes, budget, floor, path_errors, .. } = std::mem::take(tally);
-    let mut names = Names::default();
-    let number = |names: &mut Names, number: u32| {
-        if present.clients[number as usize] { names.clients.number_of(old.clients.client(number)) } else { Names::REST }
+    let mut names = SymbolTables::default();
+    let number = |names: &mut SymbolTables, number: u32| {
+        if present.clients[number as usize] { names.clients.intern_client(old.clients.resolve(number)) } else { SymbolTables::OTHER }
     };
-    let new = Renumbering {
+    let new = IdRemap {
         clients: (0..present.clients.len() as u32).map(|client| number(&mut names, client)).collect(),
         paths: old
             .paths
             .keys()
             .iter()
             .zip(&present.paths)
-            .map(|(path, &stays)| if stays { names.paths.number(&**path, Box::from) } else { Names::REST })
+            .map(|(path, &stays)| if stays { names.paths.intern(&**path, Box::from) } else { SymbolTables::OTHER })
             .collect(),
         hosts: (0..)
             .zip(old.hosts.keys())
-            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.number(&**text, Box::from) } else { Names::NO_HOST })
+            .map(|(host, text)| if present.hosts.contains(&host) { names.hosts.intern(&**text, Box::from) } else { SymbolTables::NO_HOST })
             .collect(),
         rules: (0..old.rules.keys().len() as u32).collect(),
     };

@@ -13,7 +13,7 @@ use super::cell::{Cell, CellKey, SampleView};
 use super::counts::Counts;
 use super::rest::{Line, Rest};
 use super::texts::Texts;
-use crate::intern::{Slot, tag};
+use crate::intern::{Slot, hash_tag};
 
 /// Keys that are looked up together.
 pub(super) const BATCH: usize = 32;
@@ -98,7 +98,7 @@ impl Table {
     pub(super) fn leads(&self, keys: &[CellKey]) -> [Lead; BATCH] {
         let mut leads = [Lead::default(); BATCH];
         for (lead, key) in leads.iter_mut().zip(keys) {
-            lead.tag = tag(&self.state, key);
+            lead.tag = hash_tag(&self.state, key);
         }
         for lead in &mut leads[..keys.len()] {
             lead.number = Slot::find(&self.slots, lead.tag, |_| true).unwrap_or(NOWHERE);
@@ -180,7 +180,7 @@ impl Table {
 
     /// Adds a cell to the one of the same key.
     pub(super) fn put(&mut self, key: CellKey, cell: Cell) {
-        let lead = Lead { tag: tag(&self.state, &key), number: NOWHERE };
+        let lead = Lead { tag: hash_tag(&self.state, &key), number: NOWHERE };
         let rest = Rest::of_sample(cell.error, cell.sample, &mut self.texts);
         self.add(Counts::of(key, cell.hits, cell.times), lead, rest);
         self.tidy();

@@ -11,7 +11,7 @@ use super::{Command, Dashboard, LogRow};
 use crate::alert::{Alert, Kind, Sample};
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::model::Hit;
 use crate::rules::{RuleChoice, RuleSet, load};
 use crate::soft_404::Answer;

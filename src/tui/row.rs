@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 
 use super::text;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::mask;
 use crate::report::model::Hit;
 use crate::rules::RuleSet;

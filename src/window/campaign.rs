@@ -9,7 +9,7 @@
 //! same five: botnets share their lists out.
 
 use super::span::{Limit, Mark, Span, Sum};
-use crate::recent::Recent;
+use crate::lru::LruMap;
 
 /// Networks that ask for one path. Two or three strangers may have read the same news; our own machines are fewer.
 const PARTIES: usize = 5;
@@ -32,7 +32,7 @@ const SOUGHT: Limit = Limit { count: PATHS, within: WITHIN };
 pub(super) struct Campaigns {
     /// The earliest time of all.
     start: i64,
-    paths: Recent<u64, Path>,
+    paths: LruMap<u64, Path>,
     /// The unusual paths that enough networks asked for.
     sought: Span,
 }
@@ -57,7 +57,7 @@ struct Bout {
 impl Campaigns {
     /// Remembers at most so many paths.
     pub(super) fn new(keys: usize) -> Self {
-        Self { start: i64::MAX, paths: Recent::new(keys), sought: Span::default() }
+        Self { start: i64::MAX, paths: LruMap::new(keys), sought: Span::default() }
     }
 
     /// Takes in a request for a path, a hash, with the mark of the client's network; the latest time of the campaign that

@@ -1,11 +1,11 @@
 //! Who was told of what, and when by the log's time, so that the same is not told again and again.
 
-use crate::recent::Recent;
+use crate::lru::LruMap;
 
 /// When each alert was told last.
 #[derive(Debug)]
 pub(super) struct Cooldown {
-    told: Recent<u64, Option<i64>>,
+    told: LruMap<u64, Option<i64>>,
     /// In seconds of the log's time.
     rest: i64,
 }
@@ -13,7 +13,7 @@ pub(super) struct Cooldown {
 impl Cooldown {
     /// Remembers at most so many alerts.
     pub(super) fn new(seconds: u64, keys: usize) -> Self {
-        Self { told: Recent::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
+        Self { told: LruMap::new(keys), rest: i64::try_from(seconds).unwrap_or(i64::MAX) }
     }
 
     /// Whether an alert is to be told now, which counts as told then. Time only goes on: what an older line calls for, after

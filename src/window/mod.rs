@@ -32,7 +32,7 @@ use foldhash::fast::RandomState;
 use crate::alert::{ANSWERED_FROM, Alert, Kind, Sample};
 use crate::client::{Client, ClientKey, Network};
 use crate::finding::{RuleId, Severity};
-use crate::recent::Recent;
+use crate::lru::LruMap;
 use crate::rules::{By, RuleSet, Window};
 use crate::time::LogTime;
 use campaign::Campaigns;
@@ -122,7 +122,7 @@ pub struct Alarms {
     state: RandomState,
     /// By rule.
     thresholds: Vec<Threshold>,
-    probers: Recent<u64, Span>,
+    probers: LruMap<u64, Span>,
     campaigns: Campaigns,
     cooldown: Cooldown,
     /// The latest time of all.
@@ -137,7 +137,7 @@ struct Threshold {
     id: u64,
     window: Window,
     severity: Severity,
-    keys: Recent<u64, Minutes>,
+    keys: LruMap<u64, Minutes>,
 }
 
 /// What an alert is about.
@@ -172,7 +172,7 @@ impl Alarms {
             options,
             state: RandomState::default(),
             thresholds: Vec::new(),
-            probers: Recent::new(options.keys),
+            probers: LruMap::new(options.keys),
             campaigns: Campaigns::new(options.keys),
             cooldown: Cooldown::new(options.cooldown, options.keys),
             latest: None,
@@ -191,7 +191,7 @@ impl Alarms {
             let id = self.state.hash_one(&rule.id);
             let most = (self.options.keys * MARKS / all / Minutes::most(window).max(window.count as usize)).clamp(2, self.options.keys);
             let same = known.iter().position(|old| (old.id, old.window) == (id, window));
-            let keys = same.map_or_else(|| Recent::new(most), |at| known.swap_remove(at).keys.of_at_most(most));
+            let keys = same.map_or_else(|| LruMap::new(most), |at| known.swap_remove(at).keys.with_capacity(most));
             self.thresholds.push(Threshold { rule: number, id, window, severity: rule.severity, keys });
         }
     }

@@ -635,10 +635,10 @@ fn other_rules_leave_what_was_counted() {
 fn held(alarms: &Alarms) -> (usize, usize) {
     // A table keeps up to a seventh free, doubles, and has a byte of its own for each place.
     let table = |keys: usize, value: usize| (keys * 8 / 7).next_power_of_two() * (size_of::<u64>() + value + 1);
-    let spans = |spans: &Recent<u64, Span>| (spans.values().map(Span::room).sum::<usize>(), spans.values().count());
+    let spans = |spans: &LruMap<u64, Span>| (spans.values().map(Span::room).sum::<usize>(), spans.values().count());
     let (paths, path_keys) = alarms.campaigns.room();
     let (mut bytes, mut most) = (paths + table(path_keys, 64), path_keys);
-    let counts = |keys: &Recent<u64, Minutes>| (keys.values().map(Minutes::room).sum::<usize>(), keys.values().count());
+    let counts = |keys: &LruMap<u64, Minutes>| (keys.values().map(Minutes::room).sum::<usize>(), keys.values().count());
     for (room, keys) in alarms.thresholds.iter().map(|threshold| counts(&threshold.keys)).chain([spans(&alarms.probers)]) {
         bytes += room + table(keys, size_of::<Span>().max(size_of::<Minutes>()));
         most = most.max(keys);

@@ -19,8 +19,8 @@ use super::matcher::{TARGET, search_request};
 use super::scratch::SecondLook;
 use super::{Matcher, Probe};
 use crate::finding::{RuleId, Severity};
+use crate::log_entry::Outcome;
 use crate::normalize::Normalizer;
-use crate::record::Outcome;
 use crate::rules::{Field, Literals, Marks, Regions, Request, RuleSet, Sighting, Span, View};
 
 /// What there is to say of a request.

@@ -1,6 +1,6 @@
 //! What a person types where a log line is asked for: a request line, a path, a URL.
 
-use crate::record::{Record, RequestLine};
+use crate::log_entry::{LogEntry, RequestLine};
 
 /// A request that somebody typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Typed {
 
     /// It as a record; nobody answered it yet.
     #[must_use]
-    pub fn record(&self) -> Record<'_> {
-        Record { request: &self.request, host: self.host.as_deref(), ..Record::default() }
+    pub fn record(&self) -> LogEntry<'_> {
+        LogEntry { request: &self.request, host: self.host.as_deref(), ..LogEntry::default() }
     }
 }
 

@@ -10,8 +10,8 @@ use crate::engine::{Scratch, Verdict, unlisted};
 use crate::finding::{Findings, Hit, RuleId, Severity, Sign, Unlisted, Windows};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Frame, canonical};
-use crate::names::Names;
-use crate::record::{Outcome, RequestLine};
+use crate::intern::SymbolTables;
+use crate::log_entry::{Outcome, RequestLine};
 use crate::rules::By;
 use crate::soft_404::MethodClass;
 
@@ -27,7 +27,7 @@ impl Judge<'_> {
         scratch.names.clients.fingerprints(batch.iter().map(|request| request.frame.client), &mut fingerprints);
         let mut clients = [0; BATCH];
         for ((request, fingerprint), client) in batch.iter().zip(fingerprints).zip(&mut clients) {
-            *client = scratch.names.clients.number_by(fingerprint, request.frame.client);
+            *client = scratch.names.clients.intern_by(fingerprint, request.frame.client);
         }
         findings.askers.extend_from_slice(&clients[..batch.len()]);
         let mut recalled = Recalled::<BATCH>::default();
@@ -42,7 +42,7 @@ impl Judge<'_> {
             if request.frame.is_home_page() {
                 record_home_page(request, scratch, findings);
             }
-            if verdict.rules != Names::NO_RULES {
+            if verdict.rules != SymbolTables::EMPTY_RULES {
                 self.keep_request(request, client, verdict, scratch, findings);
             } else if self.scope.unlisted {
                 note(request, client, scratch, findings);
@@ -64,7 +64,7 @@ impl Judge<'_> {
         (hit.parsed, hit.client, hit.time, hit.status, hit.bytes) = (true, client, request.time(), frame.status(), frame.bytes());
         set_request(&mut hit, frame.request);
         let reading = self.reading(verdict.rules, scratch);
-        if reading.signs != Names::NO_RULES {
+        if reading.signs != SymbolTables::EMPTY_RULES {
             see_signs(&hit, reading.signs, frame, scratch, findings);
         }
         if self.scope.unlisted && !reading.is_certain {
@@ -93,19 +93,19 @@ impl Judge<'_> {
         scratch: &mut Scratch,
         findings: &mut Findings,
     ) {
-        if reading.rules == Names::NO_RULES {
+        if reading.rules == SymbolTables::EMPTY_RULES {
             return;
         }
         let names = &mut scratch.names;
         if !self.scope.allow.entries().is_empty()
-            && let Some(entry) = self.scope.allow.entry_for(names.clients.client(hit.client), names.paths.key(path), agent())
+            && let Some(entry) = self.scope.allow.entry_for(names.clients.resolve(hit.client), names.paths.resolve(path), agent())
         {
             findings.allowed.push((entry, hit.client));
             return;
         }
         (hit.rules, hit.path, hit.exposes, hit.windows) = (reading.rules, path, reading.exposes, reading.windows);
         // A line that names no client says nothing of anybody.
-        hit.windows.by_client &= !matches!(names.clients.client(hit.client), Client::Text(b"" | b"-"));
+        hit.windows.by_client &= !matches!(names.clients.resolve(hit.client), Client::Text(b"" | b"-"));
         hit.host = names.host(host);
         findings.push(hit, text);
     }
@@ -118,7 +118,7 @@ impl Judge<'_> {
             return *known;
         }
         let counts = |&&rule: &&RuleId| self.scope.windows || self.rules.rule(rule).window.is_none();
-        let all = names.rules.key(list).iter().filter(counts);
+        let all = names.rules.resolve(list).iter().filter(counts);
         let (signs, mut rules): (Vec<RuleId>, Vec<RuleId>) = all.partition(|&&rule| self.rules.rule(rule).is_sign);
         let is_certain = rules.iter().any(|&rule| self.rules.rule(rule).is_certain());
         if rules.iter().map(|&rule| self.rules.rule(rule)).any(|rule| rule.is_certain() && rule.severity > Severity::Info) {
@@ -132,7 +132,7 @@ impl Judge<'_> {
             by_path: counts_by(By::Path),
             only: rules.iter().all(|&rule| self.rules.rule(rule).window.is_some()),
         };
-        let [signs, rules] = [signs, rules].map(|rules| names.rules.number(&*rules, Box::from));
+        let [signs, rules] = [signs, rules].map(|rules| names.rules.intern(&*rules, Box::from));
         let new = Reading { signs, rules, exposes, is_certain, windows };
         readings.resize(readings.len().max(at + 1), None);
         readings[at] = Some(new);
@@ -162,7 +162,7 @@ fn see_signs(hit: &Hit, signs: u32, frame: &Frame<'_>, scratch: &mut Scratch, fi
     }
     let host = scratch.names.host(frame.host);
     let sign = Sign { client: hit.client, size: hit.bytes.unwrap_or(0), asked: frame.request.len() };
-    for &app in scratch.names.rules.key(signs) {
+    for &app in scratch.names.rules.resolve(signs) {
         findings.signs.see(app, host, sign);
     }
 }
@@ -176,6 +176,6 @@ fn note(request: &Request<'_>, client: u32, scratch: &mut Scratch, findings: &mu
     (noted.time, noted.status) = (time, status);
     noted.linked = Outcome::of(status) == Outcome::Answered && unlisted::is_linked(&frame.record(time));
     let example = unlisted::example(frame.request);
-    let is_path = &**scratch.names.paths.key(path) == example;
+    let is_path = &**scratch.names.paths.resolve(path) == example;
     findings.push_unlisted(noted, if is_path { b"" } else { example });
 }

@@ -6,7 +6,7 @@
 use super::Plan;
 use super::field::{Slot, Trim};
 use crate::format::{Asked, Fields, Room, When, iso};
-use crate::record::RequestLine;
+use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
 /// How texts are coded beside or instead of escapes.

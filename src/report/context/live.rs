@@ -16,9 +16,9 @@ use crate::client::{Client, ClientKey};
 use crate::context::{Apps, Memory, Site as SiteName};
 use crate::finding::{Homes, RuleId, Severity, Signs};
 use crate::intern::Interner;
-use crate::names::Names;
-use crate::recent::Recent;
-use crate::record::Outcome;
+use crate::intern::SymbolTables;
+use crate::log_entry::Outcome;
+use crate::lru::LruMap;
 use crate::report::hit::LiveLine;
 use crate::rules::{Rule, RuleSet, WithClient};
 use crate::soft_404::{Answer, Grade, PathShape, Response, path_hash};
@@ -117,9 +117,9 @@ pub struct LiveContext<'r> {
     sites: Interner<Box<[u8]>>,
     signs: Signs<Site>,
     apps: Apps<Site>,
-    conditions: Vec<(&'r WithClient, Recent<ClientKey, Asked>)>,
+    conditions: Vec<(&'r WithClient, LruMap<ClientKey, Asked>)>,
     answers: LiveAnswers,
-    waiting: Recent<ClientKey, Vec<Late>>,
+    waiting: LruMap<ClientKey, Vec<Late>>,
     state: RandomState,
 }
 
@@ -144,9 +144,9 @@ impl<'r> LiveContext<'r> {
             sites: Interner::default(),
             signs: Signs::default(),
             apps: Apps::weigh(std::iter::empty(), said),
-            conditions: conditions.into_iter().map(|with| (with, Recent::new(CLIENTS))).collect(),
+            conditions: conditions.into_iter().map(|with| (with, LruMap::new(CLIENTS))).collect(),
             answers: LiveAnswers::new(rules, Memory::default()),
-            waiting: Recent::new(WAITING_CLIENTS),
+            waiting: LruMap::new(WAITING_CLIENTS),
             state: RandomState::default(),
         }
     }
@@ -164,9 +164,9 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Takes in sizes of home pages in a run of lines of a log.
-    pub fn see_homes(&mut self, homes: &Homes, names: &Names, family: &[u8]) {
+    pub fn see_homes(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
         for (host, bytes) in homes.iter() {
-            let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
+            let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(&mut self.sites, host, family) {
                 self.answers.record_home(site, site_name(host, family), bytes);
             }
@@ -203,16 +203,16 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Takes in the signs of apps in a run of lines of a log.
-    pub fn see_signs(&mut self, signs: &Signs, names: &Names, family: &[u8]) {
+    pub fn see_signs(&mut self, signs: &Signs, names: &SymbolTables, family: &[u8]) {
         if signs.is_empty() {
             return;
         }
         let (sites, state) = (&mut self.sites, &self.state);
-        let client = |number: u32| state.hash_one(names.clients.client(number)) as u32;
+        let client = |number: u32| state.hash_one(names.clients.resolve(number)) as u32;
         let mut gathered = Signs::default();
         gathered.merge(signs, |host| host, client);
         for (app, host, few) in gathered.iter() {
-            let host = (host != Names::NO_HOST).then(|| &**names.hosts.key(host));
+            let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
             if let Some(site) = site(sites, host, family) {
                 self.signs.gather(app, site, few);
             }
@@ -322,5 +322,5 @@ fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> 
     if sites.keys().len() >= SITES {
         return sites.find(&*key);
     }
-    Some(sites.number(&*key, Box::from))
+    Some(sites.intern(&*key, Box::from))
 }

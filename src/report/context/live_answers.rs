@@ -296,7 +296,7 @@ impl LiveAnswers {
 mod tests {
     use super::*;
     use crate::finding::RuleId;
-    use crate::record::MethodClass;
+    use crate::log_entry::MethodClass;
     use crate::report::fixture::rules;
 
     /// Fails where a site may grow without bound once it is known.

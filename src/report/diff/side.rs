@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Fate, Kind};
 use crate::client::{Client, ClientKey};
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::build::{Context, Decision, Material};
 use crate::report::facts;
 use crate::report::mask::shown;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::client::Client;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::report::mask::Key;
 use crate::report::sanitize::exact;
 
@@ -17,10 +17,10 @@ pub(super) struct Ranks<T> {
 }
 
 impl<T: Ord> Ranks<T> {
-    /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
+    /// The names of these numbers, which may come again and again; [`SymbolTables::OTHER`] has none.
     pub(super) fn of(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
-        for number in numbers.filter(|&number| number != Names::REST) {
+        for number in numbers.filter(|&number| number != SymbolTables::OTHER) {
             let at = number as usize;
             if at >= is_used.len() {
                 is_used.resize(at + 1, false);
@@ -38,9 +38,9 @@ impl<T: Ord> Ranks<T> {
         Self { names, numbers, places }
     }
 
-    /// The place of a name by its number; that of [`Names::REST`] is itself, behind all others.
+    /// The place of a name by its number; that of [`SymbolTables::OTHER`] is itself, behind all others.
     pub(super) fn place(&self, number: u32) -> u32 {
-        self.places.get(number as usize).copied().unwrap_or(Names::REST)
+        self.places.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 
     /// All names with their numbers.

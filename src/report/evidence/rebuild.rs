@@ -13,7 +13,7 @@ use super::{AllowedBy, Evidence};
 use crate::client::Client;
 use crate::finding::{Few, Others, RuleId};
 use crate::format::LogFormat;
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::report::mask::as_shown;
 use crate::report::model::Input;
 use crate::report::sanitize::text;
@@ -182,12 +182,12 @@ impl<'r> Rebuild<'r> {
             return Err("it has a cell without a host, a client and a path".into());
         }
         let key = ToldKey {
-            client: row.client.map_or(Ok(Names::REST), |client| at(&self.clients, client, "client").copied())?,
-            path: row.path.map_or(Ok(Names::REST), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
+            client: row.client.map_or(Ok(SymbolTables::OTHER), |client| at(&self.clients, client, "client").copied())?,
+            path: row.path.map_or(Ok(SymbolTables::OTHER), |path| Ok::<_, String>(at(&self.paths, path, "path")?.number))?,
             rules: *at(&self.lists, row.list, "list of rules")?,
             status: row.status,
-            input: if host.is_some() { row.input } else { Names::NO_INPUT },
-            host: host.map_or(Names::NO_HOST, |host| host.number),
+            input: if host.is_some() { row.input } else { SymbolTables::NO_INPUT },
+            host: host.map_or(SymbolTables::NO_HOST, |host| host.number),
             answered: row.answered,
             is_probe: row.is_probe,
             method: MethodClass::from_u8(row.method),
@@ -258,8 +258,8 @@ impl<'r> Rebuild<'r> {
         self.add(requests)?;
         let rules = *at(&self.lists, list, "list of rules")?;
         let key = match (client, path) {
-            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: Names::REST, rules, minute },
-            (None, Some(path)) => MinuteKey { client: Names::REST, path: at(&self.paths, path, "path")?.number, rules, minute },
+            (Some(client), None) => MinuteKey { client: *at(&self.clients, client, "client")?, path: SymbolTables::OTHER, rules, minute },
+            (None, Some(path)) => MinuteKey { client: SymbolTables::OTHER, path: at(&self.paths, path, "path")?.number, rules, minute },
             _ => return Err("it counts requests in a minute that are neither those of one client nor those for one path".into()),
         };
         self.evidence.tally.insert_minute(key, requests);

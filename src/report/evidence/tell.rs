@@ -14,7 +14,7 @@ use super::rows::{
 use super::samples::Samples;
 use super::sources::Sources;
 use crate::finding::{Few, RuleId, Signs};
-use crate::names::Names;
+use crate::intern::SymbolTables;
 use crate::report::mask::Key;
 use crate::report::model::{Allowed, Report};
 use crate::report::sanitize::{exact, text};
@@ -163,7 +163,7 @@ impl<'a> Teller<'a> {
         self.cells.iter().map(move |placed| {
             let Placed { client, path, input, host, list, view } = placed;
             let text = &self.basis.texts[source_of(view) as usize];
-            let known = |place: u32| (place != Names::REST).then_some(place);
+            let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
                 client: known(*client),
@@ -186,7 +186,7 @@ impl<'a> Teller<'a> {
     }
 
     pub(super) fn minutes(&self) -> Vec<MinuteRow> {
-        let known = |place: u32| (place != Names::REST).then_some(place);
+        let known = |place: u32| (place != SymbolTables::OTHER).then_some(place);
         let row = |(key, requests): (MinuteKey, u64)| {
             let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
             MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)

@@ -19,7 +19,7 @@ use super::View;
 use super::answer::Graded;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
-use crate::record::{Outcome, Record, RequestLine};
+use crate::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::report::Format;
 use crate::rules::{Field, RuleSet, View as Seen};
 
@@ -42,7 +42,7 @@ pub struct Subject<'a> {
     /// What it was taken for.
     pub taken: Taken,
     /// Its fields.
-    pub record: Record<'a>,
+    pub record: LogEntry<'a>,
     /// Its request line.
     pub line: RequestLine<'a>,
     /// What the rules say.

@@ -13,7 +13,7 @@ use super::line::Lines;
 use crate::alert::{Alert, Kind, Sample};
 use crate::client::Client;
 use crate::finding::Severity;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::facts;
 use crate::report::mask::shown;
 use crate::report::sanitize::text as escaped;

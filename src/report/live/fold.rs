@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::mask::shown;
 use crate::report::model::Hit;
 use crate::soft_404::Answer::Soft404;

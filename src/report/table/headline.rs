@@ -3,7 +3,7 @@
 //! Never calm about a report that does not know: an input that was not read whole is part of the sentence.
 
 use super::number::{counted, grouped};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::report::model::Report;
 
 /// The sentence, and whether it is bad news.

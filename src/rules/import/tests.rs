@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::{Matcher, Scratch};
-use crate::record::Record;
+use crate::log_entry::LogEntry;
 use crate::rules::RuleSet;
 
 fn imported(name: &str, text: &str) -> Import {
@@ -34,7 +34,8 @@ impl Judge {
     fn finds(&self, request: &str, status: u16, agent: &str) -> bool {
         let mut scratch = Scratch::default();
         let request = format!("{request} HTTP/1.1");
-        let record = Record { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..Record::default() };
+        let record =
+            LogEntry { request: request.as_bytes(), status: Some(status), user_agent: Some(agent.as_bytes()), ..LogEntry::default() };
         let verdict = Matcher::new(&self.0).lone_verdict(&record, &mut scratch);
         !scratch.rules(verdict).is_empty()
     }

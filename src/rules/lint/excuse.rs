@@ -8,7 +8,7 @@ use regex_syntax::hir::Look;
 use super::super::definition::{Answer, Definition, Field, PAYLOADS, Unless};
 use super::super::load::Located;
 use super::{Complaint, Level, few, say};
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 
 pub(super) fn look_at(rule: &Located, found: &mut Vec<Complaint>) {
     let d = &rule.definition;

@@ -8,7 +8,7 @@
 
 /// Has the first cache line of a value brought near.
 #[inline]
-pub fn fetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -5,11 +5,11 @@
 //! first.
 
 use super::Fingerprint;
-use crate::fetch::fetch;
+use crate::prefetch::prefetch;
 
 /// Remembers values by the texts they were made of. `WAYS` is how many fit into a cache line.
 #[derive(Debug)]
-pub struct Memo<V, const WAYS: usize> {
+pub struct SetAssocCache<V, const WAYS: usize> {
     /// One until it is full, as many a memory is never needed; then all.
     sets: Vec<Set<V, WAYS>>,
     most: usize,
@@ -20,7 +20,7 @@ pub struct Memo<V, const WAYS: usize> {
 #[repr(align(64))]
 struct Set<V, const WAYS: usize>([(Fingerprint, V); WAYS]);
 
-impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
+impl<V: Copy + Default, const WAYS: usize> SetAssocCache<V, WAYS> {
     /// A memory of so many sets, a power of two.
     #[must_use]
     pub fn new(sets: usize) -> Self {
@@ -33,8 +33,8 @@ impl<V: Copy + Default, const WAYS: usize> Memo<V, WAYS> {
 
     /// Has what is remembered of a text brought near.
     #[inline]
-    pub fn fetch(&self, text: Fingerprint) {
-        fetch(&self.sets[self.at(text)]);
+    pub fn prefetch(&self, text: Fingerprint) {
+        prefetch(&self.sets[self.at(text)]);
     }
 
     /// What is remembered of a text.
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_is_remembered_stays_when_it_takes_its_room() {
         let take = Fingerprinter::default();
-        let mut memo: Memo<u32, 4> = Memo::new(1 << 10);
+        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
         let texts: Vec<_> = (0_u32..6).map(|n| take.of(&n.to_le_bytes())).collect();
         for n in 0..texts.len() {
             memo.put(texts[n], n as u32);
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn remembers_the_last_four_of_a_place() {
         let take = Fingerprinter::default();
-        let mut memo: Memo<u32, 4> = Memo::new(1);
+        let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1);
         let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];
         assert_eq!(texts.map(|text| memo.get(text)), [None; 5]);
         (0..).zip(texts).for_each(|(n, text)| memo.put(text, n));

@@ -6,9 +6,9 @@
 
 use std::hint::black_box;
 
+use super::Interner;
 use crate::client::{Client, ClientKey, Prefix};
-use crate::fingerprint::{Fingerprint, Fingerprinter, Numbers};
-use crate::intern::Interner;
+use crate::fingerprint::{Fingerprint, FingerprintMap, Fingerprinter};
 
 /// Texts that are known at a time. There may be more texts than clients, such as one for each port.
 const MOST_TEXTS: usize = 1 << 18;
@@ -17,17 +17,17 @@ const SHORT: usize = 48;
 
 /// Distinct clients, by number.
 #[derive(Debug, Clone, Default)]
-pub struct Clients {
+pub struct ClientInterner {
     keys: Interner<ClientKey>,
     take: Fingerprinter,
-    texts: Numbers,
+    texts: FingerprintMap,
     prefix: Option<Prefix>,
 }
 
-impl Clients {
+impl ClientInterner {
     /// None yet, of whom those of one IPv6 prefix are to be one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
+    pub fn with_prefix(prefix: Option<Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 
@@ -43,58 +43,58 @@ impl Clients {
         let fingerprints = &mut fingerprints[..texts.len()];
         self.take.of_each(texts, fingerprints);
         for fingerprint in fingerprints {
-            self.texts.fetch(*fingerprint);
+            self.texts.prefetch(*fingerprint);
         }
     }
 
     /// The number of a client, as logged.
-    pub fn number(&mut self, text: &[u8]) -> u32 {
-        self.number_by(self.take.of(text), text)
+    pub fn intern(&mut self, text: &[u8]) -> u32 {
+        self.intern_by(self.take.of(text), text)
     }
 
     /// The same, for who took its [fingerprint](Self::fingerprints).
     #[inline]
-    pub fn number_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
+    pub fn intern_by(&mut self, fingerprint: Fingerprint, text: &[u8]) -> u32 {
         match self.texts.get(fingerprint) {
             Some(number) => number,
-            None => self.number_unknown(text),
+            None => self.intern_new_text(text),
         }
     }
 
     #[cold]
-    fn number_unknown(&mut self, text: &[u8]) -> u32 {
+    fn intern_new_text(&mut self, text: &[u8]) -> u32 {
         // A copy that stays what it is: the bytes of a map may change between two looks at them, and a number is
         // remembered.
         match text.len() {
             ..=SHORT => {
                 let mut copy = [0; SHORT];
                 copy[..text.len()].copy_from_slice(text);
-                self.number_new(&black_box(copy)[..text.len()])
+                self.intern_text(&black_box(copy)[..text.len()])
             }
-            _ => self.number_new(&black_box(text.to_vec())),
+            _ => self.intern_text(&black_box(text.to_vec())),
         }
     }
 
-    fn number_new(&mut self, text: &[u8]) -> u32 {
-        let number = self.number_of_group(Client::of_line(text));
+    fn intern_text(&mut self, text: &[u8]) -> u32 {
+        let number = self.intern_grouped(Client::of_line(text));
         if self.texts.len() == MOST_TEXTS {
-            self.texts = Numbers::default();
+            self.texts = FingerprintMap::default();
         }
         self.texts.put(self.take.of(text), number);
         number
     }
 
     /// The number of the group of a client, or of the client itself.
-    pub fn number_of_group(&mut self, client: Client<'_>) -> u32 {
+    pub fn intern_grouped(&mut self, client: Client<'_>) -> u32 {
         match self.prefix.and_then(|prefix| prefix.group(client)) {
-            Some(group) => self.number_of(Client::Text(group.as_bytes())),
-            None => self.number_of(client),
+            Some(group) => self.intern_client(Client::Text(group.as_bytes())),
+            None => self.intern_client(client),
         }
     }
 
     /// The number of a client as it is: a group is known by its text.
-    pub fn number_of(&mut self, client: Client<'_>) -> u32 {
-        self.keys.number(&client, ClientKey::from)
+    pub fn intern_client(&mut self, client: Client<'_>) -> u32 {
+        self.keys.intern(&client, ClientKey::from)
     }
 
     /// How many there are.
@@ -117,8 +117,8 @@ impl Clients {
 
     /// The client with a number.
     #[must_use]
-    pub fn client(&self, number: u32) -> Client<'_> {
-        self.keys.key(number).client()
+    pub fn resolve(&self, number: u32) -> Client<'_> {
+        self.keys.resolve(number).client()
     }
 
     /// Takes in other clients; the new number of each, by its old one.
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn addresses_of_one_prefix_have_one_number() {
-        let mut clients = Clients::counting(Prefix::new(64));
-        let mut number = |text: &str| clients.number(text.as_bytes());
+        let mut clients = ClientInterner::with_prefix(Prefix::new(64));
+        let mut number = |text: &str| clients.intern(text.as_bytes());
         let one = number("2001:db8:1:2::1");
         for same in ["2001:db8:1:2::2", "2001:db8:1:2:ffff:ffff:ffff:ffff", "[2001:db8:1:2::7]:443", "2001:db8:1:2::1", "2001:db8:1:2::/64"]
         {
@@ -145,20 +145,20 @@ mod tests {
         let four = number("192.0.2.1");
         assert_eq!(number("::ffff:192.0.2.1"), four);
         assert_ne!(number("192.0.2.2"), four);
-        assert_eq!(clients.client(one), Client::Text(b"2001:db8:1:2::/64"));
-        assert_eq!(clients.client(four), Client::parse(b"192.0.2.1"));
+        assert_eq!(clients.resolve(one), Client::Text(b"2001:db8:1:2::/64"));
+        assert_eq!(clients.resolve(four), Client::parse(b"192.0.2.1"));
         // Texts are remembered by their bytes.
-        assert_eq!(clients.number(b"2001:db8::1"), clients.number(b"2001:db8::2"));
+        assert_eq!(clients.intern(b"2001:db8::1"), clients.intern(b"2001:db8::2"));
     }
 
     proptest! {
         #[test]
         fn a_text_has_the_number_of_its_client(texts in prop::collection::vec("(::ffff:)?1[0-2]{0,2}\\.1\\.1\\.1(:80)?|[ab\0]{0,20}", 1..40)) {
-            let mut clients = Clients::default();
+            let mut clients = ClientInterner::default();
             for text in texts.iter().chain(&texts) {
-                let number = clients.number(text.as_bytes());
-                prop_assert_eq!(clients.client(number), Client::of_line(text.as_bytes()));
-                prop_assert_eq!(clients.number_of(Client::of_line(text.as_bytes())), number);
+                let number = clients.intern(text.as_bytes());
+                prop_assert_eq!(clients.resolve(number), Client::of_line(text.as_bytes()));
+                prop_assert_eq!(clients.intern_client(Client::of_line(text.as_bytes())), number);
             }
         }
     }

@@ -2,6 +2,12 @@
 //!
 //! Hashes are seeded at random: a client cannot choose addresses that all fall into one place.
 
+mod clients;
+mod symbols;
+
+pub use self::clients::ClientInterner;
+pub use self::symbols::{IdRemap, SymbolTables};
+
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
@@ -46,7 +52,7 @@ fn place(tag: u32) -> u64 {
 
 /// The tag of a key.
 #[inline]
-pub fn tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
+pub fn hash_tag<Q: Hash + ?Sized>(state: &RandomState, key: &Q) -> u32 {
     (state.hash_one(key) >> 32) as u32
 }
 
@@ -62,11 +68,11 @@ impl<K> Default for Interner<K> {
 impl<K: Hash + Eq> Interner<K> {
     /// The number of a key; a key not seen before is copied by `own` and gets the next one.
     #[inline]
-    pub fn number<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
+    pub fn intern<'q, Q>(&mut self, key: &'q Q, own: impl FnOnce(&'q Q) -> K) -> u32
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let tag = tag(&self.state, key);
+        let tag = hash_tag(&self.state, key);
         if let Some(number) = Slot::find(&self.slots, tag, |n| key.equivalent(&self.keys[n as usize])) {
             return number;
         }
@@ -83,12 +89,12 @@ impl<K: Hash + Eq> Interner<K> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        Slot::find(&self.slots, tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
+        Slot::find(&self.slots, hash_tag(&self.state, key), |n| key.equivalent(&self.keys[n as usize]))
     }
 
     /// The key with a number.
     #[must_use]
-    pub fn key(&self, number: u32) -> &K {
+    pub fn resolve(&self, number: u32) -> &K {
         &self.keys[number as usize]
     }
 
@@ -107,14 +113,14 @@ impl<K: Hash + Eq> Interner<K> {
         for keys in other.keys.chunks(BATCH) {
             let mut likely = [0; BATCH];
             for (likely, key) in likely.iter_mut().zip(keys) {
-                *likely = tag(&self.state, key);
+                *likely = hash_tag(&self.state, key);
             }
             for likely in &mut likely[..keys.len()] {
                 *likely = Slot::find(&self.slots, *likely, |_| true).unwrap_or(u32::MAX);
             }
             for (key, likely) in keys.iter().zip(likely) {
                 let is_it = self.keys.get(likely as usize).is_some_and(|known| known == key);
-                numbers.push(if is_it { likely } else { self.number(key, K::clone) });
+                numbers.push(if is_it { likely } else { self.intern(key, K::clone) });
             }
         }
         numbers
@@ -130,10 +136,10 @@ mod tests {
         #[test]
         fn equal_keys_have_equal_numbers(texts in prop::collection::vec("[ab]{0,3}", 0..60)) {
             let mut interner: Interner<Box<str>> = Interner::default();
-            let numbers: Vec<_> = texts.iter().map(|t| interner.number(t.as_str(), Box::from)).collect();
+            let numbers: Vec<_> = texts.iter().map(|t| interner.intern(t.as_str(), Box::from)).collect();
             for (text, number) in texts.iter().zip(numbers) {
-                prop_assert_eq!(&**interner.key(number), text.as_str());
-                prop_assert_eq!(interner.number(text.as_str(), Box::from), number);
+                prop_assert_eq!(&**interner.resolve(number), text.as_str());
+                prop_assert_eq!(interner.intern(text.as_str(), Box::from), number);
             }
         }
 
@@ -144,13 +150,13 @@ mod tests {
             let numbered = |texts: &[String]| {
                 let mut interner: Interner<Box<str>> = Interner::default();
                 for text in texts {
-                    interner.number(text.as_str(), Box::from);
+                    interner.intern(text.as_str(), Box::from);
                 }
                 interner
             };
             let (mut one, mut other) = (numbered(&mine), numbered(&mine));
             let others = numbered(&others);
-            let numbers: Vec<u32> = others.keys().iter().map(|key| other.number(&**key, Box::from)).collect();
+            let numbers: Vec<u32> = others.keys().iter().map(|key| other.intern(&**key, Box::from)).collect();
             prop_assert_eq!(one.merge(&others), numbers);
             prop_assert_eq!(one.keys(), other.keys());
         }

@@ -82,7 +82,7 @@ fn end() -> ! {
 const LARGE: i32 = 256 << 10;
 
 /// To be called once, at the start.
-pub fn keep_large_buffers_apart() {
+pub fn set_mmap_threshold() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: It takes two numbers, and may be called at any time from any thread (`mallopt(3)`).
     let _was_set = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };

@@ -3,39 +3,38 @@
 //! Each worker has its own and only ever adds to it: a number means the same for as long as the worker lives, whatever
 //! became of the lines it was first given for.
 
+use super::{ClientInterner, Interner};
 use crate::client::Prefix;
-use crate::clients::Clients;
 use crate::finding::RuleId;
-use crate::intern::Interner;
 
 /// The clients, paths and lists of rules that a worker met.
 #[derive(Debug, Clone)]
-pub struct Names {
+pub struct SymbolTables {
     /// Clients, as logged or as read.
-    pub clients: Clients,
+    pub clients: ClientInterner,
     /// Normalised paths.
     pub paths: Interner<Box<[u8]>>,
     /// Virtual hosts in lower case; the first one is [`NO_HOST`](Self::NO_HOST).
     pub hosts: Interner<Box<[u8]>>,
-    /// Sorted lists of rules; the first one is [`NO_RULES`](Self::NO_RULES).
+    /// Sorted lists of rules; the first one is [`EMPTY_RULES`](Self::EMPTY_RULES).
     pub rules: Interner<Box<[RuleId]>>,
     /// A host in lower case.
     folded: Vec<u8>,
 }
 
-impl Default for Names {
+impl Default for SymbolTables {
     fn default() -> Self {
         let mut rules = Interner::default();
-        rules.number(&[][..], Box::from);
+        rules.intern(&[][..], Box::from);
         let mut hosts = Interner::default();
-        hosts.number(&b""[..], Box::from);
-        Self { clients: Clients::default(), paths: Interner::default(), hosts, rules, folded: Vec::new() }
+        hosts.intern(&b""[..], Box::from);
+        Self { clients: ClientInterner::default(), paths: Interner::default(), hosts, rules, folded: Vec::new() }
     }
 }
 
 /// New numbers, by old ones.
 #[derive(Debug)]
-pub struct Renumbering {
+pub struct IdRemap {
     /// Those of clients.
     pub clients: Vec<u32>,
     /// Those of paths.
@@ -46,34 +45,34 @@ pub struct Renumbering {
     pub rules: Vec<u32>,
 }
 
-impl Renumbering {
-    /// The new number of a client, or of [`Names::REST`].
+impl IdRemap {
+    /// The new number of a client, or of [`SymbolTables::OTHER`].
     #[must_use]
     pub fn client(&self, number: u32) -> u32 {
-        self.clients.get(number as usize).copied().unwrap_or(Names::REST)
+        self.clients.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 
-    /// The new number of a path, or of [`Names::REST`].
+    /// The new number of a path, or of [`SymbolTables::OTHER`].
     #[must_use]
     pub fn path(&self, number: u32) -> u32 {
-        self.paths.get(number as usize).copied().unwrap_or(Names::REST)
+        self.paths.get(number as usize).copied().unwrap_or(SymbolTables::OTHER)
     }
 }
 
-impl Names {
+impl SymbolTables {
     /// The number of the list without rules.
-    pub const NO_RULES: u32 = 0;
+    pub const EMPTY_RULES: u32 = 0;
     /// The number of the host of a line that names none.
     pub const NO_HOST: u32 = 0;
     /// No client's and no path's number: stands for those that were let go.
-    pub const REST: u32 = u32::MAX;
+    pub const OTHER: u32 = u32::MAX;
     /// No input's number: stands for several inputs together.
     pub const NO_INPUT: u32 = u32::MAX;
 
     /// None yet, for clients of whom those of one IPv6 prefix are one.
     #[must_use]
-    pub fn counting(prefix: Option<Prefix>) -> Self {
-        Self { clients: Clients::counting(prefix), ..Self::default() }
+    pub fn with_prefix(prefix: Option<Prefix>) -> Self {
+        Self { clients: ClientInterner::with_prefix(prefix), ..Self::default() }
     }
 
     /// Whether nothing has a number yet.
@@ -88,12 +87,12 @@ impl Names {
         self.folded.clear();
         self.folded.extend_from_slice(host);
         self.folded.make_ascii_lowercase();
-        self.hosts.number(&*self.folded, Box::from)
+        self.hosts.intern(&*self.folded, Box::from)
     }
 
     /// Takes in the names of another worker.
-    pub fn merge(&mut self, other: &Self) -> Renumbering {
-        Renumbering {
+    pub fn merge(&mut self, other: &Self) -> IdRemap {
+        IdRemap {
             clients: self.clients.merge(&other.clients),
             paths: self.paths.merge(&other.paths),
             hosts: self.hosts.merge(&other.hosts),

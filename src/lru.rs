@@ -12,13 +12,13 @@ use foldhash::fast::RandomState;
 
 /// At least the last `half` keys that were used, and at most twice as many.
 #[derive(Debug)]
-pub struct Recent<K, V> {
+pub struct LruMap<K, V> {
     half: usize,
     young: HashMap<K, V, RandomState>,
     old: HashMap<K, V, RandomState>,
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
+impl<K: Eq + Hash, V> LruMap<K, V> {
     /// An empty map of at most so many keys, two at least; the half of them that was used last is always there.
     #[must_use]
     pub fn new(keys: usize) -> Self {
@@ -27,7 +27,7 @@ impl<K: Eq + Hash, V> Recent<K, V> {
 
     /// The same with another bound. What it holds beyond that goes when others come.
     #[must_use]
-    pub fn of_at_most(self, keys: usize) -> Self {
+    pub fn with_capacity(self, keys: usize) -> Self {
         Self { half: (keys / 2).max(1), ..self }
     }
 
@@ -73,7 +73,7 @@ mod tests {
     proptest! {
         #[test]
         fn those_used_last_are_there_and_never_too_many(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
-            let mut recent: Recent<u64, u64> = Recent::new(keys);
+            let mut recent: LruMap<u64, u64> = LruMap::new(keys);
             let half = (keys / 2).max(1);
             for (at, &key) in used.iter().enumerate() {
                 let value = recent.value(key, || key + 100);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_used_keeps_its_value() {
-        let mut recent = Recent::new(4);
+        let mut recent = LruMap::new(4);
         for other in 0..20 {
             *recent.value("kept", || 0) += 1;
             recent.value(["a", "b", "c", "d", "e"][other % 5], || 0);

@@ -4,26 +4,26 @@
 //! in one cache line. Nothing is ever taken out.
 
 use super::Fingerprint;
-use crate::fetch::fetch;
+use crate::prefetch::prefetch;
 
 /// Slots at first.
 const FEW: usize = 1 << 8;
 
 /// Numbers by the texts that have them.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub struct FingerprintMap {
     /// As many as a power of two; nobody's fingerprint marks an empty one.
     slots: Vec<(Fingerprint, u32)>,
     len: usize,
 }
 
-impl Default for Numbers {
+impl Default for FingerprintMap {
     fn default() -> Self {
         Self { slots: vec![Default::default(); FEW], len: 0 }
     }
 }
 
-impl Numbers {
+impl FingerprintMap {
     /// How many texts there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -38,8 +38,8 @@ impl Numbers {
 
     /// Has the number of a text brought near.
     #[inline]
-    pub fn fetch(&self, text: Fingerprint) {
-        fetch(&self.slots[self.first(text)]);
+    pub fn prefetch(&self, text: Fingerprint) {
+        prefetch(&self.slots[self.first(text)]);
     }
 
     /// The number of a text, where it has one.
@@ -105,7 +105,7 @@ mod tests {
         #[test]
         fn is_a_map(texts in prop::collection::vec((0_u16..2_000, any::<u32>()), 0..2_000)) {
             let take = Fingerprinter::default();
-            let (mut numbers, mut map) = (Numbers::default(), HashMap::new());
+            let (mut numbers, mut map) = (FingerprintMap::default(), HashMap::new());
             for (text, number) in texts {
                 // Few first slots, so that many texts want the same one.
                 let text = Fingerprint(take.of(&text.to_le_bytes()).word() & !0xff | 1);

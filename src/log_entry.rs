@@ -9,7 +9,7 @@ use crate::time::LogTime;
 
 /// The fields of one line, borrowed from it. Text is as logged, with the log writer's escapes still in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Record<'a> {
+pub struct LogEntry<'a> {
     /// The address that asked, as logged.
     pub client: &'a [u8],
     /// The virtual host, where the format logs one; without the port.

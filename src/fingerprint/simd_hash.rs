@@ -28,12 +28,12 @@ const ROUNDS: usize = 4;
 
 /// Takes hashes. There is one only where the processor has what its code is compiled for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wide {
+pub(super) struct SimdHasher {
     places: [__m512i; REGISTERS],
     rounds: [__m512i; ROUNDS],
 }
 
-impl Wide {
+impl SimdHasher {
     /// One with keys of its own; `None` where the processor does without.
     pub(super) fn new() -> Option<Self> {
         let can = is_x86_feature_detected!("avx512f")
@@ -150,7 +150,7 @@ mod tests {
         texts
     }
 
-    fn hash(wide: &Wide, text: &[u8]) -> u64 {
+    fn hash(wide: &SimdHasher, text: &[u8]) -> u64 {
         let mut fingerprint = [Fingerprint::default()];
         wide.of_each(std::iter::once(text), &mut fingerprint);
         fingerprint[0].word()
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn tells_apart_what_differs_in_a_bit_or_in_its_length() {
-        let Some(wide) = Wide::new() else { return };
+        let Some(wide) = SimdHasher::new() else { return };
         let texts = texts();
         let hashes: HashSet<u64> = texts.iter().map(|text| hash(&wide, text)).collect();
         assert_eq!(hashes.len(), texts.len());
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn reads_a_text_and_nothing_behind_it() {
-        let Some(wide) = Wide::new() else { return };
+        let Some(wide) = SimdHasher::new() else { return };
         for text in texts() {
             let expected = hash(&wide, &text);
             let mut longer = text.clone();
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn another_one_has_other_keys() {
-        let Some((one, two)) = Wide::new().zip(Wide::new()) else { return };
+        let Some((one, two)) = SimdHasher::new().zip(SimdHasher::new()) else { return };
         assert_ne!(hash(&one, b"GET / HTTP/1.1"), hash(&two, b"GET / HTTP/1.1"));
     }
 }
