@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_request_lines_apart() {
+    fn parses_request_lines() {
         let cases: [(&str, [&str; 3]); 12] = [
             ("GET / HTTP/1.1", ["GET", "/", "HTTP/1.1"]),
             ("GET /a b HTTP/1.1", ["GET", "/a b", "HTTP/1.1"]),

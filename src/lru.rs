@@ -72,7 +72,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn those_used_last_are_there_and_never_too_many(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
+        fn the_last_used_keys_stay_and_the_map_is_bounded(keys in 0_usize..12, used in prop::collection::vec(0_u64..20, 0..200)) {
             let mut recent: LruMap<u64, u64> = LruMap::new(keys);
             let half = (keys / 2).max(1);
             for (at, &key) in used.iter().enumerate() {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_fit_into_a_sentence() {
+    fn errno_messages_fit_into_a_sentence() {
         assert_eq!(errno_message(&io::Error::from_raw_os_error(libc::ENOSPC)), "no space left on device");
         assert_eq!(errno_message(&io::Error::other("Élan lost")), "élan lost");
         assert_eq!(errno_message(&io::Error::other("")), "");

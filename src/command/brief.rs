@@ -4,7 +4,7 @@ use rayon::ThreadPoolBuilder;
 
 use super::run::{Failure, apps};
 use super::{Settings, servers};
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::format::Formats;
 use crate::pipeline::follow::Asked;
@@ -15,7 +15,7 @@ use crate::source::Fingerprint;
 #[derive(Debug)]
 pub(super) struct Brief {
     pub(super) rules: RuleSet,
-    pub(super) scope: Scope,
+    pub(super) scope: ScanOptions,
     pub(super) formats: Formats,
     pub(super) apps: Vec<RuleId>,
 }
@@ -29,7 +29,7 @@ impl Brief {
             Err(_) => load(&settings.rules)?,
         };
         let apps = apps(&settings.apps, &rules)?;
-        let scope = Scope {
+        let scope = ScanOptions {
             format: settings.formats.as_clf(),
             since: None,
             until: None,

@@ -18,8 +18,8 @@ use super::message::shown;
 use super::rules::named;
 use super::{Exit, message, screen, stdout};
 use crate::client::Prefix;
-use crate::engine::Probe;
-use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
+use crate::engine::ParsedRequest;
+use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
 use crate::finding::{RuleId, Severity};
 use crate::format::transcriber::{Course, Read, Transcriber};
 use crate::format::{ClientPlace, FormatChoice, Formats, Frame, Header, LogFormat, recognise};
@@ -28,7 +28,7 @@ use crate::log_entry::LogEntry;
 use crate::report::answer::{Graded, Request, is_graded};
 use crate::report::explain::{Subject, Taken, Views, write};
 use crate::report::{Color, Format, View};
-use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
+use crate::rules::{RuleChoice, RuleSet, TextView as Seen, load};
 use crate::time::LogTime;
 
 /// What `explain` is asked.
@@ -65,7 +65,7 @@ pub struct Question {
 /// Where the lines come from.
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {
-    Typed(Vec<u8>),
+    InputRequest(Vec<u8>),
     Stdin,
     Line(PathBuf, u64),
 }
@@ -121,7 +121,7 @@ pub fn run(question: &Question) -> Exit {
     let reader = Reader { course, transcriber: Transcriber::default(), line: Vec::new() };
     let mut desk = Desk { question, rules: &rules, explainer, only, view, reader, log, out, told: 0, failure: None };
     let exit = match place {
-        Origin::Typed(text) => desk.typed(&text),
+        Origin::InputRequest(text) => desk.typed(&text),
         Origin::Stdin => desk.stdin(),
         Origin::Line(path, line) => desk.line(&path, line),
     };
@@ -162,7 +162,7 @@ fn origin(question: &Question) -> Result<Origin, Exit> {
             message::notice(&format!("taken as the path of a request, but {how}"));
         }
     }
-    Ok(Origin::Typed(text.to_vec()))
+    Ok(Origin::InputRequest(text.to_vec()))
 }
 
 /// `FILE:LINE` taken apart; a text with blanks is a line.
@@ -292,7 +292,7 @@ impl<W: Write> Desk<'_, W> {
         let only = self.question.formats.as_clf();
         let (name, line) = if only.is_some() { (None, text) } else { self.reader.read(text) };
         let frame = Frame::locate(line, only);
-        let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
+        let typed = if frame.is_none() && may_be_request { InputRequest::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
             (Some(frame), _) => {
                 (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
@@ -300,7 +300,7 @@ impl<W: Write> Desk<'_, W> {
             (None, Some(typed)) => (Taken::Request, Some(typed.record())),
             (None, None) => (Taken::Unparsed(recognise(text)), None),
         };
-        let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+        let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
         let mut explanation = self.explainer.explain(&probe, self.only);
         let record = record.unwrap_or(LogEntry { request: text, ..LogEntry::default() });
         let whole = self.only.map(|_| self.explainer.explain(&probe, None));
@@ -329,7 +329,7 @@ fn graded(
     whole: Option<&Explanation<'_>>,
 ) -> Option<Graded> {
     let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
-        said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
+        said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_app_evidence).collect()
     };
     if !is_graded(rules, &matched(said), record.status) {
         return None;
@@ -346,9 +346,9 @@ fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet,
         Graded::NeedsLog => true,
         Graded::Ordinary => false,
     };
-    for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
-        let severity = rules.rule(account.rule).severity_when(is_raised);
-        account.withheld = (severity < least).then_some(Withheld::BelowMinSeverity { severity, least });
+    for account in explanation.matches.iter_mut().filter(|account| account.suppressed_by.is_none()) {
+        let severity = rules.rule(account.rule).effective_severity(is_raised);
+        account.suppressed_by = (severity < least).then_some(SuppressedBy::BelowMinSeverity { severity, least });
     }
 }
 

@@ -9,7 +9,7 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::Severity;
 use crate::learn;
 use crate::report::View;
@@ -38,7 +38,7 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         message::warnings(rules.warnings());
     }
     let apps = apps(&scan_settings.apps, &rules)?;
-    let scope = Scope {
+    let scope = ScanOptions {
         format: scan_settings.formats.as_clf(),
         since: scan_settings.since,
         until: scan_settings.until,

@@ -16,7 +16,7 @@ use super::message::shown;
 use super::progress::Progress;
 use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::client::Veil;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::RuleId;
 use crate::format::formats::UnknownFormat;
 use crate::input::find::{Found, Source, find};
@@ -174,7 +174,13 @@ pub(super) fn pool(settings: &Settings) -> Result<ThreadPool, Failure> {
 }
 
 /// Reads all inputs, unless a signal comes first.
-pub(super) fn read(settings: &Settings, rules: &RuleSet, scope: &Scope, sources: &[Source], pool: &ThreadPool) -> Result<Scan, Failure> {
+pub(super) fn read(
+    settings: &Settings,
+    rules: &RuleSet,
+    scope: &ScanOptions,
+    sources: &[Source],
+    pool: &ThreadPool,
+) -> Result<Scan, Failure> {
     let stop = signals::listen();
     let progress = AtomicU64::new(0);
     let formats = servers::formats(settings)?;

@@ -11,7 +11,7 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, statistics};
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::pipeline;
 use crate::report::build::{Context, Material, Wanted, build};
 use crate::report::model::{Input, Report};
@@ -37,7 +37,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let scope = Scope {
+    let scope = ScanOptions {
         format: settings.formats.as_clf(),
         since: settings.since,
         until: settings.until,

@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use foldhash::HashSet;
 
-use crate::finding::{Few, RuleId};
+use crate::finding::{BoundedSet, RuleId};
 
 /// The apps of every site.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub struct Apps<K> {
 
 impl<K: Copy + Eq + Hash + Ord> Apps<K> {
     /// Weighs what was seen; the apps of `said` run everywhere.
-    pub fn weigh<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, said: &[RuleId]) -> Self {
-        let enough = signs.filter(|(app, _, few)| few.is_enough() && !said.contains(app));
+    pub fn weigh<'a>(signs: impl Iterator<Item = (RuleId, K, &'a BoundedSet)>, said: &[RuleId]) -> Self {
+        let enough = signs.filter(|(app, _, few)| few.is_sufficient() && !said.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), said: said.to_vec() }
     }
 

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_stays_when_it_takes_its_room() {
+    fn entries_survive_the_first_growth() {
         let take = Fingerprinter::default();
         let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1 << 10);
         let texts: Vec<_> = (0_u32..6).map(|n| take.of(&n.to_le_bytes())).collect();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn remembers_the_last_four_of_a_place() {
+    fn a_set_keeps_its_last_four_entries() {
         let take = Fingerprinter::default();
         let mut memo: SetAssocCache<u32, 4> = SetAssocCache::new(1);
         let texts = [take.of(b"ab"), take.of(b"abd"), take.of_pair(take.of(b"ab"), 1), take.of_pair(take.of(b"ab"), 2), take.of(b"")];

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_apart_what_differs_in_a_bit_or_in_its_length() {
+    fn one_bit_or_byte_changes_the_hash() {
         let Some(wide) = SimdHasher::new() else { return };
         let texts = texts();
         let hashes: HashSet<u64> = texts.iter().map(|text| hash(&wide, text)).collect();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_text_and_nothing_behind_it() {
+    fn bytes_after_the_text_do_not_count() {
         let Some(wide) = SimdHasher::new() else { return };
         for text in texts() {
             let expected = hash(&wide, &text);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn another_one_has_other_keys() {
+    fn each_hasher_has_its_own_keys() {
         let Some((one, two)) = SimdHasher::new().zip(SimdHasher::new()) else { return };
         assert_ne!(hash(&one, b"GET / HTTP/1.1"), hash(&two, b"GET / HTTP/1.1"));
     }

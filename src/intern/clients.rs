@@ -133,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn addresses_of_one_prefix_have_one_number() {
+    fn addresses_of_one_prefix_have_one_id() {
         let mut clients = ClientInterner::with_prefix(Prefix::new(64));
         let mut number = |text: &str| clients.intern(text.as_bytes());
         let one = number("2001:db8:1:2::1");
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_has_the_number_of_its_client(texts in prop::collection::vec("(::ffff:)?1[0-2]{0,2}\\.1\\.1\\.1(:80)?|[ab\0]{0,20}", 1..40)) {
+        fn a_text_has_the_id_of_its_client(texts in prop::collection::vec("(::ffff:)?1[0-2]{0,2}\\.1\\.1\\.1(:80)?|[ab\0]{0,20}", 1..40)) {
             let mut clients = ClientInterner::default();
             for text in texts.iter().chain(&texts) {
                 let number = clients.intern(text.as_bytes());

@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_keys_have_equal_numbers(texts in prop::collection::vec("[ab]{0,3}", 0..60)) {
+        fn equal_keys_have_equal_ids(texts in prop::collection::vec("[ab]{0,3}", 0..60)) {
             let mut interner: Interner<Box<str>> = Interner::default();
             let numbers: Vec<_> = texts.iter().map(|t| interner.intern(t.as_str(), Box::from)).collect();
             for (text, number) in texts.iter().zip(numbers) {
@@ -144,7 +144,7 @@ mod tests {
         }
 
         #[test]
-        fn keys_that_are_taken_in_have_the_numbers_they_would_get_one_by_one(
+        fn merge_assigns_the_same_ids_as_interning_one_by_one(
             mine in prop::collection::vec("[ab]{0,3}", 0..60), others in prop::collection::vec("[a-c]{0,3}", 0..90),
         ) {
             let numbered = |texts: &[String]| {

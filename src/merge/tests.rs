@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Severity;
 use crate::format::LogFormat;
 use crate::report::build::{Context, Material, Wanted, build};
@@ -53,10 +53,10 @@ struct Scanned {
 }
 
 fn scan(pieces: &[Piece]) -> Scanned {
-    let asked = Scope { windows: true, ..Scope::default() };
-    let judge = Judge::new(rules(), &asked);
+    let asked = ScanOptions { windows: true, ..ScanOptions::default() };
+    let judge = LineScanner::new(rules(), &asked);
     let (mut scratch, mut tally, mut texts, mut inputs) =
-        (Scratch::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());
+        (WorkerState::default(), Tally::default(), Vec::<SourceText>::new(), Vec::<Input>::new());
     for piece in pieces {
         let source = piece.source();
         let at = texts.iter().position(|known| *known == source).unwrap_or_else(|| {
@@ -64,7 +64,7 @@ fn scan(pieces: &[Piece]) -> Scanned {
             inputs.push(Input { path: source.path.clone(), machine: piece.machine.map(str::to_owned), ..Input::default() });
             texts.len() - 1
         });
-        let findings = judge.judge(piece.text.as_bytes(), &mut scratch);
+        let findings = judge.scan(piece.text.as_bytes(), &mut scratch);
         tally.absorb(&findings, Place { input: at as u32, chunk: piece.offset, offset: 0, line: piece.lines_before });
         let input = &mut inputs[at];
         input.bytes += piece.text.len() as u64;
@@ -335,10 +335,10 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     let own = crate::rules::check(file, OWN).unwrap();
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
     let fewer = crate::rules::check(file, last).unwrap();
-    let asked = Scope::default();
-    let mut scratch = Scratch::default();
+    let asked = ScanOptions::default();
+    let mut scratch = WorkerState::default();
     let log: String = ["/old-admin", "/key", "/guess", "/other"].map(|target| get("192.0.2.1", target, 200, 512)).concat();
-    let findings = Judge::new(&own, &asked).judge(log.as_bytes(), &mut scratch);
+    let findings = LineScanner::new(&own, &asked).scan(log.as_bytes(), &mut scratch);
     let mut tally = Tally::default();
     tally.absorb(&findings, Place { input: 0, chunk: 0, offset: 0, line: 0 });
     let inputs = vec![Input {
@@ -373,7 +373,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
 fn what_was_allowed_adds_up_by_entry() {
     let with = |entries: &[(&str, usize, u64)]| {
         let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
-        scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
+        scanned.allow = AllowList::from_report(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
         for (entry, (.., requests)) in (0..).zip(entries) {
             scanned.tally.insert_allowed(entry, *requests);
         }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::headers;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::format::transcriber::{Course, Transcriber};
 use crate::format::{ClientPlace, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognise};
 use crate::input::ends::{Ends, ends};
@@ -79,12 +79,12 @@ pub(super) fn parses(lines: &[u8], course: &Course<'_>, only: Option<LogFormat>)
 }
 
 /// Whether a log that was read before begins with lines of which one parses, packed or not.
-pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
+pub(super) fn begins_as_log(path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     ends(path, BEGINNING).is_some_and(|Ends { first, .. }| any_parses(&first, path, formats, scope))
 }
 
 /// Whether one of the first lines of a log parses.
-fn any_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> bool {
+fn any_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     let header = headers::first(0, first, scope.max_line);
     let course = Course { formats, first: formats.first_of(path), header, clients: ClientPlace::Unknown, max_line: scope.max_line };
     parses(first, &course, scope.format)
@@ -92,7 +92,7 @@ fn any_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> bo
 
 /// What a live log is whose lines do not parse, going by those it begins with; `lines` are those that came, where it cannot be read.
 /// Whether its lines are matched all the same, and what to say of it.
-pub(super) fn examine(path: &Path, by: By, lines: &[u8], formats: &Formats, scope: &Scope) -> (bool, Option<String>) {
+pub(super) fn examine(path: &Path, by: By, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> (bool, Option<String>) {
     let first = ends(path, BEGINNING).map(|ends| ends.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || any_parses(first, path, formats, scope) {

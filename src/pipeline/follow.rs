@@ -21,7 +21,7 @@ use super::desk::Desk as Writing;
 use super::doubt::{By, examine, without_client};
 use crate::client::Prefix;
 use crate::context::Memory;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::format::transcriber::Course;
 use crate::format::{Formats, Header};
@@ -52,7 +52,7 @@ pub struct Asked<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// Report from this level on.
@@ -69,9 +69,9 @@ pub struct Asked<'a> {
 #[derive(Debug)]
 pub struct Stream<'a> {
     asked: Asked<'a>,
-    judge: Judge<'a>,
+    judge: LineScanner<'a>,
     context: LiveContext<'a>,
-    scratch: Scratch,
+    scratch: WorkerState,
     writing: Writing,
     tally: Tally,
     eras: Eras,
@@ -131,7 +131,7 @@ impl<'a> Stream<'a> {
         let Carried { eras, texts, logs, accounts, hits, noted, sites } = carried;
         Self {
             asked,
-            judge: Judge::new(asked.rules, asked.scope),
+            judge: LineScanner::new(asked.rules, asked.scope),
             context: LiveContext::new(asked.rules, asked.min_severity, asked.outcomes, asked.apps).remembering(sites),
             scratch: scratch(asked.prefix),
             writing: Writing::default(),
@@ -392,7 +392,7 @@ impl<'a> Stream<'a> {
 
     /// Puts what was tallied to what was tallied before, with its names.
     fn close(&mut self) {
-        let names = self.scratch.begin_anew();
+        let names = self.scratch.reset();
         self.eras.add(mem::take(&mut self.tally).named(names));
     }
 
@@ -419,8 +419,8 @@ impl<'a> Stream<'a> {
 }
 
 /// A scratch for clients that are counted so.
-fn scratch(prefix: Option<Prefix>) -> Scratch {
-    let mut scratch = Scratch::default();
+fn scratch(prefix: Option<Prefix>) -> WorkerState {
+    let mut scratch = WorkerState::default();
     scratch.names = SymbolTables::with_prefix(prefix);
     scratch
 }

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use self::batch::Collector;
 use crate::client::Prefix;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::format::Formats;
 use crate::input::tail::{Notice, Tail};
 use crate::report::model::Input;
@@ -30,7 +30,7 @@ pub struct Reading<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// Set from outside to end the work.

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use rayon::prelude::*;
 
 use crate::client::Prefix;
-use crate::engine::{Judge, Scope};
+use crate::engine::{LineScanner, ScanOptions};
 use crate::format::Formats;
 use crate::input::Mmap;
 use crate::input::find::Source;
@@ -39,7 +39,7 @@ pub struct Job<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to look at and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The formats that are known.
     pub formats: &'a Formats,
     /// When to map files.
@@ -81,7 +81,7 @@ pub struct Scan {
 ///
 /// The spool of kept lines could not be written. Trouble with an input is told in its [`Input::problem`].
 pub fn scan(sources: &[Source], job: &Job<'_>) -> std::io::Result<Scan> {
-    let judge = Judge::new(job.rules, job.scope);
+    let judge = LineScanner::new(job.rules, job.scope);
     // What no rule names is learnt from all of it, or from nothing.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = Workers::new(rayon::current_num_threads(), budget).counting(job.prefix);

@@ -12,7 +12,7 @@ use super::doubt::{BINARY, By, Head, holes, passed_over, unexplained, without_cl
 use super::headers::Headers;
 use super::spool::Spool;
 use super::worker::{Underway, Workers, own};
-use crate::engine::Judge;
+use crate::engine::LineScanner;
 use crate::finding::{Findings, LineCounts};
 use crate::format::transcriber::Course;
 use crate::input::chunk::{Body, Chunk, Reading};
@@ -31,7 +31,7 @@ pub(super) struct OneInput<'a> {
     number: usize,
     source: &'a Source,
     job: &'a Job<'a>,
-    judge: Judge<'a>,
+    judge: LineScanner<'a>,
     workers: &'a Workers,
     spool: Option<&'a Spool>,
     headers: Headers,
@@ -101,7 +101,7 @@ impl<'a> OneInput<'a> {
         number: usize,
         source: &'a Source,
         job: &'a Job<'a>,
-        judge: Judge<'a>,
+        judge: LineScanner<'a>,
         workers: &'a Workers,
         spool: Option<&'a Spool>,
     ) -> Self {

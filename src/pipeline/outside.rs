@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::headers;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::format::transcriber::{Course, Transcribed, Transcriber};
 use crate::format::{ClientPlace, Formats, Frame};
 use crate::input::ends::{Ends, ends};
@@ -40,14 +40,14 @@ const LOOK: usize = 64 << 10;
 
 /// What there is to know to say which logs are skipped.
 pub(super) struct Outside<'a> {
-    scope: &'a Scope,
+    scope: &'a ScanOptions,
     formats: &'a Formats,
     /// Of each source, whether it is one of a family; empty where that does not matter.
     kin: Vec<bool>,
 }
 
 impl<'a> Outside<'a> {
-    pub(super) fn of(sources: &[Source], scope: &'a Scope, formats: &'a Formats) -> Self {
+    pub(super) fn of(sources: &[Source], scope: &'a ScanOptions, formats: &'a Formats) -> Self {
         let kin = if scope.until.is_some() { has_kin(sources) } else { Vec::new() };
         Self { scope, formats, kin }
     }
@@ -76,7 +76,7 @@ impl<'a> Outside<'a> {
 
     /// The times of the lines at both ends.
     fn times(&self, path: &Path, ends: &Ends) -> Vec<LogTime> {
-        let Scope { format, max_line, .. } = *self.scope;
+        let ScanOptions { format, max_line, .. } = *self.scope;
         let header = headers::first(0, &ends.first, max_line);
         let course = Course { formats: self.formats, first: self.formats.first_of(path), header, clients: ClientPlace::Unknown, max_line };
         let (mut transcriber, mut written) = (Transcriber::default(), Transcribed::default());
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn skipped(folder: &TempDir, since: Option<Bound>, until: Option<Bound>) -> Vec<Option<Skipped>> {
-        let scope = Scope { since, until, ..Scope::default() };
+        let scope = ScanOptions { since, until, ..ScanOptions::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
         let formats = Formats::builtin().unwrap();
         let outside = Outside::of(&sources, &scope, &formats);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::desk::Desk;
 use crate::client::Prefix;
-use crate::engine::{Scratch, Shared};
+use crate::engine::{SharedCache, WorkerState};
 use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
@@ -34,7 +34,7 @@ pub(super) struct Workers {
 
 #[derive(Debug, Default)]
 struct Worker {
-    scratch: Mutex<Scratch>,
+    scratch: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     desk: Mutex<Desk>,
     /// Findings that are in the numbers of the scratch and not in the tally yet.
@@ -69,8 +69,9 @@ impl Workers {
 
     fn with_room(threads: usize, budget: Option<Budget>, room: Option<usize>) -> Self {
         let whole = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
-        let shared = (threads > 1).then(Arc::<Shared>::default);
-        let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
+        let shared = (threads > 1).then(Arc::<SharedCache>::default);
+        let worker =
+            || Worker { scratch: Mutex::new(shared.clone().map(WorkerState::with_shared_cache).unwrap_or_default()), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), whole, room, is_over: AtomicBool::new(false) }
     }
 
@@ -80,7 +81,7 @@ impl Workers {
     }
 
     /// A worker's scratch.
-    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, Scratch> {
+    pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
         own(&self.each[worker].scratch)
     }
 
@@ -95,7 +96,7 @@ impl Workers {
     }
 
     /// Says that findings of a worker are not tallied yet; to be called while its scratch is held.
-    pub(super) fn underway(&self, worker: usize, _held: &Scratch) -> Underway<'_> {
+    pub(super) fn underway(&self, worker: usize, _held: &WorkerState) -> Underway<'_> {
         let underway = &self.each[worker].underway;
         underway.fetch_add(1, Ordering::Relaxed);
         Underway(underway)
@@ -131,7 +132,7 @@ impl Worker {
             [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= room);
         // Findings are underway only from when the scratch was held.
         let is_idle = self.underway.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.begin_anew()))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.reset()))
     }
 
     fn into_tally(self) -> Tally {
@@ -157,7 +158,7 @@ mod tests {
     fn find<'w>(workers: &'w Workers, clients: &[&str]) -> (Findings, Underway<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
-        findings.askers = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
+        findings.request_clients = clients.iter().map(|client| scratch.names.clients.intern(client.as_bytes())).collect();
         let underway = workers.underway(0, &scratch);
         (findings, underway)
     }

@@ -10,7 +10,7 @@ use super::hit::{counted, lowered, response};
 use super::model::AnswerDetail;
 use super::soft_404::ranges;
 use crate::client::Prefix;
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::RuleId;
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, Outcome};
@@ -118,7 +118,7 @@ impl<'a> GradedLog<'a> {
     /// Grades the answer to a request as a scan of the log does. Where hosts are not logged the request is one of the first input.
     #[must_use]
     pub fn grade(&self, request: &Request<'_>) -> Graded {
-        let probe = Probe::of_record(request.record);
+        let probe = ParsedRequest::new(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let who = counted(request.record.client, request.prefix, &mut client);
         let client = self.material.tally.number_of(who).unwrap_or(SymbolTables::OTHER);

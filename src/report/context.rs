@@ -17,7 +17,7 @@ pub use self::live_answers::Regraded;
 use super::build::Material;
 use super::floods;
 use crate::context::{Apps, Memory, Probers, RuleHashes, Site};
-use crate::finding::{RuleId, Severity, Signs};
+use crate::finding::{AppEvidence, RuleId, Severity};
 use crate::intern::Interner;
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
     pub fn remembering(material: &Material<'a>, memory: &Memory) -> Self {
         let tally = material.tally;
         let families = families(material);
-        let mut signs: Signs<Scope<'a>> = Signs::default();
+        let mut signs: AppEvidence<Scope<'a>> = AppEvidence::default();
         for (app, site, few) in tally.signs() {
             signs.gather(app, home(&families, site), few);
         }
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
             overflow_decisions: Vec::new(),
         };
         context.remember_apps(material, memory);
-        let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.run_somewhere(app));
+        let is_somewhere = |rule| material.rules.suppressed_by_apps(RuleId(rule)).iter().any(|&app| context.apps.run_somewhere(app));
         context.may_be_silent = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
         context.probers = context.probers(material);
         context.answers = context.answers(material, memory);
@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
     pub(super) fn severity_of(&self, rule: RuleId, site: Scope<'_>, answered: bool) -> Severity {
         match self.silenced(rule, site) {
             Some(_) => Severity::Info,
-            None => self.rules.rule(rule).severity_when(answered),
+            None => self.rules.rule(rule).effective_severity(answered),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Context<'a> {
 
     /// The app that silences a rule on a site.
     fn silenced(&self, rule: RuleId, site: Scope<'_>) -> Option<RuleId> {
-        let apps = if self.may_be_silent[usize::from(rule.0)] { self.rules.silenced_by(rule) } else { &[] };
+        let apps = if self.may_be_silent[usize::from(rule.0)] { self.rules.suppressed_by_apps(rule) } else { &[] };
         apps.iter().copied().find(|&app| self.apps.run(app, self.home(site)))
     }
 
@@ -334,7 +334,7 @@ impl<'a> Context<'a> {
         if !self.rules.rule(rule).is_certain() {
             return Standing::Falls;
         }
-        let mut apps = self.rules.silenced_by(rule).iter().copied();
+        let mut apps = self.rules.suppressed_by_apps(rule).iter().copied();
         apps.find(|&app| self.apps.run_somewhere(app)).map_or(Standing::Stands, Standing::Silenced)
     }
 }

@@ -114,7 +114,7 @@ fn row_of_pair(line: usize, &(client, path, target, rules, status, hits, first, 
     outcomes[outcome as usize] = hits;
     Row {
         key: Key::Pair(Client::parse(client.as_bytes()), path.as_bytes(), outcome),
-        severity: if answered > 0 { severity.raised() } else { severity },
+        severity: if answered > 0 { severity.escalated() } else { severity },
         rules: rules.iter().map(|&r| RuleId(r)).collect(),
         hits,
         outcomes,

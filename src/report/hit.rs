@@ -8,11 +8,11 @@ use super::context::{Context, Seen};
 use super::model::Hit;
 use super::rows::reread;
 use crate::client::{Client, Prefix};
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::intern::SymbolTables;
 use crate::log_entry::{LogEntry, Outcome};
-use crate::normalize::{Normalizer, Views};
+use crate::normalize::{DecodedViews, Normalizer};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{Place, Scope};
 
@@ -74,7 +74,7 @@ pub fn hit<'a>(material: &Material<'a>, context: &Context<'_>, line: &KeptLine<'
 }
 
 /// What the site answered.
-pub(super) fn response(record: &LogEntry<'_>, probe: &Probe<'_>) -> Response {
+pub(super) fn response(record: &LogEntry<'_>, probe: &ParsedRequest<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
@@ -114,8 +114,8 @@ struct Verdict<'a> {
 fn told<'a>(
     record: &LogEntry<'a>,
     client: Client<'a>,
-    probe: &Probe<'a>,
-    views: Views<'a>,
+    probe: &ParsedRequest<'a>,
+    views: DecodedViews<'a>,
     spot: &Spot<'a>,
     verdict: &Verdict<'a>,
 ) -> Hit<'a> {

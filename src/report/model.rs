@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::blocks::Block;
 use super::evidence::Basis;
 use crate::client::{Client, Prefix};
-use crate::finding::{Others, RuleId, Severity};
+use crate::finding::{OtherFormatCounts, RuleId, Severity};
 use crate::log_entry::Outcome;
 use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MethodClass};
@@ -85,7 +85,7 @@ pub struct Input {
     /// The same by format where the Common Log Format or a child of it explains them, in the order of [`LogFormat::ALL`](crate::format::LogFormat::ALL).
     pub formats: [u64; 3],
     /// The same of other formats, by name.
-    pub others: Others,
+    pub others: OtherFormatCounts,
     /// Lines that none does; matched as raw text all the same.
     pub unparsed: u64,
     /// Lines over the length limit.

@@ -75,7 +75,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::engine::{Judge, Scope, Scratch};
+    use crate::engine::{LineScanner, ScanOptions, WorkerState};
     use crate::finding::Severity;
     use crate::report::build::{Wanted, build};
     use crate::report::model::{Input, Report};
@@ -118,8 +118,8 @@ paths = ["/key"]
         };
         let shop = (2..6).filter(|_| is_shop).map(|client| line(7, client, "/shop.css", 200, 1000 * client));
         let log: String = shop.chain((0..300).map(|host| line(host, 1, path, 404, 9))).collect();
-        let (asked, mut scratch, mut part) = (Scope::default(), Scratch::default(), Tally::default());
-        part.absorb(&Judge::new(&rules, &asked).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
+        let (asked, mut scratch, mut part) = (ScanOptions::default(), WorkerState::default(), Tally::default());
+        part.absorb(&LineScanner::new(&rules, &asked).scan(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
         let mut tally = Tally::bounded(BUDGET);
         tally.merge(part.named(scratch.names));
         let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());

@@ -11,7 +11,7 @@ use foldhash::HashSet;
 use super::build::Material;
 use super::context::Context;
 use super::model::{AnswerDetail, Key, Row, Sample};
-use crate::engine::Probe;
+use crate::engine::ParsedRequest;
 use crate::finding::{RuleId, Severity};
 use crate::format::Frame;
 use crate::intern::Interner;
@@ -321,8 +321,8 @@ pub(super) fn told<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> S
 }
 
 /// The record of a line that was kept, and what the rules were asked about it.
-pub(super) fn reread(text: &[u8], parsed: bool) -> (LogEntry<'_>, Probe<'_>) {
+pub(super) fn reread(text: &[u8], parsed: bool) -> (LogEntry<'_>, ParsedRequest<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
-    let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
+    let probe = record.as_ref().map_or_else(|| ParsedRequest::from_raw(text), ParsedRequest::new);
     (record.unwrap_or_default(), probe)
 }

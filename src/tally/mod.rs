@@ -31,7 +31,7 @@ pub use told::{Renumbered, ToldKey};
 pub use unlisted::{Asked, Unlisted};
 
 use crate::client::Client;
-use crate::finding::{Few, Findings, Hit, RuleId, Signs};
+use crate::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId};
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
@@ -50,7 +50,7 @@ pub struct Tally {
     /// Requests that are allowed, by the number of the entry that says so.
     allowed: Vec<u64>,
     /// What was answered that shows an app, by input and host.
-    signs: Signs<(u32, u32)>,
+    signs: AppEvidence<(u32, u32)>,
     /// Home pages, and what cells that were dropped showed of their sites.
     evidence: TallyEvidence,
     /// Requests that rules with a `window` count.
@@ -146,10 +146,10 @@ impl<'t> CellView<'t> {
 impl Tally {
     /// Adds what was found in a run of lines by the worker whose tally this is.
     pub fn absorb(&mut self, findings: &Findings, place: Place) {
-        if let Some(&most) = findings.askers.iter().max() {
+        if let Some(&most) = findings.request_clients.iter().max() {
             self.asked.resize(self.asked.len().max(most as usize + 1), 0);
         }
-        for &client in &findings.askers {
+        for &client in &findings.request_clients {
             self.asked[client as usize] += 1;
         }
         for &client in &findings.mentioned {
@@ -267,7 +267,7 @@ impl Tally {
     }
 
     /// The apps that were seen, where, and by how many.
-    pub fn signs(&self) -> impl Iterator<Item = (RuleId, Scope<'_>, &Few)> {
+    pub fn signs(&self) -> impl Iterator<Item = (RuleId, Scope<'_>, &BoundedSet)> {
         self.signs.iter().map(|(app, (input, host), few)| (app, self.site(input, host), few))
     }
 

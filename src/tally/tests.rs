@@ -32,7 +32,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let rules = names.rules.intern(&[RuleId(0)][..], Box::from);
     for (line, &(who, what, status, is_hit)) in (0..).zip(requests) {
         let client = names.clients.intern(client(who).as_bytes());
-        findings.askers.push(client);
+        findings.request_clients.push(client);
         if is_hit {
             let mut hit = Hit::at(line, u64::from(line) * 100);
             (hit.client, hit.rules, hit.status, hit.exposes) = (client, rules, Some(status), true);
@@ -317,7 +317,7 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
         hit.path = names.paths.intern(path.as_bytes(), Box::from);
         hit.host = names.host(Some(host.as_bytes()));
         (hit.rules, hit.status, hit.bytes, hit.exposes) = (rules, Some(200), bytes, true);
-        findings.askers.push(hit.client);
+        findings.request_clients.push(hit.client);
         findings.push(hit, b"a line");
     };
     let count = SMALL.cells as u32 * 2;

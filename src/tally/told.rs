@@ -6,7 +6,7 @@
 use super::cell::CellKey;
 use super::{Cell, ClientCount, Floor, MinuteKey, Tally};
 use crate::client::Client;
-use crate::finding::{Few, RuleId};
+use crate::finding::{BoundedSet, RuleId};
 use crate::intern::SymbolTables;
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
@@ -100,7 +100,7 @@ impl Tally {
     }
 
     /// What shows an app, of an input and a virtual host.
-    pub fn insert_sign(&mut self, app: RuleId, input: u32, host: u32, few: &Few) {
+    pub fn insert_sign(&mut self, app: RuleId, input: u32, host: u32, few: &BoundedSet) {
         self.signs.gather(app, (input, host), few);
     }
 

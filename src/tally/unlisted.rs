@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::{Place, Sample, span};
-use crate::finding::{Findings, Unlisted as Request};
+use crate::finding::{Findings, UnmatchedRequest as Request};
 use crate::intern::IdRemap;
 use crate::log_entry::Outcome;
 use crate::time::LogTime;

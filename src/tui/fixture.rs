@@ -73,7 +73,7 @@ pub(super) const PROBES: [Probe; 12] = [
 pub(super) fn hit(n: u64, probe: &Probe) -> Hit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::of(Some(status));
-    let severity = rules.iter().map(|rule| rules_of(*rule).severity_when(outcome == Outcome::Answered)).max().unwrap();
+    let severity = rules.iter().map(|rule| rules_of(*rule).effective_severity(outcome == Outcome::Answered)).max().unwrap();
     Hit {
         generation: 0x00c0_ffee,
         offset: 211 * n,

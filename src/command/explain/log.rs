@@ -8,7 +8,7 @@ use super::super::run::{Failure, tell_absence, tell_problems};
 use super::super::{Exit, message};
 use super::Question;
 use crate::client::Prefix;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::finding::{RuleId, Severity};
 use crate::format::Formats;
 use crate::input::Mmap;
@@ -26,7 +26,7 @@ pub(super) struct Parts<'a> {
     pub(super) formats: &'a Formats,
     pub(super) apps: &'a [RuleId],
     /// What a scan looks at.
-    pub(super) scope: &'a Scope,
+    pub(super) scope: &'a ScanOptions,
     /// Holds the scan, once it is done.
     pub(super) scan: &'a OnceCell<Scan>,
 }
@@ -42,8 +42,8 @@ pub(super) struct Log<'a> {
 }
 
 /// What a scan for `explain` looks at: all of the log but what is allowed.
-pub(super) fn scope(question: &Question) -> Result<Scope, Failure> {
-    Ok(Scope {
+pub(super) fn scope(question: &Question) -> Result<ScanOptions, Failure> {
+    Ok(ScanOptions {
         format: question.formats.as_clf(),
         since: None,
         until: None,

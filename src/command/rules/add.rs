@@ -9,9 +9,9 @@ use super::super::message::shown;
 use super::super::{Exit, message, stdout};
 use super::{Judge, file};
 use crate::finding::Severity;
-use crate::rules::draft::{Draft, Example, slug};
+use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_ordinary;
-use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, plain};
+use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, path_list};
 
 /// The file where none is named.
 pub const FILE: &str = "probewatch-rules.toml";
@@ -47,7 +47,7 @@ fn done(asked: &Added) -> Result<Exit, Exit> {
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
-    let paths = asked.paths.iter().map(|p| plain::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::refused(&e))?;
+    let paths = asked.paths.iter().map(|p| path_list::path(p)).collect::<Result<Vec<_>, _>>().map_err(|e| message::refused(&e))?;
     let there = file::read(path).map_err(|error| message::refused(&format!("{name}: cannot read rules: {error}")))?;
     let rules = known(path, there.is_some())?;
     let new = not_found_yet(&rules, paths, asked.severity);
@@ -76,7 +76,7 @@ fn not_found_yet(rules: &RuleSet, paths: Vec<String>, wanted: Severity) -> Vec<S
     let mut judge = Judge::new(rules);
     let mut new: Vec<String> = Vec::new();
     for path in paths {
-        let case = Case::of_request(&format!("GET {}", plain::encoded(&path)));
+        let case = Case::from_request(&format!("GET {}", path_list::encoded(&path)));
         let served = judge.matched(&Case { status: 200, ..case.clone() });
         // What is found only when it is not there is not found yet.
         let found: Vec<_> = judge.matched(&case).into_iter().filter(|id| served.contains(id)).collect();
@@ -103,7 +103,7 @@ fn tell_found(path: &str, rule: &Rule, wanted: Severity) {
     }
 }
 
-fn draft(asked: &Added, paths: Vec<String>, there: Option<&str>, rules: &RuleSet) -> Result<Draft, Exit> {
+fn draft(asked: &Added, paths: Vec<String>, there: Option<&str>, rules: &RuleSet) -> Result<RuleBuilder, Exit> {
     let taken: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &asked.id {
         Some(id) if taken.contains(id.as_str()) => {
@@ -117,10 +117,10 @@ fn draft(asked: &Added, paths: Vec<String>, there: Option<&str>, rules: &RuleSet
     };
     let more = if paths.len() == 1 { String::new() } else { format!(" and {} more", paths.len() - 1) };
     let title = asked.title.clone().unwrap_or_else(|| format!("Own rule for {}{more}", paths[0]));
-    let mut draft = Draft::new(id, &title, &asked.class, asked.severity);
+    let mut draft = RuleBuilder::new(id, &title, &asked.class, asked.severity);
     draft.paths = paths;
-    plain::with_cases(&mut draft);
-    draft.must_match.push(Example { request: draft.must_match[0].request.clone(), status: Some(200), ..Example::default() });
+    path_list::with_cases(&mut draft);
+    draft.must_match.push(ExampleRequest { request: draft.must_match[0].request.clone(), status: Some(200), ..ExampleRequest::default() });
     Ok(draft)
 }
 
@@ -131,7 +131,7 @@ fn free_id(id: &str, taken: &BTreeSet<&str>) -> String {
 }
 
 /// The file with one rule more: what was there, byte for byte, and line ends as it has them.
-fn appended(there: Option<&str>, draft: &Draft) -> String {
+fn appended(there: Option<&str>, draft: &RuleBuilder) -> String {
     let rule = draft.to_toml();
     let Some(there) = there.filter(|text| !text.is_empty()) else {
         return format!("family = \"own\"\ntitle  = \"Rules of our own\"\n\n{rule}");

@@ -10,8 +10,8 @@ use super::super::message::shown;
 use super::super::{Exit, message, stdout};
 use super::{Judge, file};
 use crate::finding::RuleId;
-use crate::rules::draft::{Draft, Example};
-use crate::rules::import::{Import, LeftOut, Origin, import as import_text, is_known, settle};
+use crate::rules::builder::{ExampleRequest, RuleBuilder};
+use crate::rules::import::{Import, ImportFormat, SkippedItems, import as import_text, is_known, make_ids_unique};
 use crate::rules::{Case, RuleSet, check};
 
 /// The first line of every file that is written here: such a file may be replaced.
@@ -29,7 +29,7 @@ pub struct Imported {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
     /// What they are; found out for each where it is not given.
-    pub origin: Option<Origin>,
+    pub origin: Option<ImportFormat>,
     /// The rule file; standard output where none is named.
     pub file: Option<PathBuf>,
 }
@@ -103,14 +103,14 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 }
 
 /// The rules of all files, and how many things were left out, each of which is told.
-fn read(files: &[PathBuf], origin: Option<Origin>) -> Result<(Vec<Draft>, usize), Exit> {
+fn read(files: &[PathBuf], origin: Option<ImportFormat>) -> Result<(Vec<RuleBuilder>, usize), Exit> {
     let (mut drafts, mut left_out, mut taken) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
         let name = shown(&path.display().to_string());
         let bytes = text(path).map_err(|error| message::refused(&format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
-                settle(&mut import, &mut taken);
+                make_ids_unique(&mut import, &mut taken);
                 tell(&name, &import);
                 left_out += import.left_out.len();
                 drafts.extend(import.drafts);
@@ -132,7 +132,7 @@ fn text(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn tell(name: &str, import: &Import) {
-    for (prefix, LeftOut(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
+    for (prefix, SkippedItems(reasons)) in [("not carried over", &import.left_out), ("carried over", &import.notes)] {
         for (why, things) in reasons {
             let some = things.iter().take(NAMED).map(|t| shown(&t.chars().take(100).collect::<String>())).collect::<Vec<_>>().join(", ");
             let more = things.len().saturating_sub(NAMED);
@@ -143,7 +143,7 @@ fn tell(name: &str, import: &Import) {
 }
 
 /// The rules with those of their cases that hold: they were made by rule of thumb.
-fn tried(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
+fn tried(mut drafts: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
     let rules = check(Path::new("imported.toml"), &written(&drafts)).map_err(|error| message::refused(&error.to_string()))?;
     let numbers: BTreeMap<&str, usize> = rules.rules().iter().enumerate().map(|(n, rule)| (rule.id.as_str(), n)).collect();
     let mut judge = Judge::new(&rules);
@@ -163,17 +163,17 @@ fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
-fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {
+fn keep_right(examples: &mut Vec<ExampleRequest>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {
     let mut holds = cases.iter().map(|case| judge.matched(case).contains(&RuleId(number as u16)) == expected);
     examples.retain(|_| holds.next().unwrap_or(false));
 }
 
-fn written(drafts: &[Draft]) -> String {
+fn written(drafts: &[RuleBuilder]) -> String {
     let mut families: Vec<&str> = drafts.iter().filter_map(|draft| draft.id.split('/').next()).collect();
     families.sort_unstable();
     families.dedup();
     let head = if let [family] = families[..] { format!("family = \"{family}\"\n") } else { String::new() };
-    let rules: Vec<String> = drafts.iter().map(Draft::to_toml).collect();
+    let rules: Vec<String> = drafts.iter().map(RuleBuilder::to_toml).collect();
     format!("{MARK}\n{head}title = \"Imported rules\"\n\n{}", rules.join("\n"))
 }
 

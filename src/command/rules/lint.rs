@@ -16,7 +16,7 @@ pub fn lint(choice: &RuleChoice) -> Exit {
         Err(error) => return message::refused(&error.to_string()),
     };
     let mut judge = Judge::new(lint.set());
-    let complaints = lint.complaints(|case| judge.matched(case));
+    let complaints = lint.diagnostics(|case| judge.matched(case));
     let rules = lint.set().rules().len();
     if complaints.is_empty() {
         return stdout::print(format!("{}: nothing odd\n", counted(rules, "rule")).as_bytes());

@@ -13,7 +13,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
     let choice = RuleChoice { only: class.map_or_else(|| choice.only.clone(), |c| vec![c.to_owned()]), ..choice.clone() };
     with_rules(&choice, |rules| {
         // Signs of apps are no rules of any other class, though every choice leaves them in.
-        let asked = |rule: &&Rule| !rule.is_sign || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
+        let asked = |rule: &&Rule| !rule.is_app_evidence || choice.only.iter().any(|o| *o == rule.class || *o == rule.id);
         let id = rules.rules().iter().map(|r| r.id.len()).max().unwrap_or(0);
         let class = rules.rules().iter().map(|r| r.class.len()).max().unwrap_or(0);
         let mut out = String::new();

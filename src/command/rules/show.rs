@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use super::super::{Exit, stdout};
 use super::{named, with_rules};
 use crate::report::sanitize::text;
-use crate::rules::{Answer, Case, Rule, RuleChoice, written};
+use crate::rules::{Answer, Case, Rule, RuleChoice, source_text};
 
 /// Prints one rule.
 #[must_use]
 pub fn show(choice: &RuleChoice, id: &str) -> Exit {
     with_rules(choice, |rules| match named(rules, id) {
-        Ok(rule) => stdout::print(page(rules.rule(rule), written(choice, id).as_deref()).as_bytes()),
+        Ok(rule) => stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes()),
         Err(exit) => exit,
     })
 }

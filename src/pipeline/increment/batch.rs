@@ -15,7 +15,7 @@ use super::item::{Counted, Item, Lines, whole};
 use super::log::Log;
 use super::parts::{OPEN, Parts, When};
 use super::{Increment, Reading};
-use crate::engine::Judge;
+use crate::engine::LineScanner;
 use crate::finding::Findings;
 use crate::format::Header;
 use crate::format::transcriber::{Transcribed, Transcriber};
@@ -49,7 +49,7 @@ struct Seen {
 pub(super) struct Collector<'a> {
     job: &'a Reading<'a>,
     cut: Option<&'a Cut>,
-    judge: Judge<'a>,
+    judge: LineScanner<'a>,
     /// Bytes of a batch.
     most: usize,
     batch: Vec<Item>,
@@ -65,7 +65,7 @@ impl<'a> Collector<'a> {
         Self {
             job,
             cut,
-            judge: Judge::new(job.rules, job.scope),
+            judge: LineScanner::new(job.rules, job.scope),
             most,
             batch: Vec::new(),
             bytes: 0,
@@ -305,7 +305,7 @@ impl<'a> Collector<'a> {
 
 /// Judges a run of lines by the workers of its period. A line that was too long to be held is only counted.
 fn judge_run(
-    judge: Judge<'_>,
+    judge: LineScanner<'_>,
     job: &Reading<'_>,
     logs: &HashMap<u32, Log>,
     run: &Counted<'_>,
@@ -330,7 +330,7 @@ fn judge_run(
         }
         (Lines::Written { transcribed, .. }, Some(workers)) => {
             let mut scratch = workers.scratch(worker);
-            let mut findings = judge.judge(&transcribed.text[range], &mut scratch);
+            let mut findings = judge.scan(&transcribed.text[range], &mut scratch);
             transcribed.restore(run.run.lines_before as usize, &mut findings, job.formats, in_window(job.scope));
             (findings, scratch, workers)
         }

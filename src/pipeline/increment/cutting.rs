@@ -5,7 +5,7 @@
 
 use memchr::memchr;
 
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::format::Frame;
 use crate::time::{ClfClock, Cut, LogTime, Period};
 
@@ -24,13 +24,13 @@ pub(super) struct Run {
 /// Reads the times of lines and says to which period they belong.
 pub(super) struct Cutter<'a> {
     cut: &'a Cut,
-    scope: &'a Scope,
+    scope: &'a ScanOptions,
     clock: ClfClock,
     last: Option<(LogTime, Period)>,
 }
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(cut: &'a Cut, scope: &'a Scope) -> Self {
+    pub(super) fn new(cut: &'a Cut, scope: &'a ScanOptions) -> Self {
         Self { cut, scope, clock: ClfClock::default(), last: None }
     }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::engine::{Judge, Scratch};
+use crate::engine::{LineScanner, WorkerState};
 use crate::input::tail::{First, Options};
 use crate::rules::{RuleChoice, load};
 use crate::source::Checkpoint;
@@ -41,7 +41,7 @@ impl Rig {
     fn run(&mut self, names: &[&str], cut: Option<&Cut>, block: usize, most: usize) -> Increment {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
         let mut tail = Tail::new(paths, Options { begin: First::Given, max_line: 1000, block }, self.state.take());
-        let scope = Scope { max_line: 1000, ..Scope::default() };
+        let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
         let job = Reading { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
         let mut collector = Collector::new(&job, cut, most);
         tail.catch_up(Instant::now(), &mut |piece| collector.take(&piece));
@@ -81,8 +81,8 @@ fn requests(tally: &Tally) -> u64 {
 
 /// The same by one judge, line by line: of each period the tally and the lines.
 fn reference(text: &str, cut: Option<&Cut>) -> BTreeMap<Option<Period>, (Tally, u64)> {
-    let scope = Scope { max_line: 1000, ..Scope::default() };
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
+    let judge = LineScanner::new(&RULES, &scope);
     let time = |line: &str| {
         let at = line.find('[')?;
         (line.len() <= 1000).then_some(())?;
@@ -95,8 +95,8 @@ fn reference(text: &str, cut: Option<&Cut>) -> BTreeMap<Option<Period>, (Tally, 
     let mut offset = 0;
     for (number, line) in (0..).zip(text.split_inclusive('\n')) {
         period = of(line.trim_end_matches('\n')).or(period);
-        let mut scratch = Scratch::default();
-        let findings = judge.judge(line.as_bytes(), &mut scratch);
+        let mut scratch = WorkerState::default();
+        let findings = judge.scan(line.as_bytes(), &mut scratch);
         let mut one = Tally::default();
         one.absorb(&findings, Place { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();
@@ -408,7 +408,7 @@ fn a_stop_is_told() {
     let rig = Rig::new();
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
-    let scope = Scope::default();
+    let scope = ScanOptions::default();
     let mut tail =
         Tail::new(vec![rig.folder.path().join("access.log")], Options { begin: First::Given, max_line: 1000, block: 4096 }, None);
     let stopped =

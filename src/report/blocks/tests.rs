@@ -10,7 +10,7 @@ use super::super::build::{Context, Wanted, build};
 use super::super::{By, Format, View, render};
 use super::*;
 use crate::block::trusted;
-use crate::engine::{Judge, Scope, Scratch};
+use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::report::model::Input;
 use crate::rules::{AllowList, RuleSet, check};
 use crate::source::SourceText;
@@ -61,9 +61,9 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 
 /// The whole report of a log, judged.
 fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
-    let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
-    let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
-    tally.absorb(&Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
+    let (rules, scope, allow) = (rules(), ScanOptions::default(), AllowList::default());
+    let (mut scratch, mut tally) = (WorkerState::default(), Tally::default());
+    tally.absorb(&LineScanner::new(&rules, &scope).scan(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
     let (tally, texts) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let material =
         Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };

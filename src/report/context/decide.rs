@@ -37,7 +37,7 @@ pub(super) fn decide(
     let mut decision = Decision { list: 0, severity: Severity::Info, reported: false, matched: false, answered, grade, silenced: None };
     kept.clear();
     for &rule in matched {
-        let usual = rules.rule(rule).severity_when(answered);
+        let usual = rules.rule(rule).effective_severity(answered);
         let severity = match standing(rule) {
             Standing::Falls => continue,
             Standing::Stands => usual,

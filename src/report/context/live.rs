@@ -14,7 +14,7 @@ use super::decide::{self, Standing};
 use super::live_answers::{LiveAnswers, Regraded};
 use crate::client::{Client, ClientKey};
 use crate::context::{Apps, Memory, Site as SiteName};
-use crate::finding::{Homes, RuleId, Severity, Signs};
+use crate::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::intern::Interner;
 use crate::intern::SymbolTables;
 use crate::log_entry::Outcome;
@@ -115,7 +115,7 @@ pub struct LiveContext<'r> {
     outcomes: &'r [Outcome],
     said: &'r [RuleId],
     sites: Interner<Box<[u8]>>,
-    signs: Signs<Site>,
+    signs: AppEvidence<Site>,
     apps: Apps<Site>,
     conditions: Vec<(&'r WithClient, LruMap<ClientKey, Asked>)>,
     answers: LiveAnswers,
@@ -142,7 +142,7 @@ impl<'r> LiveContext<'r> {
             outcomes,
             said,
             sites: Interner::default(),
-            signs: Signs::default(),
+            signs: AppEvidence::default(),
             apps: Apps::weigh(std::iter::empty(), said),
             conditions: conditions.into_iter().map(|with| (with, LruMap::new(CLIENTS))).collect(),
             answers: LiveAnswers::new(rules, Memory::default()),
@@ -203,13 +203,13 @@ impl<'r> LiveContext<'r> {
     }
 
     /// Takes in the signs of apps in a run of lines of a log.
-    pub fn see_signs(&mut self, signs: &Signs, names: &SymbolTables, family: &[u8]) {
+    pub fn see_signs(&mut self, signs: &AppEvidence, names: &SymbolTables, family: &[u8]) {
         if signs.is_empty() {
             return;
         }
         let (sites, state) = (&mut self.sites, &self.state);
         let client = |number: u32| state.hash_one(names.clients.resolve(number)) as u32;
-        let mut gathered = Signs::default();
+        let mut gathered = AppEvidence::default();
         gathered.merge(signs, |host| host, client);
         for (app, host, few) in gathered.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
@@ -303,7 +303,7 @@ impl<'r> LiveContext<'r> {
     /// The app that silences a rule on a site.
     fn silenced(&self, rule: RuleId, site: Option<Site>) -> Option<RuleId> {
         let run = |app: &RuleId| site.map_or(self.said.contains(app), |site| self.apps.run(*app, site));
-        self.rules.silenced_by(rule).iter().copied().find(run)
+        self.rules.suppressed_by_apps(rule).iter().copied().find(run)
     }
 }
 

@@ -11,7 +11,7 @@ use super::rows::{
 use super::told_rule::{self, check_id};
 use super::{AllowedBy, Evidence};
 use crate::client::Client;
-use crate::finding::{Few, Others, RuleId};
+use crate::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::format::LogFormat;
 use crate::intern::SymbolTables;
 use crate::report::mask::as_shown;
@@ -126,11 +126,11 @@ impl<'r> Rebuild<'r> {
     }
 
     /// The lines of other formats by name; there are as many names as formats, and no more.
-    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
+    fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<OtherFormatCounts, String> {
         if rows.len() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", rows.len()));
         }
-        let mut others = Others::default();
+        let mut others = OtherFormatCounts::default();
         for (name, lines) in rows {
             self.add(*lines)?;
             others.count(&text(name.as_bytes()).as_ref().into(), *lines);
@@ -281,12 +281,12 @@ impl<'r> Rebuild<'r> {
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
         // Three of those that there are stand for enough of them.
-        let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
+        let any: [u32; BoundedSet::ENOUGH] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),
         };
         if let Some(rule) = rule {
-            self.evidence.tally.insert_sign(rule, input, host, &Few::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
+            self.evidence.tally.insert_sign(rule, input, host, &BoundedSet::told(clients.as_deref(), sizes.as_deref(), *magnitudes, any));
         }
         Ok(())
     }

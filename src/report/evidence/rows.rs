@@ -37,7 +37,7 @@ pub(super) struct RuleRow<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) counts: Option<(By, u32, u32)>,
     pub(super) unless_app: Vec<Cow<'a, str>>,
-    pub(super) is_sign: bool,
+    pub(super) is_app_evidence: bool,
     pub(super) subject: Subject,
     pub(super) cve: Vec<Cow<'a, str>>,
 }

@@ -13,7 +13,7 @@ use super::rows::{
 };
 use super::samples::Samples;
 use super::sources::Sources;
-use crate::finding::{Few, RuleId, Signs};
+use crate::finding::{AppEvidence, BoundedSet, RuleId};
 use crate::intern::SymbolTables;
 use crate::report::mask::Key;
 use crate::report::model::{Allowed, Report};
@@ -35,7 +35,7 @@ pub(super) struct Teller<'a> {
     paths: Ranks<PathName<'a>>,
     hosts: Hosts<'a>,
     cells: Vec<Placed<'a>>,
-    signs: Vec<(RuleId, Scope<'a>, Few)>,
+    signs: Vec<(RuleId, Scope<'a>, BoundedSet)>,
 }
 
 /// Virtual hosts as they are told, and the place of each as the tally has it.
@@ -59,7 +59,7 @@ impl<'a> Teller<'a> {
     pub(super) fn of(report: &'a Report<'a>) -> Option<Self> {
         let basis = report.evidence?;
         let tally = basis.tally;
-        let mut signs: Signs<Scope<'a>> = Signs::default();
+        let mut signs: AppEvidence<Scope<'a>> = AppEvidence::default();
         for (app, site, few) in tally.signs() {
             signs.gather(app, site, few);
         }
@@ -202,7 +202,7 @@ impl<'a> Teller<'a> {
     }
 
     pub(super) fn signs(&self) -> Vec<SignRow> {
-        let row = |(app, site, few): &(RuleId, Scope<'a>, Few)| {
+        let row = |(app, site, few): &(RuleId, Scope<'a>, BoundedSet)| {
             let (input, host) = self.site(*site);
             let mut clients: Option<Vec<u32>> = few.clients().map(|few| few.iter().map(|&client| self.clients.place(client)).collect());
             let mut sizes = few.sizes().map(<[u64]>::to_vec);
@@ -382,7 +382,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         window: rule.window.is_some(),
         counts: rule.window.map(|window| (window.by, window.count, window.within)),
         unless_app: all(&rule.unless_app),
-        is_sign: rule.is_sign,
+        is_app_evidence: rule.is_app_evidence,
         subject: rule.subject,
         cve: all(&rule.cve),
     }

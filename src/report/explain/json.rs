@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::{Marked, Subject, Taken, answer, sentence};
-use crate::engine::explain::{Account, Trail};
+use crate::engine::explain::{DecodeSteps, RuleExplanation};
 use crate::finding::Severity;
 use crate::report::answer::{Alike, Graded};
 use crate::report::grades;
 use crate::report::mask::shown;
 use crate::report::sanitize::text;
-use crate::rules::{Field, View};
+use crate::rules::{Field, TextView};
 use crate::time::LogTime;
 
 #[derive(Serialize)]
@@ -148,13 +148,13 @@ fn object<'a>(subject: &Subject<'a>) -> Object<'a> {
         decoding: explanation.trails.iter().flat_map(steps).collect(),
         round_limit: explanation.texts.round_limit,
         views: Views {
-            target: view(View::Field(Field::Target)),
-            path: view(View::Field(Field::Path)),
-            resolved: view(View::Resolved),
-            query: view(View::Field(Field::Query)),
+            target: view(TextView::Field(Field::Target)),
+            path: view(TextView::Field(Field::Path)),
+            resolved: view(TextView::Resolved),
+            query: view(TextView::Field(Field::Query)),
         },
         matches: explanation.matches.iter().map(|account| rule(account, subject)).collect(),
-        near_misses: explanation.misses.iter().map(|account| rule(account, subject)).collect(),
+        near_misses: explanation.near_misses.iter().map(|account| rule(account, subject)).collect(),
         answer: subject.answer.map(graded),
     }
 }
@@ -182,8 +182,8 @@ fn graded(answer: &Graded) -> AnswerObject<'_> {
     }
 }
 
-fn steps(trail: &Trail) -> Vec<Step> {
-    let field = key(View::Field(trail.field));
+fn steps(trail: &DecodeSteps) -> Vec<Step> {
+    let field = key(TextView::Field(trail.field));
     let shown = |text: &[u8]| Marked::new(text, &trail.logged).whole();
     let sent = trail.sent.iter().map(|sent| Step { field, round: 0, undone: vec!["log escapes"], text: shown(sent) });
     let rounds = trail.rounds.iter().zip(1..);
@@ -191,7 +191,7 @@ fn steps(trail: &Trail) -> Vec<Step> {
         .collect()
 }
 
-fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
+fn rule<'a>(account: &RuleExplanation<'_>, subject: &Subject<'a>) -> Match<'a> {
     let rule = subject.rules.rule(account.rule);
     let found = |view, range| Found { kind: "", field: key(view), text: subject.marked(view).text(range) };
     Match {
@@ -199,15 +199,15 @@ fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
         title: text(rule.title.as_bytes()),
         class: &rule.class,
         severity: subject.severity(account.rule),
-        withheld: account.withheld.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
+        withheld: account.suppressed_by.map(|reason| sentence::withheld(reason, account.rule, subject.rules)),
         found: account.spans().iter().map(|(mark, span)| Found { kind: mark.as_str(), ..found(span.view, &span.range) }).collect(),
         asks: account
             .checks
             .iter()
             .map(|check| Asked { key: sentence::topic(&check.asks), holds: check.holds, says: sentence::of(check, account, subject) })
             .collect(),
-        read_again: account.reread.as_ref().map(|reread| ReadAgain {
-            field: key(View::Field(reread.field)),
+        read_again: account.alternative.as_ref().map(|reread| ReadAgain {
+            field: key(TextView::Field(reread.field)),
             how: sentence::reading(reread.reading),
             text: subject.reread(reread),
         }),
@@ -215,12 +215,12 @@ fn rule<'a>(account: &Account<'_>, subject: &Subject<'a>) -> Match<'a> {
 }
 
 /// The name of a view in rule files.
-fn key(view: View) -> &'static str {
+fn key(view: TextView) -> &'static str {
     match view {
-        View::Resolved => "resolved",
-        View::Field(Field::UserAgent) => "user_agent",
-        View::Field(Field::Raw) => "raw",
-        view @ View::Field(_) => sentence::name(view),
+        TextView::Resolved => "resolved",
+        TextView::Field(Field::UserAgent) => "user_agent",
+        TextView::Field(Field::Raw) => "raw",
+        view @ TextView::Field(_) => sentence::name(view),
     }
 }
 

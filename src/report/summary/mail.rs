@@ -106,8 +106,8 @@ fn floods(page: &Page<'_>) -> Option<String> {
 }
 
 fn asked_most(page: &Page<'_>) -> Option<String> {
-    let askers = words::asked_most(page.report, 1);
-    let asker = askers.first()?;
+    let request_clients = words::asked_most(page.report, 1);
+    let asker = request_clients.first()?;
     let share = match (asker.hits, page.report.totals.sum.hits) {
         (hits, all) if hits == all => format!("all {}", counted(all, "probe", "probes")),
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),

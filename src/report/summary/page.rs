@@ -145,17 +145,17 @@ fn campaigns<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
 }
 
 fn asked_most<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {
-    let askers = words::asked_most(page.report, ROWS);
+    let request_clients = words::asked_most(page.report, ROWS);
     let classes = |asker: &Asker<'_>| facts::classes(page.report.rule_set, &asker.row.rules).join(", ");
-    let grid = Grid::of(&askers)
+    let grid = Grid::of(&request_clients)
         .column(Column::number("hits"), |asker| Cell::new(grouped(asker.hits)))
         .column(Column::text("client"), |asker| Cell::new(asker.who()))
         .column(Column::number("paths").rank(1), |asker| Cell::new(grouped(asker.paths)))
         .column(Column::number("answered").rank(2), |asker| Cell::new(grouped(asker.answered)))
         .column(Column::text("to block").rank(3), |asker| Cell::new(asker.block.map(Block::word).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |asker| Cell::new(classes(asker)));
-    let left = page.report.clients.len().saturating_sub(askers.iter().map(|asker| asker.clients as usize).sum());
-    section("WHO ASKED MOST", &grid, askers.len() + left, "clients.csv", out)
+    let left = page.report.clients.len().saturating_sub(request_clients.iter().map(|asker| asker.clients as usize).sum());
+    section("WHO ASKED MOST", &grid, request_clients.len() + left, "clients.csv", out)
 }
 
 fn block<W: Write>(page: &Page<'_>, out: &mut W) -> io::Result<()> {

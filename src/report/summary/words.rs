@@ -92,23 +92,23 @@ impl Asker<'_> {
 /// Who asked most.
 pub(super) fn asked_most<'r>(report: &'r Report<'r>, most: usize) -> Vec<Asker<'r>> {
     let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
-    let mut askers: Vec<Asker<'r>> = Vec::new();
+    let mut request_clients: Vec<Asker<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(judged) {
         let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::of);
-        let at = network.map_or(askers.len(), |network| *networks.entry(network).or_insert(askers.len()));
-        if at == askers.len() {
-            askers.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
+        let at = network.map_or(request_clients.len(), |network| *networks.entry(network).or_insert(request_clients.len()));
+        if at == request_clients.len() {
+            request_clients.push(Asker { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
         }
-        let asker = &mut askers[at];
+        let asker = &mut request_clients[at];
         asker.clients += 1;
         asker.hits += row.hits;
         asker.paths = asker.paths.max(block.map_or(row.paths, |block| block.party.paths));
         asker.answered += row.answered;
     }
-    askers.sort_by_key(|asker| Reverse(asker.hits));
-    askers.truncate(most);
-    askers
+    request_clients.sort_by_key(|asker| Reverse(asker.hits));
+    request_clients.truncate(most);
+    request_clients
 }
 
 /// The path of a row or, where a request had none, what it said instead.

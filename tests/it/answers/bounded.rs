@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use probewatch::engine::{Judge, Scope, Scratch};
+use probewatch::engine::{LineScanner, ScanOptions, WorkerState};
 use probewatch::finding::Severity;
 use probewatch::report::build::{Context, Material, Wanted, build};
 use probewatch::report::model::{Input, Key, Row};
@@ -28,12 +28,12 @@ type Grades = BTreeMap<(String, String), (Answer, Reason)>;
 
 /// Scans chunks of `chunk` lines and merges them into `empty`. The text knows where the chunks are.
 fn tally_of(lines: &[String], chunk: usize, empty: Tally) -> (Tally, [SourceText; 1]) {
-    let scope = Scope::default();
-    let judge = Judge::new(&RULES, &scope);
+    let scope = ScanOptions::default();
+    let judge = LineScanner::new(&RULES, &scope);
     let (mut whole, mut offset, mut runs) = (empty, 0, Vec::new());
     for part in lines.chunks(chunk) {
-        let (text, mut scratch, mut tally) = (part.concat(), Scratch::default(), Tally::default());
-        tally.absorb(&judge.judge(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
+        let (text, mut scratch, mut tally) = (part.concat(), WorkerState::default(), Tally::default());
+        tally.absorb(&judge.scan(text.as_bytes(), &mut scratch), Place { input: 0, chunk: offset, offset: 0, line: 0 });
         whole.merge(tally.named(scratch.names));
         runs.push((offset, part.len() as u64));
         offset += text.len() as u64;
