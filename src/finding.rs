@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::MethodClass;
@@ -21,7 +22,7 @@ pub use signs::{Few, Sign, Signs};
 pub use unlisted::Unlisted;
 
 /// How bad a hit would be if the server gave what was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing, nothing to do.

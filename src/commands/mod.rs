@@ -17,6 +17,7 @@ mod reports;
 pub mod rules;
 mod run;
 pub mod scan;
+pub mod schema;
 mod screen;
 mod servers;
 mod settings;

@@ -3,6 +3,7 @@
 //! The columns are a promise: they may grow at the end, never move. Every cell goes through [`guard`], so that no
 //! spreadsheet takes one for a formula.
 
+mod columns;
 pub(crate) mod diff;
 pub(crate) mod novelty;
 pub(crate) mod proposals;
@@ -12,6 +13,7 @@ use std::io::{self, Write};
 
 use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
+pub(crate) use self::columns::tables;
 use super::By;
 use super::grades;
 use crate::analysis::block_candidates::Block;

@@ -14,6 +14,7 @@ pub mod mail;
 pub mod ndjson;
 pub mod proposals;
 pub mod rule_file;
+pub mod schema;
 pub mod sink;
 pub mod skipped;
 mod style;

@@ -10,10 +10,12 @@ use crate::analysis::diff::Row;
 use crate::analysis::labels::first;
 use crate::redact::sanitize::guard;
 
+pub(crate) const COLUMNS: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
+
 /// Writes the first `top` rows.
 pub(crate) fn write<W: Write>(rows: &[Row], top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out);
-    csv.write_record(["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"]).map_err(into_io)?;
+    csv.write_record(COLUMNS).map_err(into_io)?;
     for row in first(rows, top) {
         let key = guard(Cow::Borrowed(&row.key));
         let (before, after) = (row.before.to_string(), row.after.to_string());

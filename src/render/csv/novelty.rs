@@ -7,7 +7,7 @@ use crate::redact::mask::shown;
 use crate::redact::sanitize::{guard, text};
 use crate::render::csv::{count, into_io, time, writer};
 
-const COLUMNS: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
+pub(crate) const COLUMNS: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
 
 /// Writes what is new, in its order.
 ///

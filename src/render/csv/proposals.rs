@@ -31,11 +31,15 @@ const COLUMNS: &[Column] = &[
     ("line", |row| count(row.example.line)),
 ];
 
+/// The names of the columns.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ["rank"].into_iter().chain(COLUMNS.iter().map(|(name, _)| *name))
+}
+
 /// Writes the first `top` proposals.
 pub(crate) fn write<W: Write>(proposals: &Proposals<'_>, top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out);
-    let heads = ["rank"].into_iter().chain(COLUMNS.iter().map(|(name, _)| *name));
-    csv.write_record(heads).map_err(into_io)?;
+    csv.write_record(names()).map_err(into_io)?;
     for (rank, row) in (1..).zip(first(&proposals.proposals, top)) {
         csv.write_field(count(rank).as_bytes()).map_err(into_io)?;
         for (_, cell) in COLUMNS {
