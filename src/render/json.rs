@@ -480,7 +480,9 @@ impl JsonSchema for Outcomes {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let words = Outcome::ALL.map(Outcome::as_str);
         let properties: Map<_, _> = words
-            .map(|word| (word.to_owned(), json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") })))
+            .map(|word| {
+                (word.to_owned(), json!({ "type": "integer", "minimum": 0, "description": format!("Hits with the outcome `{word}`.") }))
+            })
             .into_iter()
             .collect();
         json_schema!({ "type": "object", "properties": properties, "required": words })

@@ -39,7 +39,7 @@ pub use compile::MOST_RULES;
 pub use condition::{Condition, Request, Shape};
 #[cfg(test)]
 pub(crate) use definition::PAYLOADS;
-pub use definition::{Answer, CLASSES, Field, WithClient};
+pub use definition::{Answer, CLASSES, Field, WithClient, schema};
 pub use error::RuleError;
 pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, check, family, load};

@@ -56,7 +56,11 @@ const MEANINGS: &[(&str, &str, &str)] = &[
     ("requests", COUNT, "Requests for the path."),
     ("rule", WORD, "ID of the rule."),
     ("rules", LIST, "IDs of the rules that matched, sorted; a count in the table of clients."),
-    ("sample_target", TEXT, "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest."),
+    (
+        "sample_target",
+        TEXT,
+        "Request target of the sample, as logged, secrets masked. The sample is the most severe hit, of several the earliest.",
+    ),
     ("severity", WORD, "Highest severity of the hits, one step higher where an answer exposes something."),
     ("site", TEXT, "Host that answered, or the log where hosts are not logged."),
     ("source", TEXT, "Path of the log of the sample."),
