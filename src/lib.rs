@@ -5,7 +5,8 @@
 //!
 //! | floor | rooms |
 //! | --- | --- |
-//! | door | [`cli`] · [`config`] |
+//! | door | [`cli`] |
+//! | 7 | [`config`] |
 //! | 6 | [`commands`] |
 //! | 5 | [`tui`] |
 //! | 4 | [`render`] · [`scan`] · [`state`] |

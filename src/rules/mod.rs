@@ -41,6 +41,7 @@ pub use condition::{Condition, Request, Shape};
 pub(crate) use definition::PAYLOADS;
 pub use definition::{Answer, CLASSES, Field, WithClient};
 pub use error::RuleError;
+pub(crate) use error::nearest;
 pub use literals::{Literals, Marks, Regions, Sighting, bit};
 pub use load::{RuleChoice, check, family, load};
 pub use set::{Rule, RuleSet};

@@ -215,12 +215,13 @@ fn diff_tells_what_was_refused_from_what_was_not_requested() {
 #[test]
 fn help_variables_and_manual_know_both() {
     let rig = Rig::new();
-    for (command, words) in [
-        ("merge", ["Examples:", "Exit codes:", "[env: PROBEWATCH_MIN_SEVERITY]"]),
-        ("diff", ["Examples:", "No difference.", "[env: PROBEWATCH_TOP]"]),
+    for (command, words, variable) in [
+        ("merge", ["Examples:", "Exit codes:"], "[env: PROBEWATCH_MIN_SEVERITY]"),
+        ("diff", ["Examples:", "No difference."], "[env: PROBEWATCH_TOP]"),
     ] {
         let help = rig.run([command, "--help"]).text();
         assert!(words.iter().all(|word| help.contains(word)), "{help}");
+        assert!(rig.run(["man", command]).text().contains(variable));
         assert!(rig.run([command, "-h"]).text().lines().all(|line| line.len() <= 100));
         assert!(rig.run(["man", command]).text().contains(&format!(".TH probewatch-{command} 1")));
         assert!(rig.run(["completions", "bash"]).text().contains(command));

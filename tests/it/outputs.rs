@@ -368,7 +368,7 @@ fn flag_over_environment_over_file() {
 }
 
 #[test]
-fn a_variable_nobody_reads_is_told_of() {
+fn an_unknown_variable_is_reported() {
     let rig = Rig::new();
     rig.file("access.log", log(50));
     let run = finish(rig.command(["scan", "access.log"]).env("PROBEWATCH_MIN_SEVERTY", "high"));
