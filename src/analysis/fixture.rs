@@ -43,7 +43,7 @@ fn definition((id, title, class, severity, cve): &(&str, &str, &str, Severity, &
     let (family, name) = id.split_once('/').unwrap();
     format!(
         "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{title}'\nclass = '{class}'\n\
-         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
+         severity = '{severity}'\ncve = {cve:?}\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
     )
 }
 

@@ -150,7 +150,7 @@ fn commonest<'a>(material: &Material<'a>, items: &[&Item<'a>]) -> (MethodClass, 
     most.map_or((MethodClass::Get, b""), |((path, method), _)| (MethodClass::from_u8(method), path))
 }
 
-/// A flood in one line: `flood/log-in: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
+/// A flood in one line: `flood/login: 203.0.113.7 sent 64 POST /wp-login.php within 5 minutes`.
 pub(crate) fn sentence(rules: &RuleSet, flood: &Flood<'_>) -> String {
     let what = if flood.path.is_empty() {
         Cow::Borrowed("requests")

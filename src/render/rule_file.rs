@@ -52,7 +52,7 @@ fn rule(proposals: &[&Proposal<'_>]) -> String {
     }
     text.push_str("]\n");
     let paths: Vec<_> = proposals.iter().map(|proposal| proposal.path).collect();
-    for (key, cases) in [("hits", hits(&paths)), ("misses", misses(&paths))] {
+    for (key, cases) in [("must_match", must_match(&paths)), ("must_not_match", must_not_match(&paths))] {
         let cases: Vec<_> = cases.iter().map(|path| quoted(&format!("GET {path}"))).collect();
         let _ = writeln!(text, "{key} = [{}]", cases.join(", "));
     }
@@ -60,13 +60,13 @@ fn rule(proposals: &[&Proposal<'_>]) -> String {
 }
 
 /// The first path, the same in disguise and with a query, and the last one.
-fn hits(paths: &[&str]) -> Vec<String> {
+fn must_match(paths: &[&str]) -> Vec<String> {
     let (Some(one), Some(last)) = (paths.first(), paths.last()) else { return Vec::new() };
-    let mut hits = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
+    let mut cases = vec![(*one).to_owned(), format!("{}?x=1", disguised(one))];
     if last != one {
-        hits.push((*last).to_owned());
+        cases.push((*last).to_owned());
     }
-    hits
+    cases
 }
 
 /// The path with its last letter or digit percent-encoded.
@@ -78,9 +78,9 @@ fn disguised(path: &str) -> String {
 }
 
 /// A longer name, and the same name elsewhere.
-fn misses(paths: &[&str]) -> Vec<String> {
+fn must_not_match(paths: &[&str]) -> Vec<String> {
     let Some(one) = paths.first() else { return Vec::new() };
-    let is_covered = |miss: &str| paths.iter().any(|path| covers(path, miss));
+    let is_covered = |other: &str| paths.iter().any(|path| covers(path, other));
     let (mut longer, mut elsewhere) = (format!("{}-and-more", one.trim_end_matches('/')), format!("/elsewhere{one}"));
     while is_covered(&longer) {
         longer.push_str("-more");
@@ -126,13 +126,13 @@ mod tests {
         let of = |rule: usize, key: &str| rules[rule][key].clone();
         assert_eq!((of(0, "id"), of(1, "id")), ("learned/a".into(), "learned/b".into()));
         assert_eq!((of(0, "paths"), of(1, "paths")), (vec!["/c'#"].into(), vec!["/a\"b\\.php"].into()));
-        assert_eq!(of(0, "hits"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
-        assert_eq!(of(0, "misses"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
+        assert_eq!(of(0, "must_match"), vec!["GET /c'#", "GET /%63'#?x=1"].into());
+        assert_eq!(of(0, "must_not_match"), vec!["GET /c'#-and-more", "GET /elsewhere/c'#"].into());
     }
 
     #[test]
-    fn a_miss_is_no_other_path() {
-        assert_eq!(misses(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
+    fn a_must_not_match_case_is_no_other_path() {
+        assert_eq!(must_not_match(&["/a/", "/a-and-more", "/elsewhere/"]), ["/a-and-more-more", "/someelsewhere/a/"]);
     }
 
     #[test]

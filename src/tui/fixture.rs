@@ -35,7 +35,7 @@ pub(super) fn rules() -> &'static RuleSet {
             let (family, name) = id.split_once('/').unwrap();
             let text = format!(
                 "family = '{family}'\ntitle = '{family}'\n[[rule]]\nid = '{id}'\ntitle = '{name}'\nclass = '{class}'\n\
-                 severity = '{severity}'\nanswer = '{answer}'\npaths = ['/{name}']\nhits = ['GET /{name}']\nmisses = ['GET /']\n"
+                 severity = '{severity}'\nanswer = '{answer}'\npaths = ['/{name}']\nmust_match = ['GET /{name}']\nmust_not_match = ['GET /']\n"
             );
             std::fs::write(folder.path().join(format!("{family}.toml")), text).unwrap();
         }

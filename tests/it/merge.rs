@@ -118,7 +118,7 @@ fn what_is_no_report_is_refused_with_a_word() {
 #[test]
 fn rules_that_are_not_here_are_told_with_a_warning_and_can_be_left_out() {
     let rig = Rig::new();
-    rig.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nhits = ['GET /page']\nmisses = ['GET /']\n");
+    rig.file("own.toml", "[[rule]]\nid = 'own/page'\ntitle = 'Page'\nclass = 'panel'\nseverity = 'high'\npaths = ['/page']\nmust_match = ['GET /page']\nmust_not_match = ['GET /']\n");
     logs(&rig);
     report(&rig, "own.json", &["--rules", "own.toml", "a.log"]);
     let with = rig.run(["scan", "-f", "csv", "--rules", "own.toml", "a.log"]).text();

@@ -12,7 +12,9 @@ const HEAD: &str = "family = \"x\"\ntitle = \"x\"\n";
 
 /// A rule with these conditions.
 fn rule(id: &str, conditions: &str) -> String {
-    format!("[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nclass = \"rce\"\nseverity = \"high\"\nhits = []\nmisses = []\n{conditions}\n")
+    format!(
+        "[[rule]]\nid = \"{id}\"\ntitle = \"t\"\nclass = \"rce\"\nseverity = \"high\"\nmust_match = []\nmust_not_match = []\n{conditions}\n"
+    )
 }
 
 /// Scans with these rules only, in no more memory than a small server has.

@@ -28,7 +28,7 @@ fn a_list_of_paths_is_a_rule_wherever_rules_are_named() {
     let show = rig.run(["rules", "show", "own/my-list", "--rules", "My list.txt"]).text();
     assert!(show.contains("class     exposure") && show.contains("severity  medium"), "{show}");
     let test = rig.run(["rules", "test", "My list.txt"]);
-    assert!(test.code == 0 && test.text().contains("all as they should be"), "{}", test.stderr);
+    assert!(test.code == 0 && test.text().contains("all passed"), "{}", test.stderr);
     assert_eq!(test.stderr, "");
     assert_eq!(rig.run(["rules", "lint", "My list.txt"]).text(), "1 rule: nothing odd\n");
 }
@@ -79,7 +79,7 @@ fn a_path_becomes_a_rule_in_one_line() {
 fn what_stands_in_a_rule_file_stays_byte_for_byte() {
     let rig = rig_with_log(&[]);
     let mine = "# my rules\r\nfamily = \"mine\"\r\n\r\n[[rule]]\r\nid = \"mine/a\"\r\ntitle = 'Mine' # yes\r\nclass = \"panel\"\r\nseverity='low'\r\n\
-                paths = [ \"/mine-a\" ]\r\nhits = ['GET /mine-a', 'GET /x/mine-a']\r\nmisses = ['GET /mine', 'GET /mine-b']";
+                paths = [ \"/mine-a\" ]\r\nmust_match = ['GET /mine-a', 'GET /x/mine-a']\r\nmust_not_match = ['GET /mine', 'GET /mine-b']";
     let path = rig.file("my.toml", mine);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     symlink("my.toml", rig.path("link.toml")).unwrap();
@@ -211,11 +211,16 @@ fn lint_names_file_line_and_what_to_do() {
     let rule = |id: &str, keys: &str| format!("[[rule]]\nid = '{id}'\ntitle = 'T'\nclass = 'panel'\nseverity = 'low'\n{keys}\n");
     rig.file(
         "x.toml",
-        rule("x/a", "paths = ['/zz']") + &rule("x/b", "words = ['?']\nhits = ['GET /1', 'GET /2']\nmisses = ['GET /', 'GET /']"),
+        rule("x/a", "paths = ['/zz']")
+            + &rule("x/b", "words = ['?']\nmust_match = ['GET /1', 'GET /2']\nmust_not_match = ['GET /', 'GET /']"),
     );
     let run = rig.run(["rules", "lint", "x.toml"]);
     assert_eq!(run.code, 2);
-    assert!(run.text().contains("x.toml:2: warning: rule 'x/a': it has 0 hits and 0 misses; give it two of each"), "{}", run.text());
+    assert!(
+        run.text().contains("x.toml:2: warning: rule 'x/a': it has 0 must_match and 0 must_not_match cases; give it two of each"),
+        "{}",
+        run.text()
+    );
     assert!(run.text().contains("x.toml:8: warning: rule 'x/b': words: '?' stands in "), "{}", run.text());
     assert!(run.text().ends_with("2 rules: 2 odd things\n"), "{}", run.text());
     let test = rig.run(["rules", "test", "--only", "x/a", "x.toml"]);

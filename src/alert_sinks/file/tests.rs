@@ -145,7 +145,7 @@ fn write_past_the_size_limit() {
 fn a_line_that_did_not_fit_is_finished_later() {
     let (_room, path) = room();
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "action::file::tests::write_past_the_size_limit"])
+        .args(["--ignored", "--exact", "alert_sinks::file::tests::write_past_the_size_limit"])
         .env("PROBEWATCH_TEST_FILE", &path)
         .output()
         .unwrap();

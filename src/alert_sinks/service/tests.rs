@@ -29,7 +29,7 @@ fn serve() {
 /// Runs it under a manager. Returns the line it said.
 fn run(socket: Option<&Path>, watchdog: Option<&str>) -> String {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--ignored", "--nocapture", "--exact", "action::service::tests::serve"]);
+    command.args(["--ignored", "--nocapture", "--exact", "alert_sinks::service::tests::serve"]);
     for (name, value) in [("NOTIFY_SOCKET", socket.map(Path::as_os_str)), ("WATCHDOG_USEC", watchdog.map(AsRef::as_ref))] {
         match value {
             Some(value) => command.env(name, value),

@@ -43,8 +43,8 @@ pub(crate) fn rule(row: RuleRow<'_>) -> Result<Rule, String> {
         cwe: Vec::new(),
         references: Vec::new(),
         false_positives: Vec::new(),
-        hits: Vec::new(),
-        misses: Vec::new(),
+        must_match: Vec::new(),
+        must_not_match: Vec::new(),
     })
 }
 

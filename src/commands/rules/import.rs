@@ -149,18 +149,18 @@ fn tried(mut drafts: Vec<Draft>) -> Result<Vec<Draft>, Exit> {
     let mut judge = Judge::new(&rules);
     for draft in &mut drafts {
         let Some(&number) = numbers.get(draft.id.as_str()) else { continue };
-        keep_right(&mut draft.hits, &cases(&rules, number, true), number, true, &mut judge);
-        keep_right(&mut draft.misses, &cases(&rules, number, false), number, false, &mut judge);
-        if draft.hits.is_empty() {
-            message::warning(&format!("{}: no request was found that shows what it matches; give it hits", draft.id));
+        keep_right(&mut draft.must_match, &cases(&rules, number, true), number, true, &mut judge);
+        keep_right(&mut draft.must_not_match, &cases(&rules, number, false), number, false, &mut judge);
+        if draft.must_match.is_empty() {
+            message::warning(&format!("{}: no request was found that it matches; give it must_match cases", draft.id));
         }
     }
     Ok(drafts)
 }
 
-fn cases(rules: &RuleSet, number: usize, hits: bool) -> Vec<Case> {
+fn cases(rules: &RuleSet, number: usize, must_match: bool) -> Vec<Case> {
     let rule = rules.rule(RuleId(number as u16));
-    if hits { rule.hits.clone() } else { rule.misses.clone() }
+    if must_match { rule.must_match.clone() } else { rule.must_not_match.clone() }
 }
 
 fn keep_right(examples: &mut Vec<Example>, cases: &[Case], number: usize, expected: bool, judge: &mut Judge<'_>) {

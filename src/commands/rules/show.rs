@@ -47,8 +47,8 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
     for (name, lines) in [
         ("references", rule.references.clone()),
         ("looks like it, but is ordinary", rule.false_positives.clone()),
-        ("hits", cases(&rule.hits)),
-        ("misses", cases(&rule.misses)),
+        ("must_match", cases(&rule.must_match)),
+        ("must_not_match", cases(&rule.must_not_match)),
     ] {
         if !lines.is_empty() {
             let _ = writeln!(out, "\n  {name}");

@@ -7,51 +7,49 @@ use super::{Judge, counted, with_rules};
 use crate::redact::sanitize::text;
 use crate::rules::{Case, Rule, RuleChoice};
 
-/// Runs the cases of the rules of the choice. A built-in rule has some; of another it is told that it has none.
+/// Runs the cases of the chosen rules. A built-in rule without cases is an error, another one a notice.
 #[must_use]
 pub fn test(choice: &RuleChoice) -> Exit {
     with_rules(choice, |rules| {
         let (mut cases, mut wrong, mut bare) = (0, Vec::new(), Vec::new());
         let mut judge = Judge::new(rules);
         for (number, rule) in rules.rules().iter().enumerate() {
-            if rule.hits.is_empty() || rule.misses.is_empty() {
+            if rule.must_match.is_empty() || rule.must_not_match.is_empty() {
                 bare.push(rule);
             }
-            for (case, expected) in rule.hits.iter().map(|c| (c, true)).chain(rule.misses.iter().map(|c| (c, false))) {
+            for (case, expected) in rule.must_match.iter().map(|c| (c, true)).chain(rule.must_not_match.iter().map(|c| (c, false))) {
                 cases += 1;
                 if judge.matched(case).iter().any(|id| usize::from(id.0) == number) != expected {
-                    wrong.push(complaint(rule, case, expected));
+                    wrong.push(failure(rule, case, expected));
                 }
             }
         }
         let is_builtin = !choice.no_builtin;
         for rule in bare {
-            let (lacks, shows) = if rule.hits.is_empty() { ("hits", "finds") } else { ("misses", "leaves alone") };
+            let (key, untested) = if rule.must_match.is_empty() { ("must_match", "matches") } else { ("must_not_match", "leaves alone") };
             if is_builtin {
-                wrong.push(format!("{}: has no {lacks}", rule.id));
+                wrong.push(format!("{}: has no {key} cases", rule.id));
             } else {
-                message::notice(&format!("{}: has no {lacks}, so nothing shows what it {shows}; give it two of each", rule.id));
+                message::notice(&format!("{}: has no {key} cases, so what it {untested} is not tested; give it two of each kind", rule.id));
             }
         }
-        for complaint in &wrong {
-            message::error(complaint);
+        for failure in &wrong {
+            message::error(failure);
         }
         if wrong.is_empty() {
-            return stdout::print(
-                format!("{}, {}: all as they should be\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes(),
-            );
+            return stdout::print(format!("{}, {}: all passed\n", counted(rules.rules().len(), "rule"), counted(cases, "case")).as_bytes());
         }
-        message::hint("a hit must match its rule and a miss must not; mend the rule or the case");
+        message::hint("a rule must match its must_match cases and none of its must_not_match cases; fix the rule or the case");
         Exit::Usage
     })
 }
 
-fn complaint(rule: &Rule, case: &Case, expected: bool) -> String {
+fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
     let request = text(case.request.as_bytes());
     let mut what = if expected {
-        format!("{}: does not match its hit '{request}'", rule.id)
+        format!("{}: does not match its must_match case '{request}'", rule.id)
     } else {
-        format!("{}: matches its miss '{request}'", rule.id)
+        format!("{}: matches its must_not_match case '{request}'", rule.id)
     };
     for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
         if let Some(header) = header {

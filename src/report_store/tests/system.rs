@@ -179,6 +179,6 @@ fn a_folder_of_others_is_refused_at_once() {
         // There is no `setpriv`, or that user may not come here.
         return;
     }
-    let test = "archive::tests::system::open_as_nobody";
+    let test = "report_store::tests::system::open_as_nobody";
     passed(&as_nobody().arg(&program).args(["--ignored", "--nocapture", "--exact", test]).output().unwrap());
 }

@@ -25,8 +25,8 @@ class = "misconfig"
 severity = "high"
 paths = ["/door"]
 window = { by = "client", count = 3, within = "60s" }
-hits = []
-misses = []
+must_match = []
+must_not_match = []
 "#;
 
 /// What a shell, a terminal, a parser of arguments or of syslog would act on.

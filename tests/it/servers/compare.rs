@@ -154,7 +154,7 @@ fn hostile_probes_are_found_under_every_escape_mode() {
 fn the_real_client_is_read_out_of_the_logs_of_real_servers() {
     const FLAGS: [&str; 4] = ["--client-from", "x-forwarded-for", "--trusted-proxy", "203.0.113.0/24,10.0.0.0/8"];
     // Their hits depend on what else a client asked for, and so on who is one.
-    const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/log-in"];
+    const BY_LINE: [&str; 2] = ["--disable", "client/script-name,flood/login"];
     let flags = [FLAGS.as_slice(), &BY_LINE].concat();
     for served in served("clients behind a proxy") {
         for log in served.logs.iter().filter(|log| log.format.to_ascii_lowercase().contains("forwarded")) {

@@ -85,7 +85,7 @@ fn two_halves_of_an_hour_are_a_flood_together() {
     let both = merged(&[json(&one), json(&other)]);
     assert_eq!(told(&both), [("192.0.2.1".to_owned(), 20, 1)]);
     let rows = printed(rules(), &both, Format::Csv, By::Client);
-    assert!(rows.contains("192.0.2.1") && rows.contains("flood/log-in"), "{rows}");
+    assert!(rows.contains("192.0.2.1") && rows.contains("flood/login"), "{rows}");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_flood_is_kept_where_there_is_too_much_to_count() {
 fn whoever_does_not_know_the_rule_counts_all_the_same() {
     let lines: Vec<String> = (0..25).map(|n| log_in("192.0.2.1", 7, n, "/wp-login.php")).collect();
     let report = json(&scan(&[Piece::new("a.log", &lines)]));
-    let other = load(&RuleChoice { disable: vec!["flood/log-in".into()], ..RuleChoice::default() }).unwrap();
+    let other = load(&RuleChoice { disable: vec!["flood/login".into()], ..RuleChoice::default() }).unwrap();
     let mut sum = Merged::new(&other);
     sum.add(read(report.as_bytes(), &other).unwrap()).unwrap();
     let Whole { tally, texts, inputs, allow, rules, .. } = sum.finish(|_| false).unwrap();
