@@ -34,8 +34,7 @@ pub(super) enum RulesCommand {
     },
     /// Run the test cases that rules contain
     ///
-    /// Matches the must_match and must_not_match cases of rules as a scan would. Neither variables nor a configuration file
-    /// change what is tested.
+    /// Matches each case as a scan would. Neither variables nor a configuration file change what is tested.
     Test {
         /// Rule files, path lists or folders to test [default: built-in rules]
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]

@@ -1,6 +1,6 @@
 //! `probewatch completions`: the completions of a shell on standard output.
 //!
-//! Installs nothing: where a shell looks for completions is the packager's business.
+//! Installs nothing: the packager knows where a shell looks for completions.
 
 use clap::Command;
 use clap_complete::Shell;

@@ -1,7 +1,6 @@
 //! `probewatch man`: the manual as a man page on standard output.
 //!
-//! One page holds the whole tool, because it is read as one; the page of one subcommand is there for those who package
-//! them apart. Installs nothing.
+//! One page describes the whole tool. The page of one subcommand is for packages that install one page each.
 
 use std::io::{self, Write};
 
@@ -31,11 +30,11 @@ pub fn run(mut command: Command, only: Option<&str>) -> Exit {
 fn unknown(command: &Command, name: &str) -> Exit {
     let names: Vec<_> = visible(command).map(Command::get_name).collect();
     message::error(&format!("no subcommand is called '{}'", shown(name)));
-    message::hint(&format!("type one of {}, or none for the whole manual", names.join(", ")));
+    message::hint(&format!("type one of {}, or no name for the whole manual", names.join(", ")));
     Exit::Usage
 }
 
-/// The subcommands that a reader may want to know: `help` says nothing that the page does not.
+/// The subcommands of the manual: all but hidden ones and `help`.
 fn visible(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help")
 }
@@ -45,7 +44,7 @@ fn page(command: &Command, version: &str) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone()).source(format!("probewatch {version}"));
     let mut page = Vec::new();
     man.render_title(&mut page)?;
-    // Names of variables and flags are copied from here: none is broken at a line's end.
+    // No hyphenation, so that names of variables and flags can be copied.
     writeln!(page, ".nh\n.ad l")?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
@@ -58,7 +57,8 @@ fn page(command: &Command, version: &str) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A subcommand as a section of a page, its own sections one level down; one that only holds others gives way to them.
+/// A subcommand as a section of a page, with its own sections one level down. A command with subcommands is replaced by
+/// them.
 fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     if command.has_subcommands() {
         return visible(command).try_for_each(|c| chapter(c, page));
@@ -80,8 +80,8 @@ fn chapter(command: &Command, page: &mut Vec<u8>) -> io::Result<()> {
     notes(command, "SS", page)
 }
 
-/// What the help says after the options, line by line as it stands there: examples and tables do not survive filling.
-/// A line that begins at the margin and ends in a colon is a heading.
+/// The text of the help after the flags, with its line breaks, because it has examples and tables. A line that starts at
+/// the margin and ends with a colon is a heading.
 fn notes(command: &Command, level: &str, page: &mut Vec<u8>) -> io::Result<()> {
     let text = command.get_after_long_help().or(command.get_after_help()).map(ToString::to_string).unwrap_or_default();
     for line in text.lines().filter(|l| !l.is_empty()) {
@@ -103,14 +103,14 @@ mod tests {
     use crate::commands::man::*;
 
     fn page_of(name: Option<&str>) -> String {
-        let mut command = cli::command();
+        let mut command = cli::documented_command();
         command.build();
         let subject = name.map_or(&command, |name| command.find_subcommand(name).expect("a subcommand"));
         String::from_utf8(page(subject, "1.2.3").expect("a page")).expect("UTF-8")
     }
 
     #[test]
-    fn the_whole_page_holds_every_flag_of_every_subcommand() {
+    fn the_whole_page_has_every_flag_of_every_subcommand() {
         let page = page_of(None);
         let command = cli::command();
         let scan = command.find_subcommand("scan").expect("scan");
@@ -120,7 +120,7 @@ mod tests {
         let chapters = ["PROBEWATCH SCAN", "PROBEWATCH EXPLAIN", "PROBEWATCH RULES LIST", "PROBEWATCH MAN", "EXAMPLES"];
         let places = chapters.map(|title| page.find(&format!(".SH \"{title}\"\n")).expect(title));
         assert!(places.is_sorted(), "{places:?}");
-        assert!(page.contains(".SS \"EXIT CODES\""), "{page}");
+        assert!(page.contains(".SS \"EXIT CODES\"") && page.contains("[env: PROBEWATCH_MIN_SEVERITY]"), "{page}");
     }
 
     #[test]
