@@ -7,11 +7,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValue};
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use crate::config::Layer;
-use crate::config::choice::{LevelOrNever, OnOff};
+use crate::config::choice::{Choice, LevelOrNever, OnOff};
 use crate::config::time_spec::TimeSpec;
 use crate::config::value::{
     AnonymizeSpec, Count, DurationArg, FieldKey, FieldName, FileMode, FormatText, PrefixBits, ProxySource, SeverityOverride, Size,
@@ -20,6 +20,7 @@ use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
 use crate::render::{By, Color, Format};
+use crate::rules::import::Origin;
 
 /// Declares groups of flags, each flag with the name of its setting.
 macro_rules! groups {
@@ -570,5 +571,38 @@ impl TextFormatArgs {
             TextFormat::Json => Format::Json,
         });
         Layer { format, ..Layer::default() }
+    }
+}
+
+/// Gives clap the words of choices: for parsing, suggestions and shell completions.
+macro_rules! value_enums {
+    ($($choice:ty),+) => {$(
+        impl ValueEnum for $choice {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::VALUES
+            }
+
+            fn to_possible_value(&self) -> Option<PossibleValue> {
+                let value = PossibleValue::new(self.word());
+                Some(if self.about().is_empty() { value } else { value.help(self.about()) })
+            }
+        }
+    )+};
+}
+
+value_enums!(Format, By, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
+
+impl ValueEnum for Origin {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Wordlist => PossibleValue::new("wordlist").help("Paths, one per line"),
+            Self::CrsData => PossibleValue::new("crs-data").help("Data files of the OWASP core rule set"),
+            Self::Sigma => PossibleValue::new("sigma").help("Sigma rules for web servers"),
+            Self::Nuclei => PossibleValue::new("nuclei").help("nuclei templates"),
+        })
     }
 }

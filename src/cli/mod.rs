@@ -7,7 +7,6 @@ mod clap_error;
 mod flags;
 mod help;
 mod rules;
-mod value_enums;
 mod variables;
 
 use std::env;

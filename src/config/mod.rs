@@ -6,20 +6,23 @@
 
 pub mod choice;
 mod clients;
-mod environment;
 mod error;
 pub mod file;
 mod layer;
 pub mod time_spec;
 pub mod value;
 
+use std::env;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::tz::TimeZone;
+use rustix::fs::{FileType, fstat};
 
 use self::choice::{LevelOrNever, OnOff};
 pub use self::clients::ClientError;
-pub use self::environment::{Environment, PREFIX};
 pub use self::error::Error;
 pub use self::layer::Layer;
 use self::time_spec::TimeSpec;
@@ -63,6 +66,43 @@ pub const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
 const SERVER_CONFIG_AUTO: &str = "auto";
+
+/// The start of the name of every variable that sets a flag: `--top` is `PROBEWATCH_TOP`.
+pub const PREFIX: &str = "PROBEWATCH_";
+
+/// What a run finds around it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Environment variables whose names start with [`PREFIX`], sorted by name.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The start of the run, in seconds since 1970-01-01T00:00:00Z.
+    pub now: i64,
+    /// Whether standard input may contain a log: it is neither a terminal nor a character device.
+    pub stdin_is_given: bool,
+    /// The time zone of the system; `None` is UTC.
+    pub zone: Option<TimeZone>,
+}
+
+impl Environment {
+    /// The environment of this process, now.
+    #[must_use]
+    pub fn capture() -> Self {
+        let has_prefix = |name: &OsString| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| has_prefix(name)).collect();
+        variables.sort();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
+        Self { variables, now, stdin_is_given: stdin_is_given(), zone: TimeZone::try_system().ok() }
+    }
+}
+
+/// Whether standard input is a pipe, a file or a socket. A terminal waits for a person, and cron and service managers
+/// connect a character device such as /dev/null, which is empty.
+fn stdin_is_given() -> bool {
+    let stdin = io::stdin();
+    let is_device = || fstat(&stdin).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+    !stdin.is_terminal() && !is_device()
+}
 
 /// The settings of a scan.
 ///
