@@ -88,6 +88,7 @@ combine! {
     }
 
     /// The flags of `report`.
+    #[command(mut_arg("threads", |arg| arg.hide_short_help(true)))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,

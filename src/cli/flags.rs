@@ -64,8 +64,7 @@ groups! {
     LogFormatArgs {
         /// Log format: name or nginx/Apache format string [default: auto]
         ///
-        /// auto detects the format of each line. 'probewatch formats' lists the names. Copy the string of log_format or LogFormat
-        /// from the server's configuration, and quote it for the shell.
+        /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a format string for the shell.
         #[arg(long, value_name = "FORMAT")]
         log_format: Option<FormatText>,
 
@@ -82,14 +81,14 @@ groups! {
     LogSourceArgs {
         /// Read the logs that nginx's configuration names
         ///
-        /// Each access_log, in its log_format, with its rotated files; skipped directives are reported. The default CONF is where
-        /// packages put it. Write PATH before this flag, or write --from-nginx=CONF.
+        /// In their log_format, with their rotated files; skipped directives are reported. Write PATH before it, or
+        /// --from-nginx=CONF.
         #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
         from_nginx: Option<PathBuf>,
 
         /// Read the logs that Apache's configuration names
         ///
-        /// Each CustomLog, in its LogFormat; otherwise like --from-nginx.
+        /// In their LogFormat; otherwise like --from-nginx. Without CONF, each is read from where packages put it.
         #[arg(long, value_name = "CONF", num_args = 0..=1, default_missing_value = "auto", value_hint = ValueHint::FilePath)]
         from_apache: Option<PathBuf>,
 
@@ -105,8 +104,7 @@ groups! {
     FileAgeArgs {
         /// Skip files last modified before this: 2d, 36h, 2026-11-01
         ///
-        /// By the file's modification time; --since goes by the times of lines. A date is in the time zone of this system. The
-        /// number of skipped files is printed on standard error.
+        /// By the file's modification time, with dates in this system's time zone; --since goes by the times of lines.
         #[arg(long, value_name = "TIME")]
         newer_than: Option<TimeSpec>,
     }
@@ -116,8 +114,8 @@ groups! {
     StateArgs {
         /// Continue where the last run with this folder stopped
         ///
-        /// Across rotations too. The folder is created if missing; one run at a time can use it. A log that the state knows is
-        /// always read from where it stopped.
+        /// Across rotations too. The folder is created if missing. A log that the state knows is always read from where it
+        /// stopped.
         #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
         state: Option<PathBuf>,
 
@@ -128,11 +126,11 @@ groups! {
         from_start: Option<bool>,
 
         /// Discard the state and begin a new one
-        #[arg(long, visible_alias = "reset", action = ArgAction::SetTrue)]
+        #[arg(long, visible_alias = "reset", action = ArgAction::SetTrue, hide_short_help = true)]
         reset_state: Option<bool>,
 
         /// Use a state folder that other users can write to
-        #[arg(long, action = ArgAction::SetTrue)]
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         insecure_state: Option<bool>,
     }
 
@@ -144,7 +142,7 @@ groups! {
         poll: Option<bool>,
 
         /// How often to check all logs, even without events [default: 250ms]
-        #[arg(long, value_name = "DURATION")]
+        #[arg(long, value_name = "DURATION", hide_short_help = true)]
         poll_interval: Option<DurationArg>,
     }
 
@@ -158,7 +156,7 @@ groups! {
         rules: Vec<PathBuf>,
 
         /// Do not load the built-in rules
-        #[arg(long, action = ArgAction::SetTrue)]
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         no_builtin: Option<bool>,
 
         /// Disable these rules (repeatable, or a,b)
@@ -186,14 +184,14 @@ groups! {
     ClientArgs {
         /// Take the client from this field, such as x-forwarded-for
         ///
-        /// Or x-real-ip, cf-connecting-ip, forwarded, ...; the log must contain it. Only what a --trusted-proxy wrote is believed:
-        /// of a list, the last address that is not a trusted proxy.
+        /// The log must contain it. Only what a --trusted-proxy wrote is believed: of a list, the last address that is not
+        /// one.
         #[arg(long, value_name = "FIELD")]
         client_from: Option<FieldName>,
 
         /// Addresses of your own proxies (repeatable, or a,b)
         ///
-        /// Such as 192.0.2.7 or 2001:db8::/48; @FILE reads one per line, # starts a comment. They are never block candidates.
+        /// @FILE reads them from a file, one per line; # starts a comment. They are never block candidates.
         #[arg(long, value_name = "CIDR|@FILE", value_delimiter = ',')]
         trusted_proxy: Vec<ProxySource>,
 
@@ -209,8 +207,7 @@ groups! {
     AnonymizeArgs {
         /// Hide clients: truncate (if no value is given), key:FILE, off
         ///
-        /// truncate prints networks, key:FILE pseudonyms that only the key can undo. Other public addresses are hidden too. Such a
-        /// report cannot be merged and contains no block candidates.
+        /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and contains no block candidates.
         #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
         anonymize: Option<AnonymizeSpec>,
     }
@@ -240,8 +237,8 @@ groups! {
     AppArgs {
         /// Do not report this app's normal pages (repeatable, or a,b)
         ///
-        /// Their severity becomes info. Apps are detected from what a site answers; this is for logs that do not show it.
-        /// 'probewatch rules list --only app' lists the apps.
+        /// Their severity becomes info. For logs that do not show the app; 'probewatch rules list --only app' lists all
+        /// apps.
         #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
         app: Vec<String>,
     }
@@ -251,8 +248,8 @@ groups! {
     AllowArgs {
         /// Exclude what this file allows: clients, paths, agents (repeatable)
         ///
-        /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. Excluded requests are counted
-        /// in the report, and allowed clients are never block candidates.
+        /// A TOML file of [[allow]] tables, each with a reason and any of clients, paths and agents. Excluded requests are
+        /// counted.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         allow: Vec<PathBuf>,
     }
@@ -304,8 +301,8 @@ groups! {
     RowArgs {
         /// Row of a table or CSV: pair, client, path, rule, answer
         ///
-        /// A pair is a client, a path and an outcome; an answer is a path with a distinct answer. A table prints only this section;
-        /// CSV is by pair by default; JSON contains all.
+        /// An answer is a path with a distinct answer. A table prints only this section; CSV is by pair by default; JSON
+        /// has all.
         #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
         by: Option<By>,
 
@@ -398,7 +395,7 @@ groups! {
         fold: Option<OnOff>,
 
         /// Idle time before a folded count is printed [default: 5s]
-        #[arg(long, value_name = "DURATION")]
+        #[arg(long, value_name = "DURATION", hide_short_help = true)]
         quiet_for: Option<DurationArg>,
 
         /// Show a live view that fills the terminal
@@ -419,7 +416,7 @@ groups! {
 
         /// Send each alert to this program as a line of JSON
         ///
-        /// On its standard input. One process gets all alerts; it is started without a shell and without arguments, and restarted
+        /// On its standard input. One process gets all alerts; it is started without a shell or arguments, and restarted
         /// when it ends.
         #[arg(long, value_name = "PROGRAM", value_hint = ValueHint::CommandName)]
         exec: Option<PathBuf>,
@@ -455,11 +452,11 @@ groups! {
         hourly: Option<bool>,
 
         /// Time zone of days and hours: Europe/Berlin [default: each line's own]
-        #[arg(long, value_name = "ZONE", value_parser = NonEmptyStringValueParser::new())]
+        #[arg(long, value_name = "ZONE", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
         timezone: Option<String>,
 
         /// Create a folder even if nothing is new
-        #[arg(long, action = ArgAction::SetTrue)]
+        #[arg(long, action = ArgAction::SetTrue, hide_short_help = true)]
         always: Option<bool>,
 
         /// Delete folders older than this: 90d, 12w
@@ -471,26 +468,25 @@ groups! {
         keep_runs: Option<Count>,
 
         /// Permissions of the files, in octal [default: 0600]
-        #[arg(long, value_name = "MODE")]
+        #[arg(long, value_name = "MODE", hide_short_help = true)]
         mode: Option<FileMode>,
 
         /// Group of the files and folders
-        #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
+        #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
         group: Option<String>,
 
         /// Name of this host in merged reports [default: its host name]
-        #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new())]
+        #[arg(long, value_name = "HOST", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
         machine: Option<String>,
 
         /// Print a summary, for cron to mail, from this level [default: high]
         ///
-        /// Levels are info, low, medium, high, critical, never. Counts what was answered, and rules, answers and campaigns that are
-        /// new; new clients alone send no mail.
+        /// Levels are info, low, medium, high, critical, never. Answers and news count, but new clients alone send no mail.
         #[arg(long, value_name = "LEVEL", value_enum, hide_possible_values = true)]
         notify_level: Option<LevelOrNever>,
 
         /// List at most N block candidates
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", hide_short_help = true)]
         max_block: Option<Count>,
     }
 
@@ -525,8 +521,8 @@ groups! {
     EmitRulesArgs {
         /// Write the proposals to this file as rules, for review
         ///
-        /// The file is replaced atomically, and no rule in it is used until --rules names it. --top limits it. - is standard
-        /// output, if the report is written to a file.
+        /// Replaced atomically; not used until --rules names it. --top limits it. - is standard output, if the report goes
+        /// to a file.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         emit_rules: Option<PathBuf>,
     }
@@ -536,8 +532,8 @@ groups! {
     ConfigArgs {
         /// Read settings from this TOML file
         ///
-        /// Its keys are the names of flags, as in min-severity = "medium"; paths lists the inputs. Relative paths start at its
-        /// folder. No file is read unless it is named.
+        /// Its keys are names of flags, as in min-severity = "medium"; paths lists the inputs. Relative paths start at its
+        /// folder.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     }
