@@ -11,10 +11,11 @@ use clap::builder::{NonEmptyStringValueParser, PossibleValue};
 use clap::{ArgAction, Args, ValueEnum, ValueHint};
 
 use crate::config::Layer;
-use crate::config::choice::{Choice, LevelOrNever, OnOff};
+use crate::config::choice::{LevelOrNever, NamedChoice, OnOff};
 use crate::config::time_spec::TimeSpec;
 use crate::config::value::{
-    AnonymizeSpec, Count, DurationArg, FieldKey, FieldName, FileMode, FormatText, PrefixBits, ProxySource, SeverityOverride, Size,
+    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    SeverityOverride,
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
@@ -54,7 +55,7 @@ groups! {
     LogPathArgs {
         /// Logs, folders of logs, or globs
         ///
-        /// In a folder, and for a glob, logs that appear later are read too, and so are the files to which a log is rotated.
+        /// Logs that appear later are read too. A rotated log is read under its new names, so its newest name is enough.
         #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     }
@@ -66,7 +67,7 @@ groups! {
         ///
         /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a format string for the shell.
         #[arg(long, value_name = "FORMAT")]
-        log_format: Option<FormatText>,
+        log_format: Option<LogFormatSpec>,
 
         /// Meaning of a JSON key, such as client=ip (repeatable, or a,b)
         ///
@@ -96,7 +97,7 @@ groups! {
         ///
         /// K, M and G are powers of 1024. Longer lines are counted as oversized.
         #[arg(long, value_name = "BYTES", hide_short_help = true)]
-        max_line: Option<Size>,
+        max_line: Option<ByteSize>,
     }
 
     /// The age of files.
@@ -293,7 +294,7 @@ groups! {
         ///
         /// CSV and JSON are complete without this flag. JSON that it shortens cannot be merged.
         #[arg(long, value_name = "N")]
-        top: Option<Count>,
+        top: Option<PositiveCount>,
     }
 
     /// The rows of a report.
@@ -372,7 +373,7 @@ groups! {
         ///
         /// The report is the same with any number.
         #[arg(short = 'j', long, value_name = "N")]
-        threads: Option<Count>,
+        threads: Option<PositiveCount>,
     }
 
     /// Memory maps.
@@ -465,7 +466,7 @@ groups! {
 
         /// Keep only the newest N folders
         #[arg(long, value_name = "N")]
-        keep_runs: Option<Count>,
+        keep_runs: Option<PositiveCount>,
 
         /// Permissions of the files, in octal [default: 0600]
         #[arg(long, value_name = "MODE", hide_short_help = true)]
@@ -487,7 +488,7 @@ groups! {
 
         /// List at most N block candidates
         #[arg(long, value_name = "N", hide_short_help = true)]
-        max_block: Option<Count>,
+        max_block: Option<PositiveCount>,
     }
 
     /// What a `report` does.
@@ -513,7 +514,7 @@ groups! {
         ///
         /// Clients of the same IPv4 /24 or IPv6 /64 count as one.
         #[arg(long, value_name = "N")]
-        min_probers: Option<Count>,
+        min_probers: Option<PositiveCount>,
     }
 
     /// Where `learn` writes rules.

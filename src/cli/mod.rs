@@ -34,12 +34,12 @@ use crate::rules::RuleChoice;
 struct Cli {
     /// What to do.
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// A subcommand.
 #[derive(Debug, Clone, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
     Scan(Box<ScanArgs>),
@@ -143,42 +143,42 @@ fn map_setting_commands(command: clap::Command, change: fn(clap::Command) -> cla
     })
 }
 
-fn dispatch(command: Command, environment: &Environment) -> Exit {
+fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
     match command {
-        Command::Scan(args) => scan(*args, environment),
-        Command::Follow(args) => {
+        CliCommand::Scan(args) => scan(*args, environment),
+        CliCommand::Follow(args) => {
             let settings = |layer| config::follow_settings(layer, environment);
             start(args.into_layer(), environment, settings, commands::follow::run)
         }
-        Command::Report(args) => {
+        CliCommand::Report(args) => {
             let settings = |layer| config::report_settings(layer, environment);
             start(args.into_layer(), environment, settings, commands::report::run)
         }
-        Command::Explain(args) => {
+        CliCommand::Explain(args) => {
             let ExplainArgs { line, log, rule, flags } = *args;
             let settings = |layer| Ok(config::explain_settings(line, rule, log, layer));
             start(flags.into_layer(), environment, settings, commands::explain::run)
         }
-        Command::Formats(args) => {
+        CliCommand::Formats(args) => {
             let FormatsArgs { files, flags } = *args;
             let settings = |layer| Ok(config::formats_settings(files, layer));
             start(flags.into_layer(), environment, settings, commands::formats::run)
         }
-        Command::Learn(args) => {
+        CliCommand::Learn(args) => {
             let settings = |layer| config::learn_settings(layer, environment);
             start(args.into_layer(), environment, settings, commands::learn::run)
         }
-        Command::Merge(args) => {
+        CliCommand::Merge(args) => {
             let MergeArgs { reports, flags } = *args;
             start(flags.into_layer(), environment, |layer| config::merge_settings(reports, layer), commands::merge::run)
         }
-        Command::Diff(args) => {
+        CliCommand::Diff(args) => {
             let DiffArgs { old, new, flags } = *args;
             start(flags.into_layer(), environment, |layer| config::diff_settings(old, new, layer), commands::diff::run)
         }
-        Command::Rules(command) => rules(command, environment),
-        Command::Completions { shell } => commands::completions::run(self::command(), shell),
-        Command::Man { only } => commands::man::run(documented_command(), only.as_deref()),
+        CliCommand::Rules(command) => rules(command, environment),
+        CliCommand::Completions { shell } => commands::completions::run(self::command(), shell),
+        CliCommand::Man { only } => commands::man::run(documented_command(), only.as_deref()),
     }
 }
 

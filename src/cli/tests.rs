@@ -8,7 +8,7 @@ use clap::{ArgAction, FromArgMatches};
 use super::args::AllArgs;
 use super::*;
 use crate::commands::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};
-use crate::config::value::Count;
+use crate::config::value::PositiveCount;
 use crate::config::{POLL_INTERVAL, QUIET_FOR, file, follow_settings, learn_settings, report_settings, scan_settings};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
@@ -131,8 +131,8 @@ fn full_help_has_variables_precedence_and_exit_codes() {
 fn the_last_of_a_repeated_flag_wins() {
     let matches = command().try_get_matches_from(["probewatch", "scan", "-q", "-q", "--top", "3", "--top", "4", "x"]);
     let cli = Cli::from_arg_matches(&matches.expect("fine")).expect("fine");
-    let Command::Scan(args) = cli.command else { panic!("not a scan") };
-    assert_eq!(args.print.top.map(Count::get), Some(4));
+    let CliCommand::Scan(args) = cli.command else { panic!("not a scan") };
+    assert_eq!(args.print.top.map(PositiveCount::get), Some(4));
 }
 
 /// The layer of flags that a user typed.
@@ -300,7 +300,7 @@ fn the_file_is_named_by_flag_or_variable() {
     std::fs::write(&one, "top = 1").expect("written");
     std::fs::write(&two, "top = 2").expect("written");
     let named = environment(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
-    let top = |flags: Layer| merge_layers(flags, &named).ok().expect("fine").top.map(Count::get);
+    let top = |flags: Layer| merge_layers(flags, &named).ok().expect("fine").top.map(PositiveCount::get);
     assert_eq!(top(Layer::default()), Some(1));
     assert_eq!(top(typed(&["--config", two.to_str().expect("UTF-8")])), Some(2));
     let missing = merge_layers(typed(&["--config", "/nowhere.toml"]), &named);

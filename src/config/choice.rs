@@ -10,7 +10,7 @@ use crate::record::Outcome;
 use crate::render::{By, Color, Format};
 
 /// A value that is spelled as one of a few fixed words.
-pub trait Choice: Copy + 'static {
+pub trait NamedChoice: Copy + 'static {
     /// All values, in the order in which they are listed.
     const VALUES: &'static [Self];
 
@@ -23,7 +23,7 @@ pub trait Choice: Copy + 'static {
     }
 }
 
-impl Choice for Format {
+impl NamedChoice for Format {
     const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson];
 
     fn word(self) -> &'static str {
@@ -45,7 +45,7 @@ impl Choice for Format {
     }
 }
 
-impl Choice for By {
+impl NamedChoice for By {
     const VALUES: &'static [Self] = &[Self::Pair, Self::Client, Self::Path, Self::Rule, Self::Answer];
 
     fn word(self) -> &'static str {
@@ -69,7 +69,7 @@ impl Choice for By {
     }
 }
 
-impl Choice for Color {
+impl NamedChoice for Color {
     const VALUES: &'static [Self] = &[Self::Auto, Self::Always, Self::Never];
 
     fn word(self) -> &'static str {
@@ -85,7 +85,7 @@ impl Choice for Color {
     }
 }
 
-impl Choice for Mmap {
+impl NamedChoice for Mmap {
     const VALUES: &'static [Self] = &[Self::Auto, Self::Always, Self::Never];
 
     fn word(self) -> &'static str {
@@ -105,7 +105,7 @@ impl Choice for Mmap {
     }
 }
 
-impl Choice for Severity {
+impl NamedChoice for Severity {
     const VALUES: &'static [Self] = &Self::ALL;
 
     fn word(self) -> &'static str {
@@ -113,7 +113,7 @@ impl Choice for Severity {
     }
 }
 
-impl Choice for Outcome {
+impl NamedChoice for Outcome {
     const VALUES: &'static [Self] = &Self::ALL;
 
     fn word(self) -> &'static str {
@@ -142,7 +142,7 @@ pub enum OnOff {
     Off,
 }
 
-impl Choice for OnOff {
+impl NamedChoice for OnOff {
     const VALUES: &'static [Self] = &[Self::On, Self::Off];
 
     fn word(self) -> &'static str {
@@ -157,7 +157,7 @@ impl Choice for OnOff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelOrNever(pub Option<Severity>);
 
-impl Choice for LevelOrNever {
+impl NamedChoice for LevelOrNever {
     const VALUES: &'static [Self] = &[
         Self(None),
         Self(Some(Severity::Info)),
@@ -174,7 +174,7 @@ impl Choice for LevelOrNever {
 
 /// The words of a choice, for a message: `a, b or c`.
 #[must_use]
-pub fn join_values<T: Choice>() -> String {
+pub fn join_values<T: NamedChoice>() -> String {
     let words: Vec<_> = T::VALUES.iter().map(|value| value.word()).collect();
     match words.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -183,9 +183,9 @@ pub fn join_values<T: Choice>() -> String {
 }
 
 /// A word of the configuration file.
-struct Word<T>(T);
+struct ChoiceWord<T>(T);
 
-impl<'de, T: Choice> Deserialize<'de> for Word<T> {
+impl<'de, T: NamedChoice> Deserialize<'de> for ChoiceWord<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let value = T::VALUES.iter().find(|value| value.word() == text);
@@ -197,13 +197,13 @@ impl<'de, T: Choice> Deserialize<'de> for Word<T> {
 }
 
 /// Reads a word, for `#[serde(deserialize_with)]`.
-pub(super) fn de_enum<'de, D: Deserializer<'de>, T: Choice>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Word::deserialize(deserializer).map(|word| Some(word.0))
+pub(super) fn de_enum<'de, D: Deserializer<'de>, T: NamedChoice>(deserializer: D) -> Result<Option<T>, D::Error> {
+    ChoiceWord::deserialize(deserializer).map(|word| Some(word.0))
 }
 
 /// Reads a list of words, for `#[serde(deserialize_with)]`.
-pub(super) fn de_enum_list<'de, D: Deserializer<'de>, T: Choice>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    let words = Vec::<Word<T>>::deserialize(deserializer)?;
+pub(super) fn de_enum_list<'de, D: Deserializer<'de>, T: NamedChoice>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let words = Vec::<ChoiceWord<T>>::deserialize(deserializer)?;
     Ok(words.into_iter().map(|word| word.0).collect())
 }
 

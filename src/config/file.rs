@@ -35,7 +35,7 @@ pub fn read(path: &Path) -> Result<Layer, Error> {
 /// An unknown key or a wrong value, with the line and a mark under it.
 pub fn parse(text: &str) -> Result<Layer, toml::de::Error> {
     // Keys first, because the error that serde would report for an unknown key suggests none.
-    toml::from_str::<BTreeMap<Key, toml::Value>>(text)?;
+    toml::from_str::<BTreeMap<SettingKey, toml::Value>>(text)?;
     toml::from_str(text)
 }
 
@@ -55,9 +55,9 @@ fn resolve_relative_paths(folder: &Path, mut layer: Layer) -> Layer {
 
 /// The name of a setting.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key(String);
+struct SettingKey(String);
 
-impl<'de> Deserialize<'de> for Key {
+impl<'de> Deserialize<'de> for SettingKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let key = String::deserialize(deserializer)?;
         let mut keys: Vec<_> = Layer::keys().collect();

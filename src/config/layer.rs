@@ -10,7 +10,8 @@ use serde::Deserialize;
 use super::choice::{LevelOrNever, OnOff, de_enum, de_enum_list};
 use super::time_spec::TimeSpec;
 use super::value::{
-    AnonymizeSpec, Count, DurationArg, FieldKey, FieldName, FileMode, FormatText, PrefixBits, ProxySource, SeverityOverride, Size,
+    AnonymizeSpec, ByteSize, DurationArg, FieldKey, FieldName, FileMode, LogFormatSpec, PositiveCount, PrefixBits, ProxySource,
+    SeverityOverride,
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
@@ -73,10 +74,10 @@ layer! {
     values {
         #[serde(skip)]
         config: PathBuf,
-        log_format: FormatText,
+        log_format: LogFormatSpec,
         from_nginx: PathBuf,
         from_apache: PathBuf,
-        max_line: Size,
+        max_line: ByteSize,
         newer_than: TimeSpec,
         client_from: FieldName,
         ipv6_prefix: PrefixBits,
@@ -85,7 +86,7 @@ layer! {
         min_severity: Severity,
         since: TimeSpec,
         until: TimeSpec,
-        top: Count,
+        top: PositiveCount,
         #[serde(deserialize_with = "de_enum")]
         fail_on: LevelOrNever,
         #[serde(deserialize_with = "de_enum")]
@@ -95,10 +96,10 @@ layer! {
         output: PathBuf,
         #[serde(deserialize_with = "de_enum")]
         color: Color,
-        threads: Count,
+        threads: PositiveCount,
         #[serde(deserialize_with = "de_enum")]
         mmap: Mmap,
-        min_probers: Count,
+        min_probers: PositiveCount,
         emit_rules: PathBuf,
         state: PathBuf,
         poll_interval: DurationArg,
@@ -112,13 +113,13 @@ layer! {
         out: PathBuf,
         timezone: String,
         keep: DurationArg,
-        keep_runs: Count,
+        keep_runs: PositiveCount,
         mode: FileMode,
         group: String,
         machine: String,
         #[serde(deserialize_with = "de_enum")]
         notify_level: LevelOrNever,
-        max_block: Count,
+        max_block: PositiveCount,
     }
     switches {
         no_builtin,

@@ -26,7 +26,7 @@ pub use self::clients::ClientError;
 pub use self::error::Error;
 pub use self::layer::Layer;
 use self::time_spec::TimeSpec;
-use self::value::{Count, DurationArg, FieldKey, FileMode, FormatText, PrefixBits, Size};
+use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
 use crate::commands::explain::Question;
 use crate::commands::formats::FormatsQuestion;
 use crate::commands::message::shown;
@@ -138,15 +138,15 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<Settings
         outcomes: layer.outcome,
         since,
         until,
-        top: layer.top.map(Count::get),
+        top: layer.top.map(PositiveCount::get),
         fail_on: layer.fail_on.and_then(|LevelOrNever(level)| level),
-        threads: layer.threads.map(Count::get),
+        threads: layer.threads.map(PositiveCount::get),
         mmap: layer.mmap.unwrap_or_default(),
         color: layer.color.unwrap_or_default(),
         progress: !layer.no_progress.unwrap_or(false),
         quiet,
         stats: layer.stats.unwrap_or(false),
-        max_line: layer.max_line.map_or(MAX_LINE, Size::bytes),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
     })
 }
 
@@ -164,7 +164,7 @@ pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBu
         allow: layer.allow,
         prefix: layer.ipv6_prefix.and_then(PrefixBits::prefix),
         min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
-        max_line: layer.max_line.map_or(MAX_LINE, Size::bytes),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
         format: layer.format.unwrap_or_default(),
         color: layer.color.unwrap_or_default(),
         quiet,
@@ -177,7 +177,7 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsQuestion {
     FormatsQuestion {
         paths: files,
         formats: format_choice(layer.log_format, layer.field),
-        max_line: layer.max_line.map_or(MAX_LINE, Size::bytes),
+        max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
         format: layer.format.unwrap_or_default(),
         color: layer.color.unwrap_or_default(),
     }
@@ -189,7 +189,7 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsQuestion {
 ///
 /// Those of a scan, [`Error::NoNdjson`], [`Error::SameOutput`].
 pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
-    let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, Count::get), layer.emit_rules.take());
+    let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
     if scan.format == Format::Ndjson {
         return Err(Error::NoNdjson);
@@ -255,10 +255,10 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     let state = state_settings(&mut layer);
     let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
     let always = layer.always.unwrap_or(false);
-    let keep = Keep { runs: layer.keep_runs.map(Count::get), age: layer.keep.map(DurationArg::duration) };
+    let keep = Keep { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
     let mode = layer.mode.map_or(MODE, FileMode::bits);
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
-    let max_block = layer.max_block.map(Count::get);
+    let max_block = layer.max_block.map(PositiveCount::get);
     let wait = layer.wait.unwrap_or(false);
     // A report never reads standard input, so a `--status` without paths lacks nothing.
     let scan = scan_settings(layer, &Environment { stdin_is_given: true, ..environment.clone() })?;
@@ -322,7 +322,7 @@ fn stored_report_settings(command: &'static str, layer: Layer) -> Result<RetoldS
         min_severity: layer.min_severity.unwrap_or(MIN_SEVERITY),
         outcomes: layer.outcome,
         format,
-        top: layer.top.map(Count::get),
+        top: layer.top.map(PositiveCount::get),
         output: layer.output.filter(|path| path != Path::new("-")),
         color: layer.color.unwrap_or_default(),
     })
@@ -341,9 +341,9 @@ pub fn rule_choice(layer: &Layer) -> RuleChoice {
     }
 }
 
-fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
+fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> FormatChoice {
     let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(FormatText::format), fields }
+    FormatChoice { asked: format.and_then(LogFormatSpec::format), fields }
 }
 
 fn bounds(layer: &Layer, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {

@@ -20,9 +20,9 @@ use crate::formats::{FormatChoice, Formats, Meaning};
 /// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct Count(NonZeroUsize);
+pub struct PositiveCount(NonZeroUsize);
 
-impl Count {
+impl PositiveCount {
     /// The number.
     #[must_use]
     pub fn get(self) -> usize {
@@ -30,7 +30,7 @@ impl Count {
     }
 }
 
-impl FromStr for Count {
+impl FromStr for PositiveCount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -44,12 +44,12 @@ impl FromStr for Count {
 /// A number of bytes, from 1 to 1 GiB: `1048576`, `512K`, `1M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct Size(usize);
+pub struct ByteSize(usize);
 
 /// A line is held in memory, so its length has a limit.
 const LARGEST: usize = 1 << 30;
 
-impl Size {
+impl ByteSize {
     /// The bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
@@ -57,7 +57,7 @@ impl Size {
     }
 }
 
-impl FromStr for Size {
+impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -273,9 +273,9 @@ impl FromStr for SeverityOverride {
 /// A log format: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct FormatText(String);
+pub struct LogFormatSpec(String);
 
-impl FormatText {
+impl LogFormatSpec {
     /// The format; `None` for `auto`.
     #[must_use]
     pub fn format(self) -> Option<String> {
@@ -283,7 +283,7 @@ impl FormatText {
     }
 }
 
-impl FromStr for FormatText {
+impl FromStr for LogFormatSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -353,7 +353,7 @@ macro_rules! parse_raw {
     )+};
 }
 
-parse_raw!(Count, Size, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, FormatText);
+parse_raw!(PositiveCount, ByteSize, DurationArg, FileMode, FieldName, PrefixBits, AnonymizeSpec, LogFormatSpec);
 
 /// The same for items of lists. The message quotes the item, because the mark in a file is under the whole list.
 macro_rules! parse_raw_item {
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn sizes() {
-        let size = |text: &str| text.parse().map(Size::bytes);
+        let size = |text: &str| text.parse().map(ByteSize::bytes);
         assert_eq!(size("1048576"), Ok(1_048_576));
         assert_eq!(size("512K"), Ok(524_288));
         assert_eq!(size("1m"), Ok(1_048_576));
@@ -438,9 +438,9 @@ mod tests {
 
     #[test]
     fn counts_start_at_one() {
-        assert_eq!("8".parse().map(Count::get), Ok(8));
+        assert_eq!("8".parse().map(PositiveCount::get), Ok(8));
         for wrong in ["", "0", "00", "-1", "x", "1.0", "99999999999999999999"] {
-            let message = wrong.parse::<Count>().map(Count::get).expect_err("wrong");
+            let message = wrong.parse::<PositiveCount>().map(PositiveCount::get).expect_err("wrong");
             assert!(message.ends_with("type 1 or more"), "{message}");
         }
     }
