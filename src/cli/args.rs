@@ -88,7 +88,7 @@ combine! {
     }
 
     /// The flags of `report`.
-    #[command(mut_arg("threads", |arg| arg.hide_short_help(true)))]
+    #[command(mut_arg("threads", |arg| arg.hide_short_help(true).help_heading("Run")))]
     ReportArgs {
         paths: LogPathArgs,
         state: StateArgs,
@@ -134,6 +134,8 @@ combine! {
     }
 
     /// The flags of `explain` that are settings.
+    #[command(mut_arg("min_severity", |arg| arg.help("Mark rules below this severity as not reported [default: low]")
+        .long_help("Mark rules below this severity as not reported [default: low]\n\nLevels are info, low, medium, high, critical.")))]
     ExplainFlags {
         log_format: LogFormatArgs,
         rules: RuleArgs,

@@ -98,7 +98,7 @@ Examples:
   probewatch follow /var/log/nginx/access.log
   probewatch follow --tui /var/log/nginx/
   probewatch follow -f ndjson --state /var/lib/probewatch /var/log/nginx/ | ship-it
-Ctrl-C prints a summary and exits. 'probewatch follow --help' shows all flags, alerts and exit codes.";
+Ctrl-C prints a summary. 'probewatch follow --help' shows all flags, alerts and exit codes.";
 
 /// After `follow --help`.
 pub(super) const FOLLOW_LONG: &str = "\
