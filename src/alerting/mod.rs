@@ -263,7 +263,7 @@ impl Alarms {
 
     fn campaign(&mut self, event: &Event<'_>) -> Option<Found> {
         self.hash_of_client(event.client)?;
-        let mark = mark(event, self.state.hash_one(Network::of(event.client)))?;
+        let mark = mark(event, self.state.hash_one(Network::from_client(event.client)))?;
         let latest = self.campaigns.see(self.state.hash_one(event.path), mark)?;
         if !self.cooldown.is_over(self.state.hash_one(Kind::Campaign), Some(latest)) {
             return None;

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use ipnet::{IpNet, Ipv6Net};
 use thiserror::Error;
 
-use crate::client::{Client, prefix};
+use crate::client::{Client, network};
 use crate::rules::AllowList;
 use crate::rules::network::{Width, network, width};
 pub use own::{PROC_NET, addresses};
@@ -118,7 +118,7 @@ impl<'a> Guard<'a> {
 #[must_use]
 pub fn group(client: Client<'_>) -> Option<IpNet> {
     let Client::Text(text) = client else { return None };
-    let (first, prefix) = prefix::group(text)?;
+    let (first, prefix) = network::parse_prefix(text)?;
     Ipv6Net::new(first.into(), prefix.bits()).ok().map(IpNet::from)
 }
 

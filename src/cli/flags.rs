@@ -20,7 +20,7 @@ use crate::config::value::{
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::rules::import::Origin;
 
 /// Declares groups of flags, each flag with the name of its setting.
@@ -288,7 +288,7 @@ groups! {
     PrintArgs {
         /// What to print: table, csv, json, ndjson [default: table]
         #[arg(short, long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
-        format: Option<Format>,
+        format: Option<OutputFormat>,
 
         /// Rows in each section of a table [default: 10]
         ///
@@ -305,7 +305,7 @@ groups! {
         /// An answer is a path with a distinct answer. A table prints only this section; CSV is by pair by default; JSON
         /// has all.
         #[arg(long, value_name = "ROW", value_enum, hide_possible_values = true)]
-        by: Option<By>,
+        by: Option<GroupBy>,
 
         /// Print all sections of the table
         ///
@@ -564,8 +564,8 @@ impl TextFormatArgs {
     /// The settings that this flag gives.
     pub(super) fn into_layer(self) -> Layer {
         let format = self.format.map(|format| match format {
-            TextFormat::Table => Format::Table,
-            TextFormat::Json => Format::Json,
+            TextFormat::Table => OutputFormat::Table,
+            TextFormat::Json => OutputFormat::Json,
         });
         Layer { format, ..Layer::default() }
     }
@@ -587,7 +587,7 @@ macro_rules! value_enums {
     )+};
 }
 
-value_enums!(Format, By, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
+value_enums!(OutputFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
 
 impl ValueEnum for Origin {
     fn value_variants<'a>() -> &'a [Self] {

@@ -22,7 +22,7 @@ use crate::commands::rules::{Added, Imported};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Environment, Layer};
 use crate::heap;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::rules::RuleChoice;
 
 /// Who is probing my site, for what, and what answered?
@@ -186,7 +186,7 @@ fn scan(args: ScanArgs, environment: &Environment) -> Exit {
     // Only the flag conflicts with ndjson: a variable or the file may set rows for other runs.
     let has_by = args.rows.by.is_some();
     let settings = |layer: Layer| match layer.format {
-        Some(Format::Ndjson) if has_by => Err(config::Error::ByNdjson),
+        Some(OutputFormat::Ndjson) if has_by => Err(config::Error::ByNdjson),
         _ => config::scan_settings(layer, environment),
     };
     start(args.into_layer(), environment, settings, commands::scan::run)

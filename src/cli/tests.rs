@@ -14,7 +14,7 @@ use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::Mmap;
 use crate::render::Color;
-use crate::time::Bound;
+use crate::time::TimeBound;
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;
@@ -265,7 +265,7 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
 #[test]
 fn the_defaults_are_those_in_the_help() {
     let defaults = settings(&[], &[], "");
-    assert_eq!((defaults.format, defaults.by, defaults.formats), (Format::Table, None, FormatChoice::default()));
+    assert_eq!((defaults.format, defaults.by, defaults.formats), (OutputFormat::Table, None, FormatChoice::default()));
     assert_eq!((defaults.top, defaults.threads, defaults.mmap, defaults.color), (None, None, Mmap::Auto, Color::Auto));
     assert!(defaults.progress && !defaults.quiet && !defaults.stats && !defaults.rules.no_builtin);
     assert_eq!(defaults.max_line, 1_048_576);
@@ -275,7 +275,7 @@ fn the_defaults_are_those_in_the_help() {
 #[test]
 fn bounds_are_counted_from_the_start_of_the_run() {
     let settings = settings(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
-    assert_eq!((settings.since, settings.until), (Some(Bound::Instant(NOW - 86_400)), Some(Bound::Instant(NOW))));
+    assert_eq!((settings.since, settings.until), (Some(TimeBound::Instant(NOW - 86_400)), Some(TimeBound::Instant(NOW))));
     for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(matches!(refused, Err(config::Error::NoTime { .. })), "{since} {until}");

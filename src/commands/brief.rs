@@ -8,7 +8,7 @@ use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::Formats;
 use crate::rules::{AllowList, RuleSet, load};
-use crate::scan::follow::Asked;
+use crate::scan::live::LiveJob;
 use crate::source::Fingerprint;
 
 /// What is looked for.
@@ -42,8 +42,8 @@ impl Brief {
     }
 
     /// What is asked of the lines.
-    pub(super) fn asked<'a>(&'a self, settings: &'a Settings) -> Asked<'a> {
-        Asked {
+    pub(super) fn asked<'a>(&'a self, settings: &'a Settings) -> LiveJob<'a> {
+        LiveJob {
             rules: &self.rules,
             scope: &self.scope,
             formats: &self.formats,
@@ -60,6 +60,6 @@ impl Brief {
         for rule in self.rules.rules() {
             names.extend([&rule.id, "\t", &rule.class, "\t", rule.severity.as_str(), "\n"]);
         }
-        Fingerprint::of(names.as_bytes()).hash
+        Fingerprint::new(names.as_bytes()).hash
     }
 }

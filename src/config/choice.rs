@@ -7,7 +7,7 @@ use crate::commands::message::shown;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// A value that is spelled as one of a few fixed words.
 pub trait NamedChoice: Copy + 'static {
@@ -23,7 +23,7 @@ pub trait NamedChoice: Copy + 'static {
     }
 }
 
-impl NamedChoice for Format {
+impl NamedChoice for OutputFormat {
     const VALUES: &'static [Self] = &[Self::Table, Self::Csv, Self::Json, Self::Ndjson];
 
     fn word(self) -> &'static str {
@@ -45,7 +45,7 @@ impl NamedChoice for Format {
     }
 }
 
-impl NamedChoice for By {
+impl NamedChoice for GroupBy {
     const VALUES: &'static [Self] = &[Self::Pair, Self::Client, Self::Path, Self::Rule, Self::Answer];
 
     fn word(self) -> &'static str {

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::layer::Layer;
 use super::value::{AnonymizeSpec, FieldName, PrefixBits, ProxySource};
 use crate::block;
-use crate::client::Origin;
+use crate::client::ClientIpSource;
 use crate::commands::message::shown;
 use crate::commands::{Anonymize, ClientSettings};
 
@@ -91,11 +91,11 @@ pub(super) fn anonymize(spec: Option<&AnonymizeSpec>) -> Option<Anonymize> {
 }
 
 /// Requires a trusted proxy: without one, a client could write any address into the field.
-fn origin(field: &FieldName, trusted: &[IpNet]) -> Result<Origin, ClientError> {
+fn origin(field: &FieldName, trusted: &[IpNet]) -> Result<ClientIpSource, ClientError> {
     if trusted.is_empty() {
         return Err(ClientError::NoProxy(shown(field.name())));
     }
-    Ok(Origin::new(field.name(), trusted))
+    Ok(ClientIpSource::new(field.name(), trusted))
 }
 
 fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, ClientError> {
@@ -144,7 +144,7 @@ mod tests {
         };
         let read = list("# ours\n10.0.0.0/8 # inside\n\n  2001:db8::/32\r\n").expect("fine");
         assert_eq!(read.trusted.len(), 3);
-        assert_eq!(read.origin.expect("an origin").real(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
+        assert_eq!(read.origin.expect("an origin").resolve(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
         for (text, part) in [
             ("10.0.0.0/8\nproxy.example", "proxies.txt:2: 'proxy.example' is no address"),
             ("0.0.0.0/0", "proxies.txt:1: '0.0.0.0/0' is every address"),

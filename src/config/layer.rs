@@ -16,7 +16,7 @@ use super::value::{
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Declares [`Layer`] and what has to visit each of its fields.
 macro_rules! layer {
@@ -90,9 +90,9 @@ layer! {
         #[serde(deserialize_with = "de_enum")]
         fail_on: LevelOrNever,
         #[serde(deserialize_with = "de_enum")]
-        format: Format,
+        format: OutputFormat,
         #[serde(deserialize_with = "de_enum")]
-        by: By,
+        by: GroupBy,
         output: PathBuf,
         #[serde(deserialize_with = "de_enum")]
         color: Color,

@@ -35,13 +35,13 @@ use crate::commands::{
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
-use crate::server_config::{self, Logs, ServerError};
-use crate::time::{Bound, Cut, Unit};
+use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
+use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// The default of `--min-severity`.
 pub const MIN_SEVERITY: Severity = Severity::Low;
@@ -117,7 +117,7 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<Settings
     let (since, until) = bounds(&layer, environment.now)?;
     let client = clients::settings(&layer)?;
     let quiet = layer.is_quiet();
-    let newer = |time: TimeSpec| Newer { spelled: time.to_string(), from: time.instant(environment.now, environment.zone.as_ref()) };
+    let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, environment.zone.as_ref()) };
     let rules = rule_choice(&layer);
     Ok(Settings {
         paths: layer.paths,
@@ -191,7 +191,7 @@ pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsQuestion {
 pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<LearnSettings, Error> {
     let (min_probers, emit_rules) = (layer.min_probers.map_or(MIN_PROBERS, PositiveCount::get), layer.emit_rules.take());
     let scan = scan_settings(layer, environment)?;
-    if scan.format == Format::Ndjson {
+    if scan.format == OutputFormat::Ndjson {
         return Err(Error::NoNdjson);
     }
     if let Some(file) = &emit_rules {
@@ -210,7 +210,7 @@ pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<Lea
 ///
 /// Those of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<FollowSettings, Error> {
-    if matches!(layer.format, Some(Format::Csv | Format::Json)) {
+    if matches!(layer.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
         return Err(Error::OnlyLive);
     }
     if layer.has_no_input() || names_stdin(&layer) {
@@ -226,7 +226,7 @@ pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<Fo
     let tui = layer.tui.unwrap_or(false);
     let cooldown = duration(layer.cooldown, COOLDOWN);
     let scan = scan_settings(layer, environment)?;
-    let ndjson = scan.format == Format::Ndjson;
+    let ndjson = scan.format == OutputFormat::Ndjson;
     Ok(FollowSettings { scan, state, ndjson, poll, poll_interval, fold, quiet_for, tui, cooldown, exec, alert_file, syslog })
 }
 
@@ -265,15 +265,15 @@ pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<Re
     Ok(ReportSettings { scan, state, task, out, cut, always, keep, mode, group, machine, notify_level, max_block, wait })
 }
 
-fn period(layer: &Layer) -> Result<Option<Cut>, Error> {
+fn period(layer: &Layer) -> Result<Option<PeriodRule>, Error> {
     let unit = match (layer.daily.unwrap_or(false), layer.hourly.unwrap_or(false)) {
-        (_, true) => Unit::Hour,
-        (true, _) => Unit::Day,
+        (_, true) => PeriodUnit::Hour,
+        (true, _) => PeriodUnit::Day,
         _ if layer.timezone.is_some() => return Err(Error::NoPeriod),
         _ => return Ok(None),
     };
     clients::check_periods(layer)?;
-    Cut::new(unit, layer.timezone.as_deref()).map(Some).map_err(Error::Zone)
+    PeriodRule::new(unit, layer.timezone.as_deref()).map(Some).map_err(Error::Zone)
 }
 
 fn names_stdin(layer: &Layer) -> bool {
@@ -311,7 +311,7 @@ pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSet
 
 fn stored_report_settings(command: &'static str, layer: Layer) -> Result<RetoldSettings, Error> {
     let format = layer.format.unwrap_or_default();
-    if format == Format::Ndjson {
+    if format == OutputFormat::Ndjson {
         return Err(Error::NoHits(command));
     }
     Ok(RetoldSettings {
@@ -343,10 +343,10 @@ pub fn rule_choice(layer: &Layer) -> RuleChoice {
 
 fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> FormatChoice {
     let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(LogFormatSpec::format), fields }
+    FormatChoice { requested: format.and_then(LogFormatSpec::format), fields }
 }
 
-fn bounds(layer: &Layer, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
+fn bounds(layer: &Layer, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
     let (from, to) = (layer.since.as_ref(), layer.until.as_ref());
     let (since, until) = (from.map(|time| time.bound(now)), to.map(|time| time.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
@@ -358,9 +358,9 @@ fn bounds(layer: &Layer, now: i64) -> Result<(Option<Bound>, Option<Bound>), Err
 }
 
 /// The logs that the configurations of servers name.
-fn server_logs(layer: &Layer) -> Result<Logs, Error> {
-    let mut all = Logs::default();
-    let mut add = |logs: Result<Logs, ServerError>| -> Result<(), Error> {
+fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
+    let mut all = ConfiguredLogs::default();
+    let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
         let logs = logs.map_err(|error| Error::Server(shown(&error.to_string())))?;
         all.found.extend(logs.found);
         all.error_logs.extend(logs.error_logs);
@@ -368,10 +368,10 @@ fn server_logs(layer: &Layer) -> Result<Logs, Error> {
         Ok(())
     };
     if let Some(path) = &layer.from_nginx {
-        add(server_config::nginx(&server_config_path(path, &server_config::NGINX_PLACES)))?;
+        add(server_config::read_nginx(&server_config_path(path, &server_config::NGINX_CONFIG_PATHS)))?;
     }
     if let Some(path) = &layer.from_apache {
-        add(server_config::apache(&server_config_path(path, &server_config::APACHE_PLACES)))?;
+        add(server_config::read_apache(&server_config_path(path, &server_config::APACHE_CONFIG_PATHS)))?;
     }
     Ok(all)
 }
@@ -381,7 +381,7 @@ fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
     if given.as_os_str() != SERVER_CONFIG_AUTO {
         return given.to_owned();
     }
-    server_config::first_of(usual).unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
+    server_config::first_existing(usual).unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -397,7 +397,7 @@ mod tests {
             let text = server_logs(&layer).expect_err("missing").to_string();
             assert!(text.contains(part) && text.contains("gone\\x1b.conf: cannot read"), "{text}");
         }
-        assert_eq!(server_logs(&Layer::default()).expect("nothing"), Logs::default());
+        assert_eq!(server_logs(&Layer::default()).expect("nothing"), ConfiguredLogs::default());
         let auto = Path::new(SERVER_CONFIG_AUTO);
         assert_eq!(server_config_path(auto, &["/nowhere/a", "/dev/null/b"]), Path::new("/nowhere/a"));
     }

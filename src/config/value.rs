@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::choice::join_values;
 use crate::block;
-use crate::client::Prefix;
+use crate::client::Ipv6Prefix;
 use crate::commands::message::shown;
 use crate::finding::Severity;
-use crate::formats::{FormatChoice, Formats, Meaning};
+use crate::formats::{FieldKind, FormatChoice, Formats};
 
 /// A number of threads or rows, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -196,12 +196,12 @@ impl FromStr for FieldName {
 /// How many bits of an IPv6 address identify a client, from 32 to 128: `64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawValue")]
-pub struct PrefixBits(Option<Prefix>);
+pub struct PrefixBits(Option<Ipv6Prefix>);
 
 impl PrefixBits {
     /// The prefix; `None` for 128, where each address is a client.
     #[must_use]
-    pub fn prefix(self) -> Option<Prefix> {
+    pub fn prefix(self) -> Option<Ipv6Prefix> {
         self.0
     }
 }
@@ -212,7 +212,7 @@ impl FromStr for PrefixBits {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('/').unwrap_or(text).parse() {
             Ok(128) => Ok(Self(None)),
-            bits => match bits.ok().and_then(Prefix::new) {
+            bits => match bits.ok().and_then(Ipv6Prefix::new) {
                 None => Err("not a prefix length; type 64, which most customers get, or a number from 32 to 128".to_owned()),
                 prefix => Ok(Self(prefix)),
             },
@@ -287,8 +287,8 @@ impl FromStr for LogFormatSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let choice = FormatChoice { asked: Some(text.to_owned()), fields: Vec::new() };
-        Formats::of(&choice).map(|_| Self(text.to_owned())).map_err(|error| shown(&error.to_string()))
+        let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
+        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| shown(&error.to_string()))
     }
 }
 
@@ -297,7 +297,7 @@ impl FromStr for LogFormatSpec {
 #[serde(try_from = "RawValue")]
 pub struct FieldKey {
     /// The meaning.
-    pub meaning: Meaning,
+    pub meaning: FieldKind,
     /// The key; `request.uri` is the key `uri` of the map `request`.
     pub key: String,
 }
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn how_clients_are_counted_and_hidden() {
-        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Prefix::bits));
+        let bits = |text: &str| text.parse().map(|bits: PrefixBits| bits.prefix().map(Ipv6Prefix::bits));
         assert_eq!((bits("64"), bits("/48"), bits("128")), (Ok(Some(64)), Ok(Some(48)), Ok(None)));
         for wrong in ["", "0", "31", "129", "-64", "/", "64/"] {
             assert!(bits(wrong).is_err_and(|why| why.contains("64")), "{wrong}");

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use super::super::run::{Failure, tell_absence, tell_problems};
 use super::super::{Exit, message};
 use super::Question;
-use crate::analysis::build::Material;
-use crate::analysis::path_answer::{Graded, GradedLog, Request};
-use crate::client::Prefix;
+use crate::analysis::build::ReportInput;
+use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
+use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::{Found, find};
+use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
-use crate::scan::{self, Job, Scan};
+use crate::scan::{self, ScanJob, ScanResult};
 
 /// What a scan of the log needs.
 #[derive(Debug)]
@@ -28,14 +28,14 @@ pub(super) struct Parts<'a> {
     /// What a scan looks at.
     pub(super) scope: &'a Scope,
     /// Holds the scan, once it is done.
-    pub(super) scan: &'a OnceCell<Scan>,
+    pub(super) scan: &'a OnceCell<ScanResult>,
 }
 
 /// The log, once it is scanned.
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     parts: Parts<'a>,
-    found: Option<Found>,
+    found: Option<FoundInputs>,
     graded: Option<GradedLog<'a>>,
     /// Something is wrong with the log.
     pub(super) has_trouble: bool,
@@ -66,13 +66,13 @@ impl<'a> Log<'a> {
     }
 
     /// Which IPv6 addresses count as one client.
-    pub(super) fn prefix(&self) -> Option<Prefix> {
+    pub(super) fn prefix(&self) -> Option<Ipv6Prefix> {
         self.parts.question.prefix
     }
 
     /// What the log shows of the answer to a request.
-    pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
-        let Some(found) = &self.found else { return Graded::NeedsLog };
+    pub(super) fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
+        let Some(found) = &self.found else { return GradeResult::NeedsLog };
         if self.graded.is_none() {
             match scanned(&self.parts, found) {
                 Ok((log, has_trouble)) => {
@@ -85,12 +85,12 @@ impl<'a> Log<'a> {
                 }
             }
         }
-        self.graded.as_ref().map_or(Graded::NeedsLog, |log| log.grade(request))
+        self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
 }
 
 /// The log at this path.
-fn one(path: &PathBuf) -> Result<Found, Exit> {
+fn one(path: &PathBuf) -> Result<FoundInputs, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -108,8 +108,8 @@ fn one(path: &PathBuf) -> Result<Found, Exit> {
 }
 
 /// Scans the log, and says what is wrong with it; whether anything was.
-fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), Failure> {
-    let job = Job {
+fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), Failure> {
+    let job = ScanJob {
         rules: parts.rules,
         scope: parts.scope,
         formats: parts.formats,
@@ -123,7 +123,7 @@ fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool)
     let scan = parts.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_trouble = tell_problems(&inputs) | tell_absence(&inputs, found);
-    let material = Material {
+    let material = ReportInput {
         rules: parts.rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -132,5 +132,5 @@ fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool)
         apps: parts.apps,
         allow: &parts.scope.allow,
     };
-    Ok((GradedLog::of(material), has_trouble))
+    Ok((GradedLog::new(material), has_trouble))
 }

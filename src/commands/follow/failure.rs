@@ -41,7 +41,7 @@ impl Failure {
     fn exit(&self) -> Exit {
         match self {
             Self::Run(failure) => failure.exit(),
-            Self::State(StateError::Held { .. }) => Exit::Locked,
+            Self::State(StateError::Locked { .. }) => Exit::Locked,
             Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::Screen(_)
             | Self::Action(ActionError::Exec { .. }) => Exit::Usage,

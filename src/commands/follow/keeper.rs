@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::failure::Failure;
-use crate::analysis::site::Memory;
+use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::message::{self, shown};
 use crate::source::Checkpoint;
-use crate::state::{KEEP_ABSENT, State, StateFolder};
+use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
 /// The state's name in its folder: other commands keep theirs beside it.
 const NAME: &str = "follow";
@@ -28,7 +28,7 @@ const SITES_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Keeper {
     folder: Option<StateFolder>,
     rules: u64,
-    sites: Memory,
+    sites: SiteHistory,
     sites_saved: Option<Instant>,
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
@@ -39,12 +39,12 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Takes the state's folder, and what the last run left in it; `None` where there was none.
-    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<State>), Failure> {
+    pub(super) fn open(settings: &FollowSettings, rules: u64) -> Result<(Self, Option<TailState>), Failure> {
         let folder = settings.state.dir.as_deref().map(|dir| StateFolder::open(dir, NAME, settings.state.insecure)).transpose()?;
         let keeper = |folder, absent| Self {
             folder,
             rules,
-            sites: Memory::default(),
+            sites: SiteHistory::default(),
             sites_saved: None,
             absent,
             saved: Instant::now(),
@@ -54,14 +54,14 @@ impl Keeper {
         if settings.state.reset {
             folder.reset()?;
         }
-        let Some(mut state) = folder.load::<State>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
+        let Some(mut state) = folder.load::<TailState>()? else { return Ok((keeper(Some(folder), BTreeMap::new()), None)) };
         if state.rules != rules && !settings.scan.quiet {
             let path = shown(&folder.path().to_string_lossy());
             message::notice(&format!("{path}: other rules than in the last run; what it read is not judged again"));
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let is_there = |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
-        state.forget_absent(is_there, now, KEEP_ABSENT);
+        state.drop_absent(is_there, now, KEEP_ABSENT);
         let mut keeper = keeper(Some(folder), state.absent.clone());
         keeper.sites.clone_from(&state.sites);
         Ok((keeper, Some(state)))
@@ -88,7 +88,7 @@ impl Keeper {
     }
 
     /// Takes what sites answered, to be saved with the next state.
-    pub(super) fn take_sites(&mut self, now: Instant, sites: &Memory) {
+    pub(super) fn take_sites(&mut self, now: Instant, sites: &SiteHistory) {
         self.sites.clone_from(sites);
         self.sites_saved = Some(now);
     }
@@ -98,7 +98,7 @@ impl Keeper {
         let Some(folder) = &self.folder else { return Ok(()) };
         // Lent to the state and taken back: they are too large to copy every second.
         let (absent, sites) = (mem::take(&mut self.absent), mem::take(&mut self.sites));
-        let state = State { rules: self.rules, absent, checkpoints, sites };
+        let state = TailState { rules: self.rules, absent, checkpoints, sites };
         let saved = folder.save(&state);
         (self.absent, self.sites) = (state.absent, state.sites);
         saved?;

@@ -11,8 +11,8 @@ use super::signals::Signals;
 use super::voice::Voice;
 use crate::alert_sinks::{Actions, Service};
 use crate::alerting::{Alarms, Event, Request};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::Wanted;
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::commands::brief::Brief;
 use crate::commands::{Exit, FollowSettings, message, servers};
@@ -20,8 +20,8 @@ use crate::input::tail::Tail;
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
-use crate::scan::follow::{Carried, Since, Stream};
-use crate::tui::{Command, LogRow};
+use crate::scan::live::{LiveScan, LiveState, SummaryStart};
+use crate::tui::{LogRow, TuiCommand};
 
 /// The longest wait: signals are looked for so often.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -59,7 +59,7 @@ pub(super) enum End {
 pub(super) struct Session<'a, 'c> {
     crew: &'a mut Crew<'c>,
     brief: &'a Brief,
-    stream: Stream<'a>,
+    stream: LiveScan<'a>,
     /// When all paths are looked at again.
     look_at: Instant,
     /// When what changes slowly is looked at again.
@@ -67,14 +67,14 @@ pub(super) struct Session<'a, 'c> {
 }
 
 impl<'a, 'c: 'a> Session<'a, 'c> {
-    pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: Carried) -> Self {
+    pub(super) fn new(crew: &'a mut Crew<'c>, brief: &'a Brief, carried: LiveState) -> Self {
         let now = Instant::now();
-        let stream = Stream::new(brief.asked(&crew.settings.scan), carried);
+        let stream = LiveScan::new(brief.asked(&crew.settings.scan), carried);
         Self { crew, brief, stream, look_at: now, slowly_at: now }
     }
 
     /// Goes on until it is stopped or has other rules.
-    pub(super) fn run(mut self) -> Result<(End, Carried), Failure> {
+    pub(super) fn run(mut self) -> Result<(End, LiveState), Failure> {
         let mut rung = Rung { all: true, ..Rung::default() };
         let mut is_ready = false;
         loop {
@@ -95,7 +95,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             self.attend(now)?;
             if let Some(exit) = self.ending(now, &rung)? {
                 self.stop()?;
-                return Ok((End::Stopped(exit), self.stream.into_carried(unix_now())));
+                return Ok((End::Stopped(exit), self.stream.into_state(unix_now())));
             }
             if self.crew.signals.take_summary() {
                 self.summary()?;
@@ -103,7 +103,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             if self.crew.signals.take_reload()
                 && let Some(brief) = self.reload()?
             {
-                return Ok((End::Reloaded(brief), self.stream.into_carried(unix_now())));
+                return Ok((End::Reloaded(brief), self.stream.into_state(unix_now())));
             }
             rung = self.crew.bell.wait(if more { Duration::ZERO } else { self.patience() });
         }
@@ -114,7 +114,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Self { crew, stream, .. } = self;
         let named = servers::logs(&crew.settings.scan);
         for log in crew.tail.logs().filter(|log| log.live) {
-            stream.look_at(log.path, named.iter().any(|path| path == log.path));
+            stream.check_log(log.path, named.iter().any(|path| path == log.path));
         }
         self.tell_notices();
     }
@@ -130,18 +130,18 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
         let is_full = rung.all || now >= self.look_at;
         if rung.all {
-            tail.wake();
+            tail.force_full_poll();
         }
         if is_full {
             self.look_at = now + settings.poll_interval;
-            tail.look(now, None);
+            tail.poll(now, None);
             if let Some(notice) = bell.watch(&tail.folders()) {
                 voice.notice(&notice);
             }
         }
         // Beside the look at everything too: that passes over some that rest.
         if !rung.paths.is_empty() {
-            tail.look(now, Some(&rung.paths));
+            tail.poll(now, Some(&rung.paths));
         }
         for notice in tail.notices() {
             voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
@@ -150,7 +150,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Reads what is new and tells it; whether there is more at once.
     fn read(&mut self, now: Instant) -> Result<bool, Failure> {
-        if self.crew.keeper.is_on() && self.crew.tail.has_new() {
+        if self.crew.keeper.is_on() && self.crew.tail.has_new_generation() {
             // Before its first line is told: should the run be killed, the next one tells it with the same id.
             self.crew.voice.flush()?;
             self.save()?;
@@ -164,7 +164,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
             }
             keeper.mark_dirty();
             let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-            match stream.take(&piece, &mut each) {
+            match stream.process(&piece, &mut each) {
                 Ok(taken) => voice.requests(now, taken.requests),
                 Err(error) => failed = Some(error),
             }
@@ -181,7 +181,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Self { crew, stream, brief, .. } = self;
         let Crew { voice, alarms, actions, privacy, .. } = &mut **crew;
         let mut each = |live: &LiveHit<'_>| tell(now, live, (&brief.rules, privacy), voice, alarms, actions);
-        stream.settle(&mut each).map_err(|error| self.crew.voice.explain(error))
+        stream.regrade_all(&mut each).map_err(|error| self.crew.voice.explain(error))
     }
 
     /// Keeps how far it came. What was told must have been written out.
@@ -218,9 +218,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn ending(&mut self, now: Instant, rung: &Rung) -> Result<Option<Exit>, Failure> {
         for &input in &rung.inputs {
             match self.crew.voice.input(input) {
-                Some(Command::Quit) => return Ok(Some(Exit::Success)),
-                Some(Command::Interrupt) => return Ok(Some(Exit::Interrupted)),
-                Some(Command::Redraw) => self.crew.voice.redraw(now)?,
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.crew.voice.redraw(now)?,
                 None => {}
             }
         }
@@ -245,17 +245,19 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn summary(&mut self) -> Result<(), Failure> {
         let Self { stream, crew, .. } = self;
         let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
+        let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
         let running = crew.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
             let note = match since {
-                Since::Start => None,
-                Since::Time(Some(time)) => Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339())),
-                Since::Time(None) => Some("Earlier hits were let go.".to_owned()),
+                SummaryStart::Start => None,
+                SummaryStart::Time(Some(time)) => {
+                    Some(format!("Hits since {}: earlier ones were let go, to bound memory.", time.rfc3339()))
+                }
+                SummaryStart::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
             let Crew { voice, privacy, settings, .. } = &mut **crew;
-            privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
@@ -312,7 +314,7 @@ fn tell(
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        voice.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
+        voice.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
     }
     let event = Event {
         time: hit.time,
@@ -338,7 +340,7 @@ fn tell(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
+        actions.tell(raised.severity, &json, &alert::text_line(&raised, rules));
         if told.is_ok() {
             told = written;
         }

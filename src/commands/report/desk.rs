@@ -21,10 +21,10 @@ use crate::commands::message::{self, shown};
 use crate::commands::run::{pool, privacy, warn_of_small};
 use crate::commands::servers;
 use crate::commands::signals::Stop;
-use crate::input::tail::{First, Options, Tail};
-use crate::scan::increment::{Increment, Part, Reading, increment};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, increment};
 use crate::source::Checkpoint;
-use crate::state::Ledger;
+use crate::state::ReportState;
 use crate::tally::Tally;
 use crate::time::LogTime;
 
@@ -50,7 +50,7 @@ pub(super) struct Desk<'a> {
 /// What was read.
 #[derive(Debug)]
 pub(super) struct Read {
-    pub(super) increment: Increment,
+    pub(super) increment: IncrementalResult,
     /// What could not be read, and why.
     pub(super) problems: Vec<(PathBuf, String)>,
     /// What happened to the logs meanwhile.
@@ -97,22 +97,22 @@ impl<'a> Desk<'a> {
     }
 
     /// The state to go on with: that of the last run, or a new one.
-    pub(super) fn ledger(&self, known: Option<&Ledger>) -> Ledger {
-        known.cloned().unwrap_or_else(|| Ledger::new(RandomState::new().hash_one(self.now)))
+    pub(super) fn ledger(&self, known: Option<&ReportState>) -> ReportState {
+        known.cloned().unwrap_or_else(|| ReportState::new(RandomState::new().hash_one(self.now)))
     }
 
     /// Reads what is new, and notes in the ledger how far it came.
-    pub(super) fn read(&self, known: Option<&Ledger>, ledger: &mut Ledger) -> Read {
-        let begin = if self.settings.state.from_start { First::Start } else { First::Given };
-        let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
+    pub(super) fn read(&self, known: Option<&ReportState>, ledger: &mut ReportState) -> Read {
+        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
         let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
         let Brief { rules, scope, formats, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
-        let reading = Reading { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
+        let reading = IncrementalJob { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
         let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
-            increment.parts.push(Part { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
+            increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }
         ledger.logs.checkpoints = tail.checkpoints();
         self.take_rules(known, ledger);
@@ -127,7 +127,7 @@ impl<'a> Desk<'a> {
         Read { increment, problems, notes }
     }
 
-    fn take_rules(&self, known: Option<&Ledger>, ledger: &mut Ledger) {
+    fn take_rules(&self, known: Option<&ReportState>, ledger: &mut ReportState) {
         let rules = self.brief.fingerprint();
         if known.is_some_and(|known| known.logs.rules != rules) && !self.settings.scan.quiet {
             let dir = self.settings.state.dir.as_deref().map(|dir| shown(&dir.to_string_lossy())).unwrap_or_default();

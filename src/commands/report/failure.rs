@@ -35,7 +35,7 @@ impl Failure {
     /// Says why, and how the run ends.
     pub(super) fn tell(&self) -> Exit {
         message::error(&message::shown_lines(&self.to_string()));
-        if let Self::State(StateError::Held { .. }) = self {
+        if let Self::State(StateError::Locked { .. }) = self {
             message::hint("--wait waits for it");
         }
         self.exit()
@@ -44,7 +44,7 @@ impl Failure {
     fn exit(&self) -> Exit {
         match self {
             Self::Run(failure) => failure.exit(),
-            Self::State(StateError::Held { .. }) | Self::Archive(ArchiveError::Held { .. }) => Exit::Locked,
+            Self::State(StateError::Locked { .. }) | Self::Archive(ArchiveError::Held { .. }) => Exit::Locked,
             Self::State(StateError::Insecure { .. } | StateError::Damaged { .. })
             | Self::Archive(ArchiveError::Shared { .. })
             | Self::Group(_) => Exit::Usage,

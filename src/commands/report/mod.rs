@@ -19,7 +19,7 @@ use self::edition::Editions;
 use self::failure::Failure;
 use super::{Exit, ReportSettings, Task, message, servers, signals, stdout};
 use crate::report_store::{Access, Archive, Run};
-use crate::state::{KEEP_ABSENT, Ledger, StateFolder};
+use crate::state::{KEEP_ABSENT, ReportState, StateFolder};
 
 /// The state's name in its folder: other commands keep theirs beside it.
 const NAME: &str = "report";
@@ -47,7 +47,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     let group = settings.group.as_deref().map(group::number).transpose()?;
     let desk = Desk::new(settings, &stop)?;
     let opened = if settings.wait {
-        StateFolder::wait(dir(settings), NAME, settings.state.insecure, stop.flag())
+        StateFolder::open_waiting(dir(settings), NAME, settings.state.insecure, stop.flag())
     } else {
         StateFolder::open(dir(settings), NAME, settings.state.insecure)
     };
@@ -63,7 +63,7 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
     if let Some(exit) = stop.exit() {
         return Err(Failure::Stopped(exit));
     }
-    ledger.logs.forget_absent(desk::is_there, desk.now(), KEEP_ABSENT);
+    ledger.logs.drop_absent(desk::is_there, desk.now(), KEEP_ABSENT);
     let mut editions = Editions::new(&desk, &increment, &problems, &notes, &ledger);
     if editions.is_empty() {
         if known.as_ref() != Some(&ledger) {
@@ -90,8 +90,8 @@ fn report(settings: &ReportSettings) -> Result<Exit, Failure> {
 }
 
 /// What the last run left, once its folders have their places; nothing where it is to be forgotten.
-fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -> Result<Option<Ledger>, Failure> {
-    let run = |known: &Option<Ledger>| known.as_ref().and_then(|ledger| ledger.run.clone());
+fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -> Result<Option<ReportState>, Failure> {
+    let run = |known: &Option<ReportState>| known.as_ref().and_then(|ledger| ledger.run.clone());
     if !settings.state.reset {
         let known = folder.load()?;
         archive.settle(run(&known).as_ref())?;
@@ -105,8 +105,8 @@ fn settled(settings: &ReportSettings, folder: &StateFolder, archive: &Archive) -
 }
 
 /// Removes what a run staged that could not be committed, unless it was after all: then the next run sees to it.
-fn take_back(folder: &StateFolder, archive: &Archive, known: Option<&Ledger>) {
-    if let Ok(there) = folder.load::<Ledger>()
+fn take_back(folder: &StateFolder, archive: &Archive, known: Option<&ReportState>) {
+    if let Ok(there) = folder.load::<ReportState>()
         && there.as_ref() == known
     {
         // What it cannot remove now the next run does.
@@ -125,7 +125,8 @@ fn publish(archive: &Archive, run: &Run, desk: &Desk<'_>) -> Result<(), Failure>
 fn rehearse(settings: &ReportSettings) -> Result<Exit, Failure> {
     let stop = signals::listen();
     let desk = Desk::new(settings, &stop)?;
-    let known: Option<Ledger> = if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
+    let known: Option<ReportState> =
+        if settings.state.reset { None } else { StateFolder::peek(dir(settings), NAME, settings.state.insecure)? };
     let mut ledger = desk.ledger(known.as_ref());
     let Read { increment, problems, notes } = desk.read(known.as_ref(), &mut ledger);
     if let Some(exit) = stop.exit() {
