@@ -18,7 +18,7 @@ use clap_complete::Shell;
 
 use self::args::{DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, ScanArgs};
 use self::rules::RulesCommand;
-use crate::commands::rules::{Added, Imported};
+use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Environment, Layer};
 use crate::heap;
@@ -202,7 +202,7 @@ fn rules(command: RulesCommand, environment: &Environment) -> Exit {
         RulesCommand::Test { paths, only } => commands::rules::test(&RuleChoice { only, ..only_rules(paths) }),
         RulesCommand::Cover { file, flags } => with_rules(flags, &|rules| commands::rules::cover(rules, &file)),
         RulesCommand::Lint { paths } => commands::rules::lint(&only_rules(paths)),
-        RulesCommand::Add(args) => commands::rules::add(&Added {
+        RulesCommand::Add(args) => commands::rules::add(&AddOptions {
             paths: args.paths,
             class: args.class,
             severity: args.severity,
@@ -210,7 +210,7 @@ fn rules(command: RulesCommand, environment: &Environment) -> Exit {
             id: args.id,
             file: args.file,
         }),
-        RulesCommand::Import(args) => commands::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file }),
+        RulesCommand::Import(args) => commands::rules::import(&ImportOptions { paths: args.files, origin: args.from, file: args.file }),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{ArgAction, FromArgMatches};
 
 use super::args::AllArgs;
 use super::*;
-use crate::commands::{FollowSettings, LearnSettings, ReportSettings, Settings, StateSettings, Task};
+use crate::commands::{FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings};
 use crate::config::value::PositiveCount;
 use crate::config::{POLL_INTERVAL, QUIET_FOR, file, follow_settings, learn_settings, report_settings, scan_settings};
 use crate::finding::Severity;
@@ -148,7 +148,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 }
 
 /// The settings of a scan with these flags, variables and text of the configuration file.
-fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> Settings {
+fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettings {
     let environment = environment(variables);
     let variables = variables::read(&environment.variables).expect("variables");
     let layer = typed(args).merge_under(variables).merge_under(file::parse(file).expect("a file"));
@@ -210,7 +210,7 @@ fn sample(name: &str) -> &'static str {
 }
 
 /// The settings of all commands that have flags of their own, where no flag is missing.
-fn all_settings(layer: &Layer) -> (Settings, LearnSettings, FollowSettings, ReportSettings) {
+fn all_settings(layer: &Layer) -> (ScanSettings, LearnSettings, FollowSettings, ReportSettings) {
     let required = Layer { state: Some("s".into()), out: Some("o".into()), ..typed(&["other.log", "--trusted-proxy=198.51.100.1"]) };
     let layer = layer.clone().merge_under(required);
     // `learn` prints no ndjson; a time zone needs a period, and hidden clients exclude one.
@@ -282,7 +282,7 @@ fn bounds_are_counted_from_the_start_of_the_run() {
     }
 }
 
-fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<Settings, config::Error> {
+fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<ScanSettings, config::Error> {
     scan_settings(typed(args), &Environment { stdin_is_given, ..environment(&[]) })
 }
 
@@ -382,7 +382,7 @@ fn report_refuses_what_it_cannot_do() {
     assert!(matches!(refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]]), config::Error::Zone(_)));
     assert!(matches!(refused(&[&["x"], &all, &["--daily", "--anonymize"]]), config::Error::Clients(_)));
     let status = report_settings(typed(&["--state", "s", "--status"]), &environment(&[])).expect("needs nothing else");
-    assert_eq!(status.task, Task::Status);
+    assert_eq!(status.task, ReportTask::Status);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
 use super::args::AllArgs;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::config::{Layer, PREFIX};
 use crate::rules;
 
@@ -105,7 +105,7 @@ fn with_var_name(mut error: clap::Error, variables: &[(OsString, OsString)]) -> 
     if error.kind() == ErrorKind::InvalidUtf8
         && let Some((name, _)) = variables.iter().find(|(_, value)| value.to_str().is_none())
     {
-        return clap::Error::raw(ErrorKind::InvalidUtf8, format!("the value of {} is not UTF-8\n", shown(&name.to_string_lossy())));
+        return clap::Error::raw(ErrorKind::InvalidUtf8, format!("the value of {} is not UTF-8\n", sanitized(&name.to_string_lossy())));
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) {
         let long = flag.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
@@ -127,7 +127,7 @@ pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
         .map(|name| {
             let nearest = long(&name).and_then(|long| rules::nearest(&long, visible.iter().copied())).map(|long| variable(&long));
             let advice = nearest.map_or_else(|| "'probewatch man' lists them".to_owned(), |n| format!("did you mean {n}?"));
-            format!("unknown variable {}; {advice}", shown(&name))
+            format!("unknown variable {}; {advice}", sanitized(&name))
         })
         .collect()
 }

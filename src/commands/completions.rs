@@ -1,6 +1,4 @@
-//! `probewatch completions`: the completions of a shell on standard output.
-//!
-//! Installs nothing: the packager knows where a shell looks for completions.
+//! `probewatch completions`: prints shell completions. Installs nothing.
 
 use clap::Command;
 use clap_complete::Shell;

@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::finding::Severity;
 use crate::input::Mmap;
 use crate::record::Outcome;
@@ -190,7 +190,7 @@ impl<'de, T: NamedChoice> Deserialize<'de> for ChoiceWord<T> {
         let text = String::deserialize(deserializer)?;
         let value = T::VALUES.iter().find(|value| value.word() == text);
         value.map(|value| Self(*value)).ok_or_else(|| {
-            let message = format!("'{}' is not a value of this setting; type {}", shown(&text), join_values::<T>());
+            let message = format!("'{}' is not a value of this setting; type {}", sanitized(&text), join_values::<T>());
             D::Error::custom(message)
         })
     }

@@ -12,7 +12,7 @@ use super::layer::Layer;
 use super::value::{AnonymizeSpec, FieldName, PrefixBits, ProxySource};
 use crate::block;
 use crate::client::ClientIpSource;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::commands::{Anonymize, ClientSettings};
 
 /// Why settings on clients cannot be used. Texts are escaped.
@@ -93,7 +93,7 @@ pub(super) fn anonymize(spec: Option<&AnonymizeSpec>) -> Option<Anonymize> {
 /// Requires a trusted proxy: without one, a client could write any address into the field.
 fn origin(field: &FieldName, trusted: &[IpNet]) -> Result<ClientIpSource, ClientError> {
     if trusted.is_empty() {
-        return Err(ClientError::NoProxy(shown(field.name())));
+        return Err(ClientError::NoProxy(sanitized(field.name())));
     }
     Ok(ClientIpSource::new(field.name(), trusted))
 }
@@ -111,7 +111,7 @@ fn networks(sources: &[ProxySource]) -> Result<Vec<IpNet>, ClientError> {
 
 /// Reads a list: one network per line, `#` starts a comment.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
-    let name = || shown(&path.to_string_lossy());
+    let name = || sanitized(&path.to_string_lossy());
     let text = fs::read_to_string(path).map_err(|source| ClientError::NoList { path: name(), source })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
@@ -119,8 +119,9 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
-        networks.push(block::trusted(network).map_err(wrong)?.0);
+        let wrong =
+            |error: block::TrustedProxyError| ClientError::List { path: name(), line: number, message: sanitized(&error.to_string()) };
+        networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
     if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::value::{AnonymizeSpec, ProxySource};
 use super::{Error, Layer, SERVER_CONFIG_AUTO};
-use crate::commands::message::{shown, shown_lines};
+use crate::commands::message::{sanitized, sanitized_lines};
 use crate::rules;
 
 /// A setting for tests, which neither the help nor an error message lists.
@@ -22,9 +22,9 @@ const HIDDEN: &str = "no-prefilter";
 ///
 /// [`Error::Unreadable`]; [`Error::File`] with the line and a mark under the mistake.
 pub fn read(path: &Path) -> Result<Layer, Error> {
-    let name = || shown(&path.to_string_lossy());
+    let name = || sanitized(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
-    let layer = parse(&text).map_err(|error| Error::File { path: name(), message: shown_lines(&error.to_string()) })?;
+    let layer = parse(&text).map_err(|error| Error::File { path: name(), message: sanitized_lines(&error.to_string()) })?;
     Ok(resolve_relative_paths(path.parent().unwrap_or(Path::new("")), layer))
 }
 
@@ -67,7 +67,7 @@ impl<'de> Deserialize<'de> for SettingKey {
         keys.retain(|key| key != HIDDEN);
         let nearest = rules::nearest(&key, keys.iter().map(String::as_str));
         let advice = nearest.map(|nearest| format!("; did you mean '{nearest}'?")).unwrap_or_default();
-        Err(D::Error::custom(format!("no setting is called '{}'{advice}\nthe settings are {}", shown(&key), keys.join(", "))))
+        Err(D::Error::custom(format!("no setting is called '{}'{advice}\nthe settings are {}", sanitized(&key), keys.join(", "))))
     }
 }
 

@@ -27,18 +27,19 @@ pub use self::error::Error;
 pub use self::layer::Layer;
 use self::time_spec::TimeSpec;
 use self::value::{ByteSize, DurationArg, FieldKey, FileMode, LogFormatSpec, PositiveCount, PrefixBits};
-use crate::commands::explain::Question;
-use crate::commands::formats::FormatsQuestion;
-use crate::commands::message::shown;
+use crate::commands::explain::ExplainSettings;
+use crate::commands::formats::FormatsSettings;
+use crate::commands::message::sanitized;
 use crate::commands::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings,
+    StateSettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::render::OutputFormat;
-use crate::report_store::Keep;
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 use crate::time::{PeriodRule, PeriodUnit, TimeBound};
@@ -109,7 +110,7 @@ fn stdin_is_given() -> bool {
 /// # Errors
 ///
 /// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
-pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<Settings, Error> {
+pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSettings, Error> {
     if layer.has_no_input() && !environment.stdin_is_given {
         return Err(Error::NothingToRead);
     }
@@ -119,12 +120,12 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<Settings
     let quiet = layer.is_quiet();
     let newer = |time: TimeSpec| NewerThan { as_typed: time.to_string(), since: time.instant(environment.now, environment.zone.as_ref()) };
     let rules = rule_choice(&layer);
-    Ok(Settings {
+    Ok(ScanSettings {
         paths: layer.paths,
         newer_than: layer.newer_than.map(newer),
         found: logs.found,
         error_logs: logs.error_logs,
-        left: logs.notices,
+        config_notices: logs.notices,
         format: layer.format.unwrap_or_default(),
         by: layer.by,
         full: layer.full.unwrap_or(false),
@@ -152,9 +153,9 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<Settings
 
 /// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
 #[must_use]
-pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> Question {
+pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, layer: Layer) -> ExplainSettings {
     let (quiet, rules) = (layer.is_quiet(), rule_choice(&layer));
-    Question {
+    ExplainSettings {
         line,
         rule,
         log,
@@ -173,8 +174,8 @@ pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBu
 
 /// The settings of a `formats` of these files.
 #[must_use]
-pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsQuestion {
-    FormatsQuestion {
+pub fn formats_settings(files: Vec<PathBuf>, layer: Layer) -> FormatsSettings {
+    FormatsSettings {
         paths: files,
         formats: format_choice(layer.log_format, layer.field),
         max_line: layer.max_line.map_or(MAX_LINE, ByteSize::bytes),
@@ -197,7 +198,7 @@ pub fn learn_settings(mut layer: Layer, environment: &Environment) -> Result<Lea
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
         if scan.output.as_ref().map_or(to_stdout, |output| output == file) {
-            let output = if to_stdout { "standard output".to_owned() } else { shown(&file.to_string_lossy()) };
+            let output = if to_stdout { "standard output".to_owned() } else { sanitized(&file.to_string_lossy()) };
             return Err(Error::SameOutput { output });
         }
     }
@@ -238,24 +239,24 @@ pub fn follow_settings(mut layer: Layer, environment: &Environment) -> Result<Fo
 /// [`Error::Zone`].
 pub fn report_settings(mut layer: Layer, environment: &Environment) -> Result<ReportSettings, Error> {
     let task = match (layer.status.unwrap_or(false), layer.dry_run.unwrap_or(false)) {
-        (true, _) => Task::Status,
-        (_, true) => Task::DryRun,
-        _ => Task::Run,
+        (true, _) => ReportTask::Status,
+        (_, true) => ReportTask::DryRun,
+        _ => ReportTask::Run,
     };
-    if layer.has_no_input() && task != Task::Status || names_stdin(&layer) {
+    if layer.has_no_input() && task != ReportTask::Status || names_stdin(&layer) {
         return Err(Error::NothingToReport);
     }
     if layer.state.is_none() {
         return Err(Error::NoState);
     }
-    if layer.out.is_none() && task == Task::Run {
+    if layer.out.is_none() && task == ReportTask::Run {
         return Err(Error::NoOut);
     }
     let cut = period(&layer)?;
     let state = state_settings(&mut layer);
     let (out, group, machine) = (layer.out.take(), layer.group.take(), layer.machine.take());
     let always = layer.always.unwrap_or(false);
-    let keep = Keep { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
+    let keep = Retention { runs: layer.keep_runs.map(PositiveCount::get), age: layer.keep.map(DurationArg::duration) };
     let mode = layer.mode.map_or(MODE, FileMode::bits);
     let notify_level = layer.notify_level.map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
     let max_block = layer.max_block.map(PositiveCount::get);
@@ -297,7 +298,7 @@ fn state_settings(layer: &mut Layer) -> StateSettings {
 pub fn merge_settings(reports: Vec<PathBuf>, layer: Layer) -> Result<MergeSettings, Error> {
     let (by, full) = (layer.by, layer.full.unwrap_or(false));
     let fail_on = layer.fail_on.and_then(|LevelOrNever(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, retold: stored_report_settings("merge", layer)? })
+    Ok(MergeSettings { reports, by, full, fail_on, filter: stored_report_settings("merge", layer)? })
 }
 
 /// The settings of a `diff` of these reports.
@@ -306,15 +307,15 @@ pub fn merge_settings(reports: Vec<PathBuf>, layer: Layer) -> Result<MergeSettin
 ///
 /// [`Error::NoHits`].
 pub fn diff_settings(old: PathBuf, new: PathBuf, layer: Layer) -> Result<DiffSettings, Error> {
-    Ok(DiffSettings { old, new, retold: stored_report_settings("diff", layer)? })
+    Ok(DiffSettings { old, new, filter: stored_report_settings("diff", layer)? })
 }
 
-fn stored_report_settings(command: &'static str, layer: Layer) -> Result<RetoldSettings, Error> {
+fn stored_report_settings(command: &'static str, layer: Layer) -> Result<ReportFilterSettings, Error> {
     let format = layer.format.unwrap_or_default();
     if format == OutputFormat::Ndjson {
         return Err(Error::NoHits(command));
     }
-    Ok(RetoldSettings {
+    Ok(ReportFilterSettings {
         rules: rule_choice(&layer),
         anonymize: clients::anonymize(layer.anonymize.as_ref()),
         quiet: layer.is_quiet(),
@@ -361,7 +362,7 @@ fn bounds(layer: &Layer, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
 fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
     let mut all = ConfiguredLogs::default();
     let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
-        let logs = logs.map_err(|error| Error::Server(shown(&error.to_string())))?;
+        let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
         all.found.extend(logs.found);
         all.error_logs.extend(logs.error_logs);
         all.notices.extend(logs.notices);

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::choice::join_values;
 use crate::block;
 use crate::client::Ipv6Prefix;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::finding::Severity;
 use crate::formats::{FieldKind, FormatChoice, Formats};
 
@@ -163,7 +163,7 @@ impl FromStr for ProxySource {
         match text.strip_prefix('@') {
             Some("") => Err("the name of the file is missing; type @ and the name, such as @proxies.txt".to_owned()),
             Some(path) => Ok(Self::File(path.into())),
-            None => block::trusted(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+            None => block::parse_trusted_proxy(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
         }
     }
 }
@@ -288,7 +288,7 @@ impl FromStr for LogFormatSpec {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
-        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| shown(&error.to_string()))
+        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
     }
 }
 
@@ -362,7 +362,7 @@ macro_rules! parse_raw_item {
             type Error = String;
 
             fn try_from(raw: RawValue) -> Result<Self, String> {
-                raw.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&raw.0)))
+                raw.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&raw.0)))
             }
         }
     )+};
