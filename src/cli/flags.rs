@@ -19,9 +19,9 @@ use crate::config::value::{
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
-use crate::rules::import::Origin;
+use crate::rules::import::ImportFormat;
 
 /// Declares groups of flags, each flag with the name of its setting.
 macro_rules! groups {
@@ -589,7 +589,7 @@ macro_rules! value_enums {
 
 value_enums!(OutputFormat, GroupBy, Color, Mmap, Severity, Outcome, LevelOrNever, OnOff);
 
-impl ValueEnum for Origin {
+impl ValueEnum for ImportFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Wordlist, Self::CrsData, Self::Sigma, Self::Nuclei]
     }

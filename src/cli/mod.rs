@@ -18,10 +18,10 @@ use clap_complete::Shell;
 
 use self::args::{DiffArgs, ExplainArgs, FollowArgs, FormatsArgs, LearnArgs, MergeArgs, ReportArgs, RuleSetFlags, ScanArgs};
 use self::rules::RulesCommand;
+use crate::allocator;
 use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Environment, Layer};
-use crate::heap;
 use crate::render::OutputFormat;
 use crate::rules::RuleChoice;
 
@@ -106,7 +106,7 @@ impl From<config::Error> for Error {
 /// Runs the command that the command line names.
 #[must_use]
 pub fn run() -> Exit {
-    heap::keep_large_buffers_apart();
+    allocator::set_mmap_threshold();
     match parse(env::args_os()) {
         Ok(cli) => dispatch(cli.command, &Environment::capture()),
         Err(error) => clap_error::print(error),

@@ -9,7 +9,7 @@ use super::args::RuleSetFlags;
 use super::help;
 use crate::finding::Severity;
 use crate::rules::CLASSES;
-use crate::rules::import::Origin;
+use crate::rules::import::ImportFormat;
 
 /// The subcommands of `rules`.
 #[derive(Debug, Clone, Subcommand)]
@@ -110,7 +110,7 @@ pub(super) struct ImportArgs {
     pub(super) files: Vec<PathBuf>,
     /// Kind of the files: wordlist, crs-data, sigma, nuclei [default: detected]
     #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
-    pub(super) from: Option<Origin>,
+    pub(super) from: Option<ImportFormat>,
     /// Rule file to write [default: standard output]
     ///
     /// A file that an import wrote is replaced.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use crate::commands::message::sanitized;
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// A value that is spelled as one of a few fixed words.

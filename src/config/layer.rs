@@ -15,7 +15,7 @@ use super::value::{
 };
 use crate::finding::Severity;
 use crate::input::Mmap;
-use crate::record::Outcome;
+use crate::log_entry::Outcome;
 use crate::render::{Color, GroupBy, OutputFormat};
 
 /// Declares [`Layer`] and what has to visit each of its fields.
