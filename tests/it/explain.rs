@@ -210,7 +210,7 @@ fn what_cannot_be_read_is_told() {
     let rig = rig();
     rig.file("packed.zip", b"PK\x03\x04 and so on");
     let run = explain(&rig, "80", &["packed.zip:1"]);
-    assert!(run.code == 3 && run.stderr.contains("packed.zip: is packed with zip"), "{}", run.stderr);
+    assert!(run.code == 3 && run.stderr.contains("packed.zip: is compressed with zip"), "{}", run.stderr);
     let whole = gzip(line("192.0.2.1", "GET /.env HTTP/1.1", 200).repeat(500).as_bytes());
     rig.file("cut.gz", &whole[..whole.len() / 2]);
     let run = explain(&rig, "80", &["cut.gz:499"]);

@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::input::decompress::fixture::pack;
+    use crate::input::decompress::fixture::compress;
 
     fn claim(bytes: &[u8], compression: Compression) -> Option<ClaimedLength> {
         let mut file = tempfile::tempfile().unwrap();
@@ -149,14 +149,14 @@ mod tests {
     fn only_what_stands_behind_all_of_a_text_is_a_claim() {
         let text = b"one line\n".repeat(1000);
         let [gzip, xz, zstd, bzip2] = [Compression::Gzip, Compression::Xz, Compression::Zstd, Compression::Bzip2]
-            .map(|compression| claim(&pack(compression, [&text[..]]), compression));
+            .map(|compression| claim(&compress(compression, [&text[..]]), compression));
         assert_eq!((gzip, xz, zstd, bzip2), (Some(ClaimedLength::LastMember(9000)), Some(ClaimedLength::Exact(9000)), None, None));
-        assert_eq!(claim(&pack(Compression::Gzip, [&text[..], b"end\n"]), Compression::Gzip), Some(ClaimedLength::LastMember(4)));
+        assert_eq!(claim(&compress(Compression::Gzip, [&text[..], b"end\n"]), Compression::Gzip), Some(ClaimedLength::LastMember(4)));
     }
 
     #[test]
     fn an_xz_file_of_more_than_one_stream_claims_nothing() {
-        let one = pack(Compression::Xz, [&b"one\n"[..]]);
+        let one = compress(Compression::Xz, [&b"one\n"[..]]);
         for compressed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
             assert_eq!(claim(&compressed, Compression::Xz), None);
         }
@@ -180,7 +180,7 @@ mod tests {
             file.write_all(bytes).unwrap();
             is_only_member(&file)
         };
-        let one = pack(Compression::Gzip, [&b"one\n"[..]]);
+        let one = compress(Compression::Gzip, [&b"one\n"[..]]);
         assert!(only(&one) && only(&[&one[..], b"\x1f\x8b\x08\xff"].concat()) && only(&[&one[..], &vec![0; 2 * BLOCK]].concat()));
         for before in [one.len(), BLOCK - 5, BLOCK - 4, BLOCK - 3, BLOCK - 2, BLOCK - 1, BLOCK, 2 * BLOCK, 3 * BLOCK - 9] {
             let filled = [&one[..], &vec![b'x'; before - one.len()]].concat();

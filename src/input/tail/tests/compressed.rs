@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::read_once::{OneShotRuns, some};
 use super::{TailHarness, append, lines, number_of};
-use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::magic::Compression;
 
 /// The ending that goes with a packing.
@@ -23,7 +23,7 @@ fn ending(compression: Compression) -> &'static str {
 fn pack_file(path: &Path, compression: Compression) {
     let text = fs::read(path).unwrap();
     let parts: [&[u8]; 2] = text.split_at(text.len() / 2).into();
-    fs::write(format!("{}.{}", path.display(), ending(compression)), pack(compression, parts)).unwrap();
+    fs::write(format!("{}.{}", path.display(), ending(compression)), compress(compression, parts)).unwrap();
     fs::remove_file(path).unwrap();
 }
 
@@ -83,7 +83,7 @@ fn a_packed_log_that_grows_is_read_part_by_part() {
     for compression in COMPRESSIONS {
         let mut runs = OneShotRuns::new();
         let name = format!("access.log.1.{}", ending(compression));
-        let parts = [lines(0..100), lines(100..200), lines(200..300)].map(|text| pack(compression, [text.as_bytes()]));
+        let parts = [lines(0..100), lines(100..200), lines(200..300)].map(|text| compress(compression, [text.as_bytes()]));
         fs::write(runs.path(&name), &parts[0]).unwrap();
         assert_eq!(runs.run(&[&name]), some(0..100), "{compression:?}");
         // Half a part is nobody's yet.
@@ -102,7 +102,7 @@ fn damage_is_told_once_and_what_was_before_it_is_read() {
         let runs = OneShotRuns::new();
         let name = format!("access.log.1.{}", ending(compression));
         // More than the blocks that are unpacked at once.
-        let compressed = pack(compression, [lines(0..8000).as_bytes()]);
+        let compressed = compress(compression, [lines(0..8000).as_bytes()]);
         fs::write(runs.path(&name), &compressed[..compressed.len() / 2]).unwrap();
         (runs, name, compression)
     });

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::read_once::OneShotRuns;
 use super::{TailHarness, append, lines, note, number_of};
-use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::magic::Compression;
 use crate::input::tail::StartPosition;
 
@@ -39,7 +39,7 @@ fn ending(compression: Compression) -> &'static str {
 
 /// `access.log.1` with so many lines, as far as its packing is.
 fn put(folder: &Path, compression: Compression, text: &str, (packed_at, plain): (CompressionStage, bool)) {
-    let compressed = pack(compression, [text.as_bytes()]);
+    let compressed = compress(compression, [text.as_bytes()]);
     let out = folder.join(format!("access.log.1.{}", ending(compression)));
     match packed_at {
         CompressionStage::Absent => {}
@@ -167,7 +167,7 @@ fn pack_beside(path: PathBuf, compression: Compression, pause: Duration) -> thre
     thread::spawn(move || {
         use std::io::Write;
         let text = fs::read(&path).unwrap();
-        let compressed = pack(compression, [&text[..]]);
+        let compressed = compress(compression, [&text[..]]);
         thread::sleep(pause);
         let mut out = File::create(format!("{}.{}", path.display(), ending(compression))).unwrap();
         for block in compressed.chunks(compressed.len() / 4 + 1) {

@@ -333,17 +333,17 @@ impl TailModel {
             }
             ModelMove::Gzip => {
                 fs::rename(&log, &away).unwrap();
-                self.pack(&away, false, false);
+                self.compress_file(&away, false, false);
             }
         }
     }
 
     fn compress(&mut self, looks: bool, starts: bool) {
         let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
-        self.pack(&plain, looks, starts);
+        self.compress_file(&plain, looks, starts);
     }
 
-    fn pack(&mut self, plain: &Path, looks: bool, starts: bool) {
+    fn compress_file(&mut self, plain: &Path, looks: bool, starts: bool) {
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
         compressed.write_all(&fs::read(plain).unwrap()).unwrap();
         self.torn.insert(line(self.next)[..self.begun].to_owned());

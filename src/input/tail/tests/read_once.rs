@@ -324,7 +324,7 @@ fn a_packing_that_is_not_read_is_told_once() {
     fs::write(runs.path("access.log.1.Z"), b"\x1f\x9d\x90 and so on").unwrap();
     runs.run(&["access.log"]);
     assert_eq!(runs.problems().len(), 1, "{:?}", runs.notices);
-    assert!(runs.problems()[0].contains("is packed with compress"));
+    assert!(runs.problems()[0].contains("is compressed with compress"));
     runs.rename("access.log.1.Z", "access.log.2.Z");
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);

@@ -244,7 +244,7 @@ impl OneShotModel {
             }
             OneShotMove::Gzip { runs } => {
                 fs::rename(&log, &away).unwrap();
-                self.pack(&away, runs);
+                self.compress_file(&away, runs);
             }
         }
     }
@@ -252,10 +252,10 @@ impl OneShotModel {
     fn compress(&mut self, runs: bool) {
         let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending.to_str().unwrap().parse::<u32>().is_ok());
         let Some(plain) = self.names().into_iter().find(plain) else { return };
-        self.pack(&plain, runs);
+        self.compress_file(&plain, runs);
     }
 
-    fn pack(&mut self, plain: &Path, runs: bool) {
+    fn compress_file(&mut self, plain: &Path, runs: bool) {
         if fs::metadata(plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
             // `delaycompress`, or a signal to the writer: nobody packs what is still being written.
             self.reopen();
