@@ -1,7 +1,7 @@
-//! What a packed file says of the length of its text, where it says so behind it: gzip and xz do.
+//! The length of its text that a compressed file claims at its end, for gzip and xz.
 //!
-//! Believed only of a text that is known by its beginning, to save unpacking what was read before. What zstd says stands
-//! before a frame and says nothing of the frames behind it, so it is no help.
+//! Used only for content whose head is known, to avoid decompressing what was read before. The content size of zstd
+//! is in the frame header and says nothing about further frames, so it is not used.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,29 +11,29 @@ use memchr::memmem;
 use crate::input::magic::Compression;
 use crate::input::sparse::read_full_at;
 
-/// An xz stream's header and footer (The .xz File Format, sections 2.1.1 and 2.1.2).
+/// Size of an xz stream header or footer (The .xz File Format, sections 2.1.1 and 2.1.2).
 const FRAME: u64 = 12;
-/// Larger indexes are not looked through: one of a thousand blocks takes less than a sixth.
+/// Larger indexes are ignored. An index of a thousand blocks is less than a sixth of this.
 const LONGEST_INDEX: u64 = 64 << 10;
 
-/// Bytes looked through in one go.
+/// Bytes searched at a time.
 const BLOCK: usize = 64 << 10;
-/// How a gzip member begins, and the bits of the byte behind that which must be 0 (RFC 1952, section 2.3.1).
+/// The start of a gzip member, and the bits of the byte after it that must be 0 (RFC 1952, section 2.3.1).
 const MEMBER: &[u8] = b"\x1f\x8b\x08";
 const RESERVED: u8 = 0b1110_0000;
 
-/// A length in bytes.
+/// A claimed length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimedLength {
-    /// Of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). Of all the text only [if it is the only
-    /// one](is_only_member).
+    /// Length of the last gzip member, modulo 2^32 (RFC 1952, section 2.3.1). It is the length of the whole text [if
+    /// there is only one member](is_only_member).
     LastMember(u32),
-    /// Of all the text.
+    /// Length of the whole text.
     Exact(u64),
 }
 
 impl ClaimedLength {
-    /// What `file`, of `len` bytes, says.
+    /// The claim in `file`, which is `len` bytes long.
     pub(super) fn read(file: &File, compression: Compression, len: u64) -> Option<Self> {
         match compression {
             Compression::Gzip => gzip_length(file, len),
@@ -42,7 +42,7 @@ impl ClaimedLength {
         }
     }
 
-    /// The shortest length that it can mean.
+    /// The smallest length that matches the claim.
     pub(super) fn least(self) -> u64 {
         match self {
             Self::LastMember(low) => u64::from(low),
@@ -50,7 +50,7 @@ impl ClaimedLength {
         }
     }
 
-    /// Whether it can mean this length.
+    /// Whether `len` matches the claim.
     pub(super) fn allows(self, len: u64) -> bool {
         match self {
             Self::LastMember(low) => low == len as u32,
@@ -65,9 +65,9 @@ fn gzip_length(file: &File, len: u64) -> Option<ClaimedLength> {
     matches!(read, Ok(4)).then(|| ClaimedLength::LastMember(u32::from_le_bytes(claim)))
 }
 
-/// Whether nothing in a gzip file looks like the start of a second member. Where something does it may be one, or chance.
+/// Whether nothing in a gzip file looks like the start of a second member. A match may be a member or chance.
 ///
-/// Much faster than unpacking it.
+/// Much faster than decompressing the file.
 pub(super) fn is_only_member(file: &File) -> bool {
     let (mut block, mut at) = (vec![0; BLOCK], 0);
     loop {
@@ -76,7 +76,7 @@ pub(super) fn is_only_member(file: &File) -> bool {
         for start in starts {
             match block[..read].get(start + MEMBER.len()) {
                 Some(flags) if flags & RESERVED != 0 => {}
-                // Behind this block, and at the start of the next one.
+                // The flags are after this block; the next block starts with the match.
                 None if read == BLOCK => {}
                 _ => return false,
             }
@@ -88,7 +88,7 @@ pub(super) fn is_only_member(file: &File) -> bool {
     }
 }
 
-/// The sum that the index of an only stream gives; `None` where there are more streams, or padding, or damage.
+/// The sum in the index of a single stream; `None` if there are more streams, padding or damage.
 fn xz_length(file: &File, len: u64) -> Option<u64> {
     let mut footer = [0; FRAME as usize];
     let footer_at = len.checked_sub(FRAME)?;
@@ -105,7 +105,7 @@ fn xz_length(file: &File, len: u64) -> Option<u64> {
     (FRAME.checked_add(compressed)? == index_at).then_some(text)
 }
 
-/// The bytes that all blocks take, with their padding, and those of their texts (section 4).
+/// The compressed size of all blocks with padding, and the size of their texts (section 4).
 fn sums(index: &[u8]) -> Option<(u64, u64)> {
     let mut rest = index.strip_prefix(b"\0")?;
     let (mut compressed, mut text) = (0_u64, 0_u64);
@@ -116,7 +116,7 @@ fn sums(index: &[u8]) -> Option<(u64, u64)> {
     Some((compressed, text))
 }
 
-/// Takes a number off the front: seven bits a byte, the lowest first (section 1.2).
+/// Reads a multibyte integer: seven bits a byte, lowest first (section 1.2).
 fn number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for place in 0..9 {
@@ -195,7 +195,7 @@ mod tests {
         #[test]
         fn junk_claims_something_or_nothing(junk in prop::collection::vec(any::<u8>(), 0..64), index in prop::collection::vec(any::<u8>(), 0..64)) {
             claim(&junk, Compression::Gzip);
-            // As long as the footer says.
+            // As long as the footer claims.
             let index = &index[..index.len() / 4 * 4];
             let backward = ((index.len() / 4) as u32).wrapping_sub(1).to_le_bytes();
             claim(&[&junk, index, &[0; 4], &backward, b"\0\x04YZ"].concat(), Compression::Xz);
