@@ -12,9 +12,9 @@ use crate::input::magic::Compression;
 use crate::input::sparse::read_full_at;
 
 /// Size of an xz stream header or footer (The .xz File Format, sections 2.1.1 and 2.1.2).
-const FRAME: u64 = 12;
+const HEADER_LEN: u64 = 12;
 /// Larger indexes are ignored. An index of a thousand blocks is less than a sixth of this.
-const LONGEST_INDEX: u64 = 64 << 10;
+const MAX_INDEX: u64 = 64 << 10;
 
 /// Bytes searched at a time.
 const BLOCK: usize = 64 << 10;
@@ -90,19 +90,19 @@ pub(super) fn is_only_member(file: &File) -> bool {
 
 /// The sum in the index of a single stream; `None` if there are more streams, padding or damage.
 fn xz_length(file: &File, len: u64) -> Option<u64> {
-    let mut footer = [0; FRAME as usize];
-    let footer_at = len.checked_sub(FRAME)?;
+    let mut footer = [0; HEADER_LEN as usize];
+    let footer_at = len.checked_sub(HEADER_LEN)?;
     let read = read_full_at(file, &mut footer, footer_at).ok()?;
     let backward = u32::from_le_bytes([footer[4], footer[5], footer[6], footer[7]]);
     let index_len = (u64::from(backward) + 1) * 4;
-    if read < footer.len() || !footer.ends_with(b"YZ") || index_len > LONGEST_INDEX {
+    if read < footer.len() || !footer.ends_with(b"YZ") || index_len > MAX_INDEX {
         return None;
     }
     let index_at = footer_at.checked_sub(index_len)?;
     let mut index = vec![0; index_len as usize];
     let read = read_full_at(file, &mut index, index_at).ok()?;
     let (compressed, text) = sums(&index[..read])?;
-    (FRAME.checked_add(compressed)? == index_at).then_some(text)
+    (HEADER_LEN.checked_add(compressed)? == index_at).then_some(text)
 }
 
 /// The compressed size of all blocks with padding, and the size of their texts (section 4).
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_behind_all_of_a_text_is_a_claim() {
+    fn only_lengths_after_the_text_are_claims() {
         let text = b"one line\n".repeat(1000);
         let [gzip, xz, zstd, bzip2] = [Compression::Gzip, Compression::Xz, Compression::Zstd, Compression::Bzip2]
             .map(|compression| claim(&compress(compression, [&text[..]]), compression));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_xz_file_of_more_than_one_stream_claims_nothing() {
+    fn an_xz_file_of_several_streams_claims_nothing() {
         let one = compress(Compression::Xz, [&b"one\n"[..]]);
         for compressed in [[&one[..], &one[..]].concat(), [&one[..], &[0; 4]].concat(), one[..one.len() - 1].to_vec(), one[1..].to_vec()] {
             assert_eq!(claim(&compressed, Compression::Xz), None);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_of_32_bits_allows_what_is_equal_in_these() {
+    fn a_32_bit_claim_allows_lengths_that_are_equal_modulo_2_32() {
         assert!(
             ClaimedLength::LastMember(7).allows(7)
                 && ClaimedLength::LastMember(7).allows((1 << 32) + 7)
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_member_is_seen_wherever_it_begins() {
+    fn a_second_member_is_found_at_any_offset() {
         let only = |bytes: &[u8]| {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(bytes).unwrap();
@@ -193,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn junk_claims_something_or_nothing(junk in prop::collection::vec(any::<u8>(), 0..64), index in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn random_bytes_do_not_panic(junk in prop::collection::vec(any::<u8>(), 0..64), index in prop::collection::vec(any::<u8>(), 0..64)) {
             claim(&junk, Compression::Gzip);
             // As long as the footer claims.
             let index = &index[..index.len() / 4 * 4];

@@ -32,7 +32,7 @@ pub(super) enum IndexMatch {
 /// Content that a path knows.
 #[derive(Debug)]
 struct KnownContent {
-    place: usize,
+    path_index: usize,
     content: ContentFingerprint,
     id: FileId,
     path: PathBuf,
@@ -54,47 +54,54 @@ pub(super) struct ContentIndex {
 }
 
 impl ContentIndex {
-    /// Indexes the content of all paths. Paths in `are_to_ask` have not identified their new files yet.
-    pub(super) fn new(places: &[WatchedPath], are_to_ask: &BTreeSet<usize>) -> Self {
+    /// Indexes the content of all paths. Paths in `unidentified` have not identified their new files yet.
+    pub(super) fn new(watched_paths: &[WatchedPath], unidentified: &BTreeSet<usize>) -> Self {
         let mut others = Self::default();
-        for (index, place) in places.iter().enumerate() {
-            others.add(index, place);
-            others.names.extend(place.alias.map(|id| (id, place.path.clone())));
-            if !are_to_ask.contains(&index) {
-                others.add_starting(index, place);
+        for (index, watched) in watched_paths.iter().enumerate() {
+            others.add(index, watched);
+            others.names.extend(watched.alias.map(|id| (id, watched.path.clone())));
+            if !unidentified.contains(&index) {
+                others.add_starting(index, watched);
             }
         }
         others
     }
 
     /// Adds the files of a path that were empty and have content now, which the path is about to identify.
-    fn add_starting(&mut self, index: usize, place: &WatchedPath) {
-        for log in place.generations.iter().filter(|log| log.content.is_none()) {
+    fn add_starting(&mut self, index: usize, watched: &WatchedPath) {
+        for log in watched.generations.iter().filter(|log| log.content.is_none()) {
             let head = log.file().and_then(|file| head_of(file).ok()).filter(|head| !head.is_empty());
             let content = head.map(|head| ContentFingerprint::new(0, &head, 0, 0, &[]));
             if let (Some(content), Some(file)) = (content, log.file().map(Arc::clone)) {
                 let (id, path) = (log.stat.id, log.path.clone());
-                self.insert(KnownContent { place: index, content: content, id, path, file: Some(file), is_taken: false });
+                self.insert(KnownContent { path_index: index, content: content, id, path, file: Some(file), is_taken: false });
             }
         }
     }
 
     /// Adds the content that a path knows now.
-    pub(super) fn add(&mut self, index: usize, place: &WatchedPath) {
-        for past in &place.old_generations {
+    pub(super) fn add(&mut self, index: usize, watched: &WatchedPath) {
+        for old in &watched.old_generations {
             self.insert(KnownContent {
-                place: index,
-                content: past.content.clone(),
-                id: past.id,
-                path: past.path.clone(),
+                path_index: index,
+                content: old.content.clone(),
+                id: old.id,
+                path: old.path.clone(),
                 file: None,
                 is_taken: false,
             });
         }
-        for log in &place.generations {
+        for log in &watched.generations {
             let Some(content) = log.content.clone() else { continue };
             let file = log.file().filter(|_| !log.mismatched).map(Arc::clone);
-            self.insert(KnownContent { place: index, content: content, id: log.stat.id, path: log.path.clone(), file, is_taken: false });
+            self.insert(KnownContent {
+                path_index: index,
+                content: content,
+                id: log.stat.id,
+                path: log.path.clone(),
+                file,
+                is_taken: false,
+            });
         }
     }
 
@@ -124,7 +131,7 @@ impl ContentIndex {
         let mut copied = 0;
         for index in self.candidates_for(inspected.head()) {
             let known = &mut self.known[index];
-            if known.place == asking || known.is_taken {
+            if known.path_index == asking || known.is_taken {
                 continue;
             }
             let file = known.file.clone().filter(|file| file_holds(&known.content, file)).or_else(|| open_known(known));
@@ -138,7 +145,7 @@ impl ContentIndex {
                 }
             } else if known.content.compare(inspected)? == ContentMatch::Same {
                 known.is_taken = true;
-                self.taken.push((known.place, known.content.generation));
+                self.taken.push((known.path_index, known.content.generation));
                 return Ok(IndexMatch::Moved(known.content.clone()));
             }
         }

@@ -125,14 +125,14 @@ impl LogDiscovery {
         let candidate = |path| LogCandidate { path, named: false, argument: argument.clone(), from_pattern: true, is_absent: false };
         for path in files.iter().filter(|path| base_in(path, &names).is_none()) {
             // The log itself may be missing at the moment, or only compressed files may be left.
-            candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| unpacked(path))));
+            candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| log_of_compressed(path))));
         }
     }
 
     /// Reports that no more than `most` paths are followed.
     pub(super) fn report_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
         let folder = parent_folder(path);
-        self.report_once(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
+        self.report_once(&folder, format!("has more logs than can be followed: the limit is {most}"), notices);
     }
 
     fn report_once(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
@@ -156,7 +156,7 @@ fn add_folders(folder: &Path, folders: &mut Vec<PathBuf>) {
 }
 
 /// The log that a compressed file was rotated from, by its name.
-fn unpacked(path: &Path) -> PathBuf {
+fn log_of_compressed(path: &Path) -> PathBuf {
     if !has_compression_suffix(path) {
         return path.to_owned();
     }

@@ -38,10 +38,10 @@ struct RotationRoot {
 }
 
 impl LogDiscovery {
-    /// All logs that the arguments lead to now. Stores the files in `given`.
-    pub(super) fn all(&mut self, given: &mut ExplicitInputs, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
-        let files = self.files(&mut given.ids, notices);
-        given.paths = files.iter().map(|file| file.path.clone()).collect();
+    /// All logs that the arguments lead to now. Stores the files in `explicit`.
+    pub(super) fn all(&mut self, explicit: &mut ExplicitInputs, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
+        let files = self.files(&mut explicit.ids, notices);
+        explicit.paths = files.iter().map(|file| file.path.clone()).collect();
         let keys: HashSet<&Path> = files.iter().map(|file| file.key.as_path()).collect();
         let mut candidates: Vec<(PathBuf, LogCandidate)> = Vec::new();
         for file in &files {
@@ -69,7 +69,7 @@ impl LogDiscovery {
                 ids.extend(source.id);
                 files.push(ExplicitFile::new(source.path, source.named));
             } else {
-                problem(source.path, "is not a file, and what came since the last run is known of files only".to_owned());
+                problem(source.path, "is not a file; only files can be read from where the last run ended".to_owned());
             }
         }
         for gone in found.problems {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_usual_file_is_not() {
+    fn a_temporary_file_is_not_bind_mounted() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(!is_bind_mounted_file(file.path()));
         assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all")));

@@ -156,7 +156,7 @@ pub struct Tail {
     /// Whether all logs are read once, without following them.
     once: bool,
     /// The files named on the command line, for reading once.
-    given: ExplicitInputs,
+    explicit: ExplicitInputs,
 }
 
 /// The files named on the command line.
@@ -195,7 +195,7 @@ impl Tail {
             poll_count: 0,
             full_poll_due: true,
             once: false,
-            given: ExplicitInputs::default(),
+            explicit: ExplicitInputs::default(),
         }
     }
 
@@ -209,21 +209,21 @@ impl Tail {
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let changed_paths = only.map(|paths| self.changed_paths(paths));
-        let places: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
+        let indices: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
         let mut listings = FolderListings::default();
-        for look in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
-            for place in &places {
-                self.poll_path(*place, now, &mut listings, look, None);
+        for step in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
+            for index in &indices {
+                self.poll_path(*index, now, &mut listings, step, None);
             }
-            self.resolve_undecided(&places, now, &mut listings, look);
+            self.resolve_undecided(&indices, now, &mut listings, step);
         }
-        for place in 0..self.watched.len() {
-            self.transfer_logs(place);
+        for index in 0..self.watched.len() {
+            self.transfer_logs(index);
         }
-        if self.watched.iter_mut().fold(false, |moved, place| std::mem::take(&mut place.moved) | moved) {
+        if self.watched.iter_mut().fold(false, |moved, watched| std::mem::take(&mut watched.moved) | moved) {
             self.owners.clear();
-            for (index, place) in self.watched.iter().enumerate() {
-                self.owners.extend(place.ids().map(|id| (id, index)));
+            for (index, watched) in self.watched.iter().enumerate() {
+                self.owners.extend(watched.ids().map(|id| (id, index)));
             }
         }
     }
@@ -237,57 +237,76 @@ impl Tail {
     fn due_paths(&mut self, now: Instant) -> Vec<usize> {
         self.poll_count = (self.poll_count + 1) % IDLE_POLL_EVERY;
         let (poll_count, full_poll_due) = (self.poll_count, std::mem::take(&mut self.full_poll_due));
-        let is_due = |(index, place): (usize, &WatchedPath)| {
-            (full_poll_due || index % IDLE_POLL_EVERY == poll_count || !place.is_idle(now)).then_some(index)
+        let is_due = |(index, watched): (usize, &WatchedPath)| {
+            (full_poll_due || index % IDLE_POLL_EVERY == poll_count || !watched.is_idle(now)).then_some(index)
         };
         self.watched.iter().enumerate().filter_map(is_due).collect()
     }
 
     /// Polls those paths again that found a content which another path may know, now that all other paths were
     /// polled.
-    fn resolve_undecided(&mut self, places: &[usize], now: Instant, listings: &mut FolderListings, look: PollStep) {
-        let mut undecided = self.undecided(places, look);
+    fn resolve_undecided(&mut self, indices: &[usize], now: Instant, listings: &mut FolderListings, step: PollStep) {
+        let mut undecided = self.undecided(indices, step);
         if undecided.is_empty() {
             return;
         }
-        let looked: HashSet<usize> = places.iter().copied().collect();
-        let others: Vec<usize> = (0..self.watched.len()).filter(|index| !looked.contains(index)).collect();
+        let polled: HashSet<usize> = indices.iter().copied().collect();
+        let others: Vec<usize> = (0..self.watched.len()).filter(|index| !polled.contains(index)).collect();
         for index in &others {
             self.poll_path(*index, now, listings, WatchedPath::poll, None);
         }
         undecided.extend(self.undecided(&others, WatchedPath::poll));
         // Larger files first, so that a copy is compared with its original.
         undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.watched[*index].path.as_os_str().len(), *index));
-        let mut others = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
-        for (_, index, look) in undecided {
-            self.poll_path(index, now, listings, look, Some(&mut others));
-            for (place, generation) in others.taken.drain(..) {
-                self.watched[place].drop_content(generation);
+        let mut content_index = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
+        for (_, index, step) in undecided {
+            self.poll_path(index, now, listings, step, Some(&mut content_index));
+            for (owner, generation) in content_index.taken.drain(..) {
+                self.watched[owner].drop_content(generation);
             }
-            others.add(index, &self.watched[index]);
+            content_index.add(index, &self.watched[index]);
         }
     }
 
     /// The paths to poll again, with the step, and the size of the file that is undecided.
-    fn undecided(&mut self, places: &[usize], look: PollStep) -> Vec<(u64, usize, PollStep)> {
+    fn undecided(&mut self, indices: &[usize], step: PollStep) -> Vec<(u64, usize, PollStep)> {
         let mut undecided = Vec::new();
-        for &index in places {
-            undecided.extend(self.watched[index].undecided.take().map(|size| (size, index, look)));
+        for &index in indices {
+            undecided.extend(self.watched[index].undecided.take().map(|size| (size, index, step)));
         }
         undecided
     }
 
-    fn poll_path(&mut self, index: usize, now: Instant, listings: &mut FolderListings, look: PollStep, others: Option<&mut ContentIndex>) {
+    fn poll_path(
+        &mut self,
+        index: usize,
+        now: Instant,
+        listings: &mut FolderListings,
+        step: PollStep,
+        content_index: Option<&mut ContentIndex>,
+    ) {
         let is_only_path = self.watched.len() == 1;
-        let Some(place) = self.watched.get_mut(index) else { return };
-        let Self { generation_ids, notices, owners, unclaimed, once, given, .. } = self;
+        let Some(watched) = self.watched.get_mut(index) else { return };
+        let Self { generation_ids, notices, owners, unclaimed, once, explicit, .. } = self;
         let once = *once;
-        look(
-            place,
-            &mut PollContext { now, generation_ids, notices, owners, listings, unclaimed, place: index, once, given, others, is_only_path },
+        step(
+            watched,
+            &mut PollContext {
+                now,
+                generation_ids,
+                notices,
+                owners,
+                listings,
+                unclaimed,
+                path_index: index,
+                once,
+                explicit,
+                content_index,
+                is_only_path,
+            },
         );
-        if place.moved {
-            owners.extend(place.ids().map(|id| (id, index)));
+        if watched.moved {
+            owners.extend(watched.ids().map(|id| (id, index)));
         }
     }
 
@@ -330,8 +349,8 @@ impl Tail {
         for unclaimed_one in &self.unclaimed {
             checkpoints.push(unclaimed_one.content.checkpoint_at(&unclaimed_one.path, unclaimed_one.id));
         }
-        for place in &self.watched {
-            place.checkpoints(&mut checkpoints);
+        for watched in &self.watched {
+            watched.checkpoints(&mut checkpoints);
         }
         checkpoints
     }
@@ -345,9 +364,9 @@ impl Tail {
     #[must_use]
     pub fn folders(&self) -> BTreeSet<PathBuf> {
         let mut folders: BTreeSet<PathBuf> = self.discovery.folders().iter().cloned().collect();
-        for place in &self.watched {
-            if !folders.contains(&place.folder) {
-                folders.insert(place.folder.clone());
+        for watched in &self.watched {
+            if !folders.contains(&watched.folder) {
+                folders.insert(watched.folder.clone());
             }
         }
         folders
@@ -355,7 +374,7 @@ impl Tail {
 
     /// The logs that are followed.
     pub fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
-        self.watched.iter().flat_map(|place| &place.generations).filter_map(|log| view(log, self.once))
+        self.watched.iter().flat_map(|watched| &watched.generations).filter_map(|log| view(log, self.once))
     }
 
     /// Whether one of these paths may be a log that is not watched yet.
@@ -371,9 +390,9 @@ impl Tail {
                 changed_paths.insert(*index);
                 continue;
             }
-            for (index, place) in self.watched.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path)) {
+            for (index, watched) in self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path)) {
                 changed_paths.insert(index);
-                place.scan_at = None;
+                watched.scan_at = None;
             }
         }
         changed_paths
@@ -411,21 +430,21 @@ impl Tail {
         }
         let is_known = self.all_is_new || self.is_known_to_state(&path, !from_pattern, &argument) || self.discover_at.is_some();
         let begin = if is_known || self.options.start != StartPosition::End { StartAt::FirstLine } else { StartAt::End };
-        let mut place = WatchedPath::new(path.clone(), named, begin);
-        place.from_pattern = from_pattern;
-        place.role = if is_absent { PathRole::NotRequested } else { PathRole::Generation };
-        place.known = match self.options.start {
+        let mut watched = WatchedPath::new(path.clone(), named, begin);
+        watched.from_pattern = from_pattern;
+        watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Generation };
+        watched.known = match self.options.start {
             _ if is_known => StateKnowledge::Known,
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,
             StartPosition::Start | StartPosition::End => StateKnowledge::Unknown,
         };
         let (mine, others) =
-            std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| place.is_self_or_sibling(&unclaimed_one.path));
-        (place.old_generations, self.unclaimed) = (mine, others);
+            std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
+        (watched.old_generations, self.unclaimed) = (mine, others);
         // Change events may use the absolute path.
-        self.index.insert(place.absolute.clone(), self.watched.len());
+        self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());
-        self.watched.push(place);
+        self.watched.push(watched);
     }
 
     /// Whether the checkpoints contain this path, or others found by the same argument: then the log is new since.

@@ -30,7 +30,7 @@ const FOLDERS: usize = 1000;
 impl WatchedPath {
     /// Searches for content that the current scan did not find, and for late lines in files that were found this way.
     pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) {
-        let known = self.old_generations.iter().map(|past| &past.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
+        let known = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
         let mut paths: BTreeSet<_> = known.collect();
         if self.is_searching(context) {
             paths.extend(self.moved_candidates(context));
@@ -60,15 +60,15 @@ impl WatchedPath {
 
     /// Whether content that was being read is missing.
     fn is_searching(&self, context: &PollContext<'_>) -> bool {
-        let is_in_folder = |past: &OldGeneration| past.path.parent() == Some(&self.folder);
+        let is_in_folder = |old: &OldGeneration| old.path.parent() == Some(&self.folder);
         self.has_truncated()
             || self.scans <= self.search_until_scan
-                && (self.old_generations.iter().any(|past| self.is_missing(past)) || context.unclaimed.iter().any(is_in_folder))
+                && (self.old_generations.iter().any(|old| self.is_missing(old)) || context.unclaimed.iter().any(is_in_folder))
     }
 
     /// Whether the path led to this content when the checkpoint was written, and no scanned file has it.
-    fn is_missing(&self, past: &OldGeneration) -> bool {
-        past.path == self.path && past.id != (0, 0) && past.last_seen_scan < self.scans
+    fn is_missing(&self, old: &OldGeneration) -> bool {
+        old.path == self.path && old.id != (0, 0) && old.last_seen_scan < self.scans
     }
 
     /// The files that may have the content.

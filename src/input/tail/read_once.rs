@@ -53,9 +53,9 @@ impl Tail {
 
     /// Watches all paths that the arguments lead to.
     pub(super) fn discover_explicit(&mut self) {
-        let mut given = ExplicitInputs::default();
-        let candidates = self.discovery.all(&mut given, &mut self.notices);
-        self.given = given;
+        let mut explicit = ExplicitInputs::default();
+        let candidates = self.discovery.all(&mut explicit, &mut self.notices);
+        self.explicit = explicit;
         for candidate in candidates {
             if self.is_full(&candidate) {
                 return;
@@ -69,7 +69,8 @@ impl PollContext<'_> {
     /// Whether a sibling was named on the command line, or is being compressed from a file that was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
         let unpacked = path_without_compression_suffix(&sibling.path);
-        self.given.ids.contains(&sibling.stat.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
+        self.explicit.ids.contains(&sibling.stat.id)
+            || unpacked != sibling.path && self.explicit.paths.contains(&unpacked) && !unpacked.exists()
     }
 }
 
@@ -104,7 +105,7 @@ impl WatchedPath {
             (Ok(Some(_)), Some(last_problem)) => last_problem.to_owned(),
             (Ok(_), _) => return Ok(()),
         };
-        if let Some(known) = self.old_generations.iter_mut().find(|past| past.content.offset > 0 && past.content.has_head(&raw)) {
+        if let Some(known) = self.old_generations.iter_mut().find(|old| old.content.offset > 0 && old.content.has_head(&raw)) {
             known.last_seen_scan = self.scans;
             return Ok(());
         }
@@ -160,18 +161,18 @@ impl WatchedPath {
 
     /// Reports paths and content that should have been read and were not found.
     fn report_missing(&mut self, notices: &mut Vec<Notice>) {
-        let mut say = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
+        let mut report = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
         let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
         if self.named && self.role == PathRole::Generation && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
-            say("no such file".to_owned(), true);
+            report("no such file".to_owned(), true);
         }
-        for past in &mut self.old_generations {
+        for old in &mut self.old_generations {
             // The path led to this content when the checkpoint was written.
-            let was_live = past.path == self.path && past.id != (0, 0) && past.content.offset > 0;
-            if was_live && past.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
-                past.id = (0, 0);
-                let read = past.content.offset;
-                say(format!("is another log than the one that was read up to byte {read}, and that is not to be found any more"), false);
+            let was_live = old.path == self.path && old.id != (0, 0) && old.content.offset > 0;
+            if was_live && old.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
+                old.id = (0, 0);
+                let read = old.content.offset;
+                report(format!("is not the log that was read up to byte {read}, and that log was not found"), false);
             }
         }
     }

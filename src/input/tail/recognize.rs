@@ -31,7 +31,7 @@ impl WatchedPath {
             if context.once {
                 self.role = PathRole::Compressed;
             } else if self.named {
-                self.report_problem_once(context, "is packed; only plain logs are followed");
+                self.report_problem_once(context, "is compressed; only uncompressed logs are followed");
             }
             return Ok(None);
         }
@@ -54,14 +54,14 @@ impl WatchedPath {
             }
         }
         if context.once && self.is_known_prefix(&mut inspected)? {
-            context.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
+            context.notice(&self.path, "starts like a log that was read further: perhaps an older copy; read again from its start");
         }
         start_generation(file, self.start_at, context.generation_ids)
     }
 
     /// Drops a content that another path continues.
     pub(super) fn drop_content(&mut self, generation: u64) {
-        self.old_generations.retain(|past| past.content.generation != generation);
+        self.old_generations.retain(|old| old.content.generation != generation);
         let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
         self.generations.retain(|log| !is_it(log) || log.file().is_some());
         self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
@@ -70,9 +70,9 @@ impl WatchedPath {
 
     /// Whether a file has the start of known content and ends before it.
     fn is_known_prefix(&mut self, inspected: &mut InspectedFile) -> io::Result<bool> {
-        for past in &mut self.old_generations {
-            if past.content.compare(inspected)? == ContentMatch::Prefix {
-                past.id = (0, 0);
+        for old in &mut self.old_generations {
+            if old.content.compare(inspected)? == ContentMatch::Prefix {
+                old.id = (0, 0);
                 return Ok(true);
             }
         }
@@ -111,9 +111,9 @@ impl WatchedPath {
         let path = self.path.clone();
         self.claim_content(inspected, (id, &path), context)?;
         let mut found = None;
-        for (index, past) in self.old_generations.iter().enumerate() {
-            let same_inode = past.id == id;
-            if (found.is_none() || same_inode) && past.content.compare(inspected)? == ContentMatch::Same {
+        for (index, old) in self.old_generations.iter().enumerate() {
+            let same_inode = old.id == id;
+            if (found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
                 found = Some(index);
             }
         }

@@ -59,7 +59,7 @@ impl WatchedPath {
     /// Scans the siblings.
     pub(super) fn scan_siblings(&mut self, context: &mut PollContext<'_>) {
         self.scans += 1;
-        if context.others.is_none() {
+        if context.content_index.is_none() {
             self.known_siblings.clear();
         }
         self.scan_at = Some(context.now + if self.rescans > 0 { SOON } else { EVERY });
@@ -90,11 +90,11 @@ impl WatchedPath {
 
     /// Drops the oldest generations that no file has any more.
     fn prune_unseen(&mut self) {
-        let gone = self.old_generations.iter().filter(|past| past.last_seen_scan < self.scans).count();
+        let gone = self.old_generations.iter().filter(|old| old.last_seen_scan < self.scans).count();
         let mut surplus = gone.saturating_sub(MAX_UNSEEN);
         let scans = self.scans;
-        self.old_generations.retain(|past| {
-            let forgotten = surplus > 0 && past.last_seen_scan < scans;
+        self.old_generations.retain(|old| {
+            let forgotten = surplus > 0 && old.last_seen_scan < scans;
             surplus -= usize::from(forgotten);
             !forgotten
         });
@@ -274,7 +274,7 @@ impl WatchedPath {
         sibling: &SiblingFile,
         context: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let known = self.old_generations.iter().any(|past| past.id == sibling.stat.id && past.content.offset == inspected.likely_len());
+        let known = self.old_generations.iter().any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
         let short = inspected.head().len() < HEAD && !known;
         if is_final && short { self.record_old(inspected, file, sibling, context) } else { Ok(SiblingAction::Ignore) }
     }
@@ -288,38 +288,35 @@ impl WatchedPath {
         self.claim_content(inspected, (sibling.stat.id, &sibling.path), context)?;
         let mut shorter = false;
         let mut same = None;
-        for (index, past) in self.old_generations.iter_mut().enumerate() {
+        for (index, old) in self.old_generations.iter_mut().enumerate() {
             // A copy that was recorded while it was being written is recognized by its inode; more of its content may
             // have been read elsewhere.
-            let known = (past.content.offset, past.id == sibling.stat.id);
-            match past.content.compare(inspected)? {
+            let known = (old.content.offset, old.id == sibling.stat.id);
+            match old.content.compare(inspected)? {
                 ContentMatch::Different => continue,
                 ContentMatch::Prefix => shorter = true,
                 ContentMatch::Same if same.is_none_or(|(most, _)| known > most) => same = Some((known, index)),
                 ContentMatch::Same => {}
             }
-            past.last_seen_scan = self.scans;
+            old.last_seen_scan = self.scans;
         }
         let Some((_, index)) = same else {
             let verdict = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
             return Ok(shorter.then(verdict));
         };
-        let past = &mut self.old_generations[index];
-        past.id = sibling.stat.id;
-        past.path.clone_from(&sibling.path);
-        let more = if inspected.compressed() {
-            !inspected.claims_length(past.content.offset)
-        } else {
-            inspected.likely_len() > past.content.offset
-        };
+        let old = &mut self.old_generations[index];
+        old.id = sibling.stat.id;
+        old.path.clone_from(&sibling.path);
+        let more =
+            if inspected.compressed() { !inspected.claims_length(old.content.offset) } else { inspected.likely_len() > old.content.offset };
         if !more {
             return Ok(Some(SiblingAction::Ignore));
         }
         if !inspected.is_whole() {
             return Ok(Some(SiblingAction::Retry));
         }
-        let past = self.old_generations.remove(index);
-        Ok(Some(SiblingAction::Read(Box::new(reopen(past.content, inspected, sibling, context)))))
+        let old = self.old_generations.remove(index);
+        Ok(Some(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, context)))))
     }
 
     /// What to do with a sibling of unknown content.
@@ -401,8 +398,8 @@ impl WatchedPath {
     }
 
     fn mark_seen(&mut self, id: FileId) {
-        for past in self.old_generations.iter_mut().filter(|past| past.id == id) {
-            past.last_seen_scan = self.scans;
+        for old in self.old_generations.iter_mut().filter(|old| old.id == id) {
+            old.last_seen_scan = self.scans;
         }
     }
 }

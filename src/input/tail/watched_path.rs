@@ -43,13 +43,13 @@ pub(super) struct PollContext<'a> {
     /// Old generations from the checkpoints that no path has claimed.
     pub(super) unclaimed: &'a mut Vec<OldGeneration>,
     /// The index of the path that is polled.
-    pub(super) place: usize,
+    pub(super) path_index: usize,
     /// Whether all logs are read once, without following them.
     pub(super) once: bool,
     /// The files named on the command line.
-    pub(super) given: &'a ExplicitInputs,
+    pub(super) explicit: &'a ExplicitInputs,
     /// What other paths know; available once all of them were polled.
-    pub(super) others: Option<&'a mut ContentIndex>,
+    pub(super) content_index: Option<&'a mut ContentIndex>,
     /// There is only one path.
     pub(super) is_only_path: bool,
 }
@@ -62,16 +62,16 @@ impl PollContext<'_> {
         ids: [Option<FileId>; 2],
         inspected: &mut InspectedFile,
     ) -> io::Result<Option<IndexMatch>> {
-        match &mut self.others {
+        match &mut self.content_index {
             _ if self.is_only_path => Ok(Some(IndexMatch::None)),
-            Some(others) => others.find(self.place, path, ids, inspected).map(Some),
+            Some(others) => others.find(self.path_index, path, ids, inspected).map(Some),
             None => Ok(None),
         }
     }
 
     /// Whether another path holds this file.
     pub(super) fn is_held_by_other(&self, id: FileId) -> bool {
-        self.owners.get(&id).is_some_and(|place| *place != self.place)
+        self.owners.get(&id).is_some_and(|index| *index != self.path_index)
     }
 
     pub(super) fn notice(&mut self, path: &Path, what: impl Into<String>) {
@@ -217,8 +217,8 @@ impl WatchedPath {
     /// Adds the checkpoints of this path. A path without content has a checkpoint too, which says that the path was
     /// followed, so that content that appears later is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        for past in &self.old_generations {
-            checkpoints.push(past.content.checkpoint_at(&past.path, past.id));
+        for old in &self.old_generations {
+            checkpoints.push(old.content.checkpoint_at(&old.path, old.id));
         }
         for log in &self.generations {
             let id = if matches!(log.state, GenerationState::Truncated { .. }) || log.stat.links == 0 { (0, 0) } else { log.stat.id };
@@ -280,7 +280,7 @@ impl WatchedPath {
     /// The path still leads to the same file.
     fn path_unchanged(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stat == stat && !live.mismatched && !stat.is_recent() && context.others.is_none() {
+        if live.stat == stat && !live.mismatched && !stat.is_recent() && context.content_index.is_none() {
             return;
         }
         if live.stat.size != stat.size {
@@ -356,7 +356,7 @@ impl WatchedPath {
         }
         self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, context.now));
         if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path) {
-            context.notice(&self.path, "is a mounted file: a rotation outside cannot be seen here; mount its folder");
+            context.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
         self.start_live(context);
     }
@@ -395,19 +395,19 @@ impl WatchedPath {
         if self.live().is_some() {
             self.retire_live(context.now);
         }
-        let (since, told) = self.missing.get_or_insert((context.now, false));
+        let (since, reported) = self.missing.get_or_insert((context.now, false));
         let never = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && !context.once && !*told && (never || context.now.duration_since(*since) >= MISSING) {
-            *told = true;
-            let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
+        if self.named && !context.once && !*reported && (never || context.now.duration_since(*since) >= MISSING) {
+            *reported = true;
+            let what = if never { "does not exist yet; waiting for it" } else { "was removed; waiting for it to be created again" };
             context.notice(&self.path, what);
         }
     }
 
     fn path_reappeared(&mut self, context: &mut PollContext<'_>) {
         self.last_problem = None;
-        if self.missing.take().is_some_and(|(_, told)| told) {
-            context.notice(&self.path, "is there now");
+        if self.missing.take().is_some_and(|(_, reported)| reported) {
+            context.notice(&self.path, "exists now");
         }
     }
 

@@ -63,7 +63,7 @@ impl FolderWatcher {
         if std::mem::replace(&mut self.reported, true) {
             return None;
         }
-        Some(format!("cannot be told of changes ({reason}); looks for them by itself"))
+        Some(format!("cannot be watched for changes ({reason}); polling instead"))
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_made_anew_is_watched_again() {
+    fn a_recreated_folder_is_watched_again() {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("logs");
         let (sender, receiver) = channel();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_when_polling() {
+    fn no_event_is_sent_when_polling() {
         let folder = tempfile::tempdir().unwrap();
         let mut wake = FolderWatcher::new(true, |_| panic!("sent"));
         assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_once() {
+    fn a_failure_is_reported_once() {
         let mut wake = FolderWatcher::new(true, |_| {});
         wake.error = Some("limit".to_owned());
         let said = wake.watch(&BTreeSet::new()).unwrap();

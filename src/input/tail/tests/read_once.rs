@@ -352,7 +352,7 @@ fn a_log_that_vanished_is_said_to_be() {
     fs::write(runs.path("access.log"), lines(200..300)).unwrap();
     assert_eq!(runs.run(&["access.log"]), some(200..300));
     assert_eq!(runs.notices.len(), 1, "{:?}", runs.notices);
-    assert!(runs.notices[0].what.contains("not to be found") && !runs.notices[0].problem);
+    assert!(runs.notices[0].what.contains("was not found") && !runs.notices[0].problem);
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
