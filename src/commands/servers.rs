@@ -94,7 +94,7 @@ fn is_error_log(settings: &Settings, file: &Path) -> bool {
 }
 
 fn missing(log: &ConfiguredLog) -> String {
-    format!("{}: named in {}, and not there yet; left out", log.path.display(), log.from)
+    format!("{}: named in {}, and not there yet; left out", log.path.display(), log.location)
 }
 
 /// Each path once: it may be written in several formats.

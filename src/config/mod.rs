@@ -91,7 +91,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     Ok(Settings {
         paths: input.paths,
         newer_than: input.newer_than.map(newer),
-        found: logs.found,
+        found: logs.logs,
         error_logs: logs.error_logs,
         left: logs.notices,
         format: output.format.unwrap_or_default(),

@@ -24,7 +24,7 @@ pub(super) fn logs(asked: &InputArgs) -> Result<ConfiguredLogs, Error> {
 
 fn take(all: &mut ConfiguredLogs, logs: Result<ConfiguredLogs, ServerConfigError>) -> Result<(), Error> {
     let logs = logs.map_err(|error| Error::Server(shown(&error.to_string())))?;
-    all.found.extend(logs.found);
+    all.logs.extend(logs.logs);
     all.error_logs.extend(logs.error_logs);
     all.notices.extend(logs.notices);
     Ok(())
