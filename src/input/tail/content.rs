@@ -34,7 +34,7 @@ struct ByteSample {
 
 impl ByteSample {
     fn new(bytes: &[u8]) -> Self {
-        Self { print: Fingerprint::of(bytes), bytes: bytes.to_vec() }
+        Self { print: Fingerprint::new(bytes), bytes: bytes.to_vec() }
     }
 
     fn len(&self) -> usize {
@@ -89,12 +89,12 @@ impl ContentFingerprint {
 
     /// Whether a file with this head, and with `before` in front of the offset, still has this content.
     pub(super) fn holds(&self, head: &[u8], before: &[u8]) -> bool {
-        self.matches_head(head) && Fingerprint::of(before) == self.tail.print
+        self.matches_head(head) && Fingerprint::new(before) == self.tail.print
     }
 
     /// Whether `head` is exactly the known head.
     pub(super) fn has_head(&self, head: &[u8]) -> bool {
-        self.head.print == Fingerprint::of(head)
+        self.head.print == Fingerprint::new(head)
     }
 
     /// Whether the known head starts with `bytes`. False if only its fingerprint is known.
@@ -103,7 +103,7 @@ impl ContentFingerprint {
     }
 
     fn matches_head(&self, head: &[u8]) -> bool {
-        head.get(..self.head.len()).is_some_and(|head| Fingerprint::of(head) == self.head.print)
+        head.get(..self.head.len()).is_some_and(|head| Fingerprint::new(head) == self.head.print)
     }
 
     /// Extends the head, which was just verified.
@@ -173,7 +173,7 @@ impl ContentFingerprint {
             return Ok(ContentMatch::Same);
         }
         if let Some(before) = file.before(self.offset, self.tail.len())? {
-            return Ok(if Fingerprint::of(&before) == self.tail.print { ContentMatch::Same } else { ContentMatch::Different });
+            return Ok(if Fingerprint::new(&before) == self.tail.print { ContentMatch::Same } else { ContentMatch::Different });
         }
         self.compare_truncated(file)
     }
@@ -185,7 +185,7 @@ impl ContentFingerprint {
         let Some((offset, print)) = at.checked_sub(1).and_then(|last| self.history.get(last)) else {
             return Ok(ContentMatch::Prefix);
         };
-        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::of(&before) == *print);
+        let same = file.before(*offset, print.bytes as usize)?.is_some_and(|before| Fingerprint::new(&before) == *print);
         Ok(if same { ContentMatch::Prefix } else { ContentMatch::Different })
     }
 }

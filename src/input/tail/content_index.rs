@@ -154,7 +154,7 @@ impl ContentIndex {
 
     /// The entries whose head matches `head`.
     fn candidates_for(&self, head: &[u8]) -> Vec<usize> {
-        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::of);
+        let prints = self.lengths.iter().filter_map(|&length| head.get(..length as usize)).map(Fingerprint::new);
         let candidates_for = prints.filter_map(|print| self.by_head.get(&print)).flatten();
         // And entries whose known head is longer than the file.
         let is_longer = |&index: &usize| {

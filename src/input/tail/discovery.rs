@@ -14,7 +14,7 @@ use super::file_stat::FileStat;
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation_names::{bases, file_name_bytes, has_compression_suffix, parent_folder};
 use crate::input::wildcard::is_pattern;
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 
 /// Maximum number of searches in a row that are skipped because no folder changed.
 const MAX_SKIPPED: u32 = 10;
@@ -160,7 +160,7 @@ fn log_of_compressed(path: &Path) -> PathBuf {
     if !has_compression_suffix(path) {
         return path.to_owned();
     }
-    let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
+    let text = SourceInfo::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
     PathBuf::from(OsStr::from_bytes(text.family()))
 }
 

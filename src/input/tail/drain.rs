@@ -70,7 +70,12 @@ impl WatchedPath {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
         // Data in a file that was open while it was empty is new, whatever copies of it exist.
-        let copied = if log.is_rewritten { self.copied_from_another(&file, stat) } else { None };
+        let is_rewritten = log.is_rewritten;
+        if is_rewritten && self.is_copy_of_live(&file) {
+            self.repoll(stat);
+            return;
+        }
+        let copied = if is_rewritten { self.copied_from_another(&file, stat) } else { None };
         let begun = match copied {
             Some(len) => start_after_copy(&file, len, context.generation_ids).map(Some),
             None => start_generation(&file, StartAt::FirstLine, context.generation_ids),
@@ -79,6 +84,21 @@ impl WatchedPath {
         let number = context.generation_ids.next();
         if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
             log.set_content(content, number);
+        }
+    }
+
+    /// Whether a file is a copy of the live one, which has no content yet: the start of the live one is decided first.
+    fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
+        let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else {
+            return false;
+        };
+        InspectedFile::new(file).and_then(|mut inspected| is_copy(live, &mut inspected)).unwrap_or(false)
+    }
+
+    /// Makes the next poll treat a file without content as changed.
+    fn repoll(&mut self, stat: FileStat) {
+        if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
+            log.stat.size = 0;
         }
     }
 

@@ -17,7 +17,7 @@ use super::file_stat::FileId;
 use crate::input::find::{SourceKind, find};
 use crate::input::rotation_names::{file_name_bytes, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
-use crate::source::SourceText;
+use crate::source::SourceInfo;
 
 /// A larger number after a name is a port or a process ID, not a rotation index.
 const MAX_ROTATION_INDEX: u32 = 999;
@@ -141,7 +141,7 @@ fn root_of(key: &Path, all: &HashSet<&Path>) -> RotationRoot {
 
 /// The log that a file was rotated from, if its name looks rotated.
 fn rotated_from(path: &Path) -> Option<PathBuf> {
-    let text = SourceText::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
+    let text = SourceInfo::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
     let base = Path::new(OsStr::from_bytes(text.family()));
     let rank = rank(&file_name_bytes(base), &file_name_bytes(path))?;
     (rank.index().is_none_or(|index| index <= MAX_ROTATION_INDEX)).then(|| base.to_owned())

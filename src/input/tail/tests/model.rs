@@ -494,7 +494,7 @@ impl TailModel {
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
-            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::of(head) == known.head);
+            let begins = |length| bytes.get(..length).is_some_and(|head| Fingerprint::new(head) == known.head);
             known.inode == metadata.ino() && known.head.bytes > 0 && begins(known.head.bytes as usize)
         };
         self.state.iter().any(is_it)
@@ -554,6 +554,15 @@ fn a_log_is_copied_over_the_previous_one() {
 fn a_log_is_moved_back_and_copied_between_two_polls() {
     let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
     run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { polls: false }, copy, ModelStep::Write(1), ModelStep::Down]);
+}
+
+/// The rest of the first copy is being read when it is overwritten with a copy of the new log.
+#[test]
+fn a_copy_is_overwritten_with_a_copy_of_the_next_log() {
+    let copy = ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { polls: true } };
+    let compress = ModelStep::Compress { polls: true, starts: false };
+    let rotate = ModelStep::Rotate { create: false };
+    run(true, false, [ModelStep::Write(1), copy, rotate, ModelStep::Reopen, compress, ModelStep::Write(1), copy]);
 }
 
 proptest! {
