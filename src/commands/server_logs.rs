@@ -93,7 +93,7 @@ fn is_error_log(settings: &ScanSettings, file: &Path) -> bool {
 }
 
 fn missing_log_notice(log: &ConfiguredLog) -> String {
-    format!("{}: configured in {}, but does not exist yet; left out", log.path.display(), log.from)
+    format!("{}: configured in {}, but does not exist yet; left out", log.path.display(), log.location)
 }
 
 /// Each path once: a log may have several formats.

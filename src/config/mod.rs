@@ -123,7 +123,7 @@ pub fn scan_settings(layer: Layer, environment: &Environment) -> Result<ScanSett
     Ok(ScanSettings {
         paths: layer.paths,
         newer_than: layer.newer_than.map(newer),
-        found: logs.found,
+        found: logs.logs,
         error_logs: logs.error_logs,
         config_notices: logs.notices,
         format: layer.format.unwrap_or_default(),
@@ -363,7 +363,7 @@ fn server_logs(layer: &Layer) -> Result<ConfiguredLogs, Error> {
     let mut all = ConfiguredLogs::default();
     let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
         let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
-        all.found.extend(logs.found);
+        all.logs.extend(logs.logs);
         all.error_logs.extend(logs.error_logs);
         all.notices.extend(logs.notices);
         Ok(())

@@ -1,14 +1,14 @@
-//! Shares a text out among workers: ranges of fixed size, each owning the lines that start behind a newline in it, and
-//! the first one the first line too.
+//! Divides a text into ranges of fixed size that workers process in parallel.
 //!
-//! So a line that starts on the first byte of a range is the one before's, and nobody looks back across a border. Where
-//! a line starts and ends is found from the bytes alone, so nobody waits for anybody. A line longer than a range is its
-//! owner's to follow; the others look through their own range once and find nothing.
+//! A range owns the lines that start after a newline in it; the first range also owns the first line. So a line that
+//! starts at the first byte of a range belongs to the range before. Each worker finds its lines from the bytes alone
+//! and waits for no other. A line longer than a range is read by its owner; the workers of the ranges in between find
+//! no line of their own.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cuts `span` at multiples of `size`, so that where a range lies does not depend on where the text starts.
+/// Divides `span` at multiples of `size`, so that range borders do not depend on where the text starts.
 #[derive(Debug, Clone)]
 pub(super) struct ByteRanges {
     span: Range<u64>,
@@ -22,22 +22,22 @@ impl ByteRanges {
         Self { span, size, first }
     }
 
-    /// How many there are.
+    /// The number of ranges.
     pub(super) fn count(&self) -> u64 {
         if self.span.is_empty() { 0 } else { self.span.end.div_ceil(self.size) - self.first }
     }
 
-    /// The `index`th one.
+    /// The range at `index`.
     pub(super) fn get(&self, index: u64) -> Range<u64> {
         let start = (self.first + index) * self.size;
         start.max(self.span.start)..(start + self.size).min(self.span.end)
     }
 }
 
-/// Calls `work` with every index below `count`, by as many workers of the pool as have time, in about that order. Each
-/// worker has one `S` of its own. Ends early where `work` gives `false`.
+/// Calls `work` with every index below `count`, on the idle workers of the pool, in about that order. Each worker has
+/// its own `S`. Ends early if `work` returns `false`.
 ///
-/// One that comes late finds nothing left to do, so nothing waits for the busy.
+/// A worker that starts late finds nothing left to do, so nothing waits for busy workers.
 pub(super) fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + Sync)) {
     let next = AtomicU64::new(0);
     let run = || {

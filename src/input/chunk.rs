@@ -1,43 +1,41 @@
-//! What every way of reading hands on: runs of whole lines.
-//!
-//! Plain data. How the bytes were come by, and whether they may be believed, is settled before anyone keeps a result.
+//! The output of every reader: chunks of whole lines, and a summary of the read.
 
-/// A run of whole lines of one input. Chunks of an input are ordered by `offset`; none overlap.
+/// A run of whole lines of one input. The chunks of an input are ordered by `offset` and do not overlap.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
-    /// Bytes before it in the input's text (after decompression).
+    /// Offset in the input's text, after decompression.
     pub offset: u64,
     /// The lines.
     pub body: Body<'a>,
 }
 
-/// The inside of a chunk.
+/// The content of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub enum Body<'a> {
-    /// Lines, each with its newline but perhaps the last one of the input.
+    /// Lines, each with its newline; the last line of the input may lack it.
     Lines(&'a [u8]),
-    /// One line over the length limit, streamed past and not held.
+    /// One line over the length limit. Its text was skipped.
     Oversized {
-        /// Its length without the newline.
+        /// Length without the newline.
         bytes: u64,
     },
 }
 
-/// What reading one input came to.
+/// The result of reading one input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadSummary {
-    /// Bytes of log text seen, after decompression, holes and a byte-order mark included.
+    /// Bytes of log text read, after decompression, with holes and a byte-order mark.
     pub bytes: u64,
-    /// XXH3 of the first 1,024 bytes of the text, or of all where there are fewer, with a byte-order mark where there is
-    /// one: names the generation of a log, whether plain, packed or piped.
+    /// XXH3 of the first 1,024 bytes of the text, or of all if there are fewer, with a byte-order mark if there is
+    /// one. Identifies the generation of a log, whether plain, compressed or piped.
     pub generation: u64,
-    /// Bytes of holes and NUL runs at the start and at the end of the text that were passed over: what a writer leaves
-    /// that goes on at its old offset after `copytruncate`, and what is allocated ahead. The lines between are whole.
+    /// Bytes of holes and NUL runs that were skipped at the start and the end of the text. A writer leaves them when
+    /// it keeps its old offset after `copytruncate`, or when it preallocates space.
     pub hole_bytes: u64,
-    /// What went wrong, in a sentence; the lines that were read count all the same.
+    /// What went wrong, as a sentence. The lines that were read still count.
     pub damage: Option<String>,
-    /// What a reader may want to know though nothing is wrong (a fallback, trailing zeros), in a sentence.
+    /// Things worth knowing that are no errors, such as a fallback or trailing zeros, as sentences.
     pub notes: Vec<String>,
-    /// The caller asked to stop before the end; the lines that were read count all the same.
+    /// The caller stopped the read before the end. The lines that were read still count.
     pub stopped: bool,
 }

@@ -108,7 +108,7 @@ fn is_compressed_copy(plain: &Path, compressed: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+    use crate::input::decompress::fixture::{COMPRESSIONS, compress};
     use crate::input::find::find;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -138,7 +138,7 @@ mod tests {
     fn kept_names(plain: &[u8], text: &[u8], halves: usize) -> Vec<String> {
         let mut all = COMPRESSIONS.map(|compression| {
             let folder = tempfile::tempdir().unwrap();
-            let compressed = pack(compression, [text]);
+            let compressed = compress(compression, [text]);
             fs::write(folder.path().join("access.log.1"), plain).unwrap();
             fs::write(folder.path().join("access.log.1.gz"), &compressed[..compressed.len() * halves / 2]).unwrap();
             let mut found = find(&[folder.path().to_owned()]);

@@ -1,11 +1,10 @@
-//! Stops a scan at a known place so that a test can pull the file away under it.
+//! Pauses a scan at a known point, so that a test can change the file under it.
 //!
-//! Only with the feature `failpoints`; without it there is nothing here, and no variable is looked at.
-//! `PROBEWATCH_PAUSE_AT=chunk:N` stops behind the Nth chunk of regular files that was judged, before it is believed: the
-//! file named in `PROBEWATCH_PAUSE_FILE` is created with `.reached` behind its name, and the scan goes on once the same
-//! with `.go` exists, or after half a minute.
+//! Compiled only with the feature `failpoints`. `PROBEWATCH_PAUSE_AT=chunk:N` pauses after the Nth chunk of regular
+//! files was processed and before it is committed. The scan creates the file named in `PROBEWATCH_PAUSE_FILE` with
+//! the suffix `.reached`, and continues once the one with the suffix `.go` exists, or after 30 seconds.
 
-/// A chunk was judged. Waits where a test asked for it.
+/// Pauses after a chunk was processed, if a test requested it.
 #[cfg(not(feature = "failpoints"))]
 pub(super) fn after_chunk() {}
 
@@ -22,21 +21,21 @@ mod armed {
     use std::thread;
     use std::time::Duration;
 
-    /// Once a millisecond, half a minute long.
-    const LOOKS: u32 = 30_000;
+    /// One check per millisecond, for 30 seconds.
+    const CHECKS: u32 = 30_000;
 
-    /// A chunk was judged. Waits where a test asked for it.
+    /// Pauses after a chunk was processed, if a test requested it.
     pub(in crate::input) fn after_chunk() {
-        static WANTED: OnceLock<Option<u64>> = OnceLock::new();
-        static JUDGED: AtomicU64 = AtomicU64::new(0);
-        if let Some(wanted) = WANTED.get_or_init(wanted)
-            && JUDGED.fetch_add(1, Ordering::Relaxed) + 1 == *wanted
+        static REQUESTED: OnceLock<Option<u64>> = OnceLock::new();
+        static PROCESSED: AtomicU64 = AtomicU64::new(0);
+        if let Some(requested) = REQUESTED.get_or_init(requested)
+            && PROCESSED.fetch_add(1, Ordering::Relaxed) + 1 == *requested
         {
             wait();
         }
     }
 
-    fn wanted() -> Option<u64> {
+    fn requested() -> Option<u64> {
         env::var("PROBEWATCH_PAUSE_AT").ok()?.strip_prefix("chunk:")?.parse().ok()
     }
 
@@ -48,7 +47,7 @@ mod armed {
         if fs::write(reached, "").is_err() {
             return;
         }
-        for _ in 0..LOOKS {
+        for _ in 0..CHECKS {
             if Path::new(&go).exists() {
                 return;
             }

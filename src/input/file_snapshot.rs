@@ -1,9 +1,8 @@
-//! Remembers what a regular file was when it was opened, and tells whether it still is.
+//! Records what a regular file was when it was opened, and checks whether it still is.
 //!
-//! A signal on truncation is not enough to trust a map. The rest of the last page reads as zeros without any, so the
-//! size is asked for; a file truncated and written anew beyond its old size shows its new lines without any, so the
-//! first bytes are compared, and the last ones for a file that was rewritten only further down. Times are not: file
-//! systems are coarse about them.
+//! SIGBUS does not detect every truncation. The rest of the last page reads as zeros without a signal, so the size is
+//! compared. A file that was truncated and written past its old size raises no signal either, so the first bytes are
+//! compared, and the last ones for a file that was rewritten further down. Modification times are too coarse to help.
 
 use std::fs::File;
 use std::io;
@@ -11,22 +10,22 @@ use std::io;
 use super::magic::HEAD;
 use super::sparse::read_full_at;
 
-/// How many of the last bytes are compared.
+/// Number of last bytes that are compared.
 const TAIL: usize = 256;
 
-/// A file as it was.
+/// A file as it was when it was opened.
 #[derive(Debug)]
 pub(super) struct FileSnapshot {
-    /// Its size in bytes. What is written behind it is none of this reading's.
+    /// Its size in bytes. Bytes that are appended later are not read.
     pub(super) len: u64,
-    /// Its first [`HEAD`] bytes, or all.
+    /// Its first [`HEAD`] bytes, or all if there are fewer.
     pub(super) head: Vec<u8>,
     tail: Vec<u8>,
     tail_at: u64,
 }
 
 impl FileSnapshot {
-    /// Looks at `file`.
+    /// Takes a snapshot of `file`.
     ///
     /// # Errors
     ///
@@ -43,8 +42,8 @@ impl FileSnapshot {
         Ok(Self { len, head, tail, tail_at })
     }
 
-    /// Whether the file still has `end` bytes and everything compared is as it was: what a map showed of the bytes
-    /// before `end` was in the file.
+    /// Whether the file still has `end` bytes and its first and last bytes are unchanged. If so, a map showed bytes
+    /// before `end` that were in the file.
     ///
     /// # Errors
     ///
@@ -53,8 +52,8 @@ impl FileSnapshot {
         Ok(file.metadata()?.len() >= end && self.head_now(file)? == Some(self.head.len()) && self.same_tail(file)?)
     }
 
-    /// Whether what is left of the file starts as it did. True of an emptied file too: what was read from it by then
-    /// was in it.
+    /// Whether the rest of the file starts with the same bytes. Also true for a file truncated to 0: the bytes that
+    /// were read before were in it.
     ///
     /// # Errors
     ///
@@ -63,7 +62,7 @@ impl FileSnapshot {
         Ok(self.head_now(file)?.is_some())
     }
 
-    /// Whether the last bytes are where they were.
+    /// Whether the last bytes are unchanged.
     ///
     /// # Errors
     ///
@@ -75,7 +74,7 @@ impl FileSnapshot {
         Ok(tail[..read] == self.tail)
     }
 
-    /// How many of the first bytes are there, if those that are did not change.
+    /// How many of the first bytes are still there; `None` if they changed.
     fn head_now(&self, file: &File) -> io::Result<Option<usize>> {
         let mut head = [0; HEAD];
         let head = &mut head[..self.head.len()];
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_only_grows_stays_the_same() {
+    fn an_appended_file_still_holds() {
         let (file, snapshot) = taken();
         file.write_all_at(b"more", 5000).unwrap();
         assert!(snapshot.holds(&file, 5000).unwrap());
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_cut_short_holds_nothing_but_keeps_its_head() {
+    fn a_truncated_file_does_not_hold_but_keeps_its_head() {
         for len in [4999, 1024, 1000, 0] {
             let (file, snapshot) = taken();
             file.set_len(len).unwrap();
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bytes_at_either_end_are_noticed() {
+    fn changed_bytes_at_either_end_are_detected() {
         let (file, snapshot) = taken();
         file.set_len(0).unwrap();
         file.write_all_at(&[b'b'; 9000], 0).unwrap();
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_can_be_taken() {
+    fn a_snapshot_of_an_empty_file_works() {
         let snapshot = FileSnapshot::take(&tempfile::tempfile().unwrap()).unwrap();
         assert_eq!((snapshot.len, snapshot.head.len()), (0, 0));
     }

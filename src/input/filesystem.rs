@@ -1,15 +1,15 @@
-//! Kinds of file systems: those whose files may be mapped, and those that hold no logs.
+//! Which file systems are local, so that files can be mapped, and which are pseudo file systems without logs.
 //!
-//! A map of a file on another machine turns a lost connection into a signal and shows changes late; one of a file that
-//! a user's process serves is at that process's mercy. Reading has error codes for both.
+//! Files on remote file systems are read, not mapped: a lost connection raises SIGBUS on a map, and changes show
+//! late. The same holds for FUSE, where a user's process serves the file.
 
 use std::fs::File;
 use std::path::Path;
 
 use rustix::fs::{FsWord, fstatfs, statfs};
 
-/// The magic numbers of remote file systems and of those served by a process: `linux/magic.h`, and for FUSE and SMB2
-/// `fs/fuse/inode.c` and `fs/smb/common/smb2pdu.h`.
+/// Magic numbers of remote file systems and of FUSE: `linux/magic.h`, `fs/fuse/inode.c` and
+/// `fs/smb/common/smb2pdu.h`.
 const REMOTE: [FsWord; 8] = [
     0x6969,      // NFS
     0x517B,      // SMB
@@ -21,13 +21,13 @@ const REMOTE: [FsWord; 8] = [
     0x5346_414F, // AFS
 ];
 
-/// Whether `file` lies on a file system of this machine. One that does not say so is taken not to.
+/// Whether `file` is on a local file system. An unknown answer counts as remote.
 pub(super) fn is_local(file: &File) -> bool {
     fstatfs(file).is_ok_and(|system| !REMOTE.contains(&system.f_type))
 }
 
-/// The magic numbers of file systems that the kernel makes up (`linux/magic.h`). Some of their files never end, and some wait for
-/// ever: `/proc/kmsg`.
+/// Magic numbers of the kernel's pseudo file systems (`linux/magic.h`). Some of their files never end, and reading
+/// some blocks forever, such as `/proc/kmsg`.
 const PSEUDO: [FsWord; 10] = [
     0x9FA0,      // proc
     0x6265_6572, // sysfs
@@ -41,7 +41,7 @@ const PSEUDO: [FsWord; 10] = [
     0xCAFE_4A11, // bpf
 ];
 
-/// Whether what is at `path` is made up by the kernel.
+/// Whether `path` is on a pseudo file system of the kernel.
 pub(super) fn is_on_pseudo_filesystem(path: &Path) -> bool {
     statfs(path).is_ok_and(|system| PSEUDO.contains(&system.f_type))
 }
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn proc_is_of_the_kernel_and_a_temporary_folder_is_not() {
+    fn proc_is_a_pseudo_filesystem_and_a_temporary_folder_is_not() {
         assert!(is_on_pseudo_filesystem(Path::new("/proc/self/maps")));
         assert!(!is_on_pseudo_filesystem(tempfile::tempdir().unwrap().path()));
     }

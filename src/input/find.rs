@@ -1,7 +1,7 @@
-//! Finds what there is to read: files, folders, globs, pipes and standard input.
+//! Finds the inputs: files, folders, globs, pipes and standard input.
 //!
-//! Only looks: nothing is opened but folders, one at a time, and each thing is listed once however many names lead to
-//! it. What is in a file, even whether it may be read, is not its business.
+//! Opens only folders, one at a time, and lists each file once, however many names lead to it. It does not check
+//! whether a file can be read or what it contains.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,18 +15,19 @@ use super::filesystem::is_on_pseudo_filesystem;
 use super::permission::describe_denied;
 use super::wildcard::{GlobMatches, expand, is_pattern};
 
-/// One thing to read.
+/// One input to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputSource {
-    /// As named or found; `-` is standard input. May hold any byte.
+    /// As typed or found; `-` is standard input. May contain any bytes.
     pub path: PathBuf,
-    /// Asked for by name or by glob, as against found in a folder: only then is a file that is no log worth a complaint.
+    /// Named by the user, directly or by a glob, not found in a folder. Only then is a file that is not a log an
+    /// error.
     pub named: bool,
-    /// Asked for by its own name: it is read as a log though it looks like a server's error log.
+    /// Named by its own path. It is read as a log even if it looks like a server's error log.
     pub literal: bool,
     /// How it is read.
     pub kind: SourceKind,
-    /// Device and inode, where the system said.
+    /// Device and inode, if known.
     pub id: Option<(u64, u64)>,
 }
 
@@ -35,39 +36,39 @@ pub struct InputSource {
 pub enum SourceKind {
     /// A regular file.
     File,
-    /// A named pipe: read once, to its end, waiting for a writer.
+    /// A named pipe. It is read to its end once; opening it waits for a writer.
     Stream,
-    /// Standard input, whatever it is.
+    /// Standard input, of any kind.
     Stdin,
 }
 
-/// What the named paths came to.
+/// The inputs that the given paths lead to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundInputs {
-    /// What to read: in the order of the arguments, within a folder by the bytes of the names.
+    /// Inputs in the order of the arguments; within a folder, in byte order of the names.
     pub sources: Vec<InputSource>,
-    /// What was passed over though nothing is wrong, in sentences. They hold names as they are: sanitise them.
+    /// Notices about paths that were skipped without an error, as sentences. They contain unsanitized names.
     pub notices: Vec<String>,
-    /// What cannot be read, and why.
+    /// Paths that cannot be read, and why.
     pub problems: Vec<InputProblem>,
     /// Globs that match nothing.
     pub no_match: Vec<PathBuf>,
-    /// Files left out because they are older than was asked for.
+    /// Number of files excluded because they are too old.
     pub excluded: usize,
 }
 
 /// A path that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputProblem {
-    /// As named or found. May hold any byte.
+    /// As typed or found. May contain any bytes.
     pub path: PathBuf,
-    /// Why, to be put behind the path and a colon: `no such file`.
+    /// The reason, to print after the path and a colon: `no such file`.
     pub what: String,
 }
 
-/// Finds everything that `paths` lead to. Never fails: what cannot be read is among the problems.
+/// Finds all inputs that `paths` lead to. Never fails: paths that cannot be read are in `problems`.
 ///
-/// A path that does not exist but holds `*`, `?` or `[` is a glob, so a file of that very name comes first.
+/// A path that does not exist and contains `*`, `?` or `[` is a glob. A file of exactly that name takes precedence.
 #[must_use]
 pub fn find(paths: &[PathBuf]) -> FoundInputs {
     let mut search = Search::default();
@@ -77,7 +78,7 @@ pub fn find(paths: &[PathBuf]) -> FoundInputs {
     search.found
 }
 
-/// How a path was come by.
+/// How a path was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputOrigin {
     Name,
@@ -85,13 +86,13 @@ enum InputOrigin {
     Folder,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug, Default)]
 struct Search {
     found: FoundInputs,
-    /// The first name of every file and folder met, by device and inode.
+    /// The first name of every file and folder visited, by device and inode.
     visited: HashMap<(u64, u64), PathBuf>,
-    /// By device: whether the kernel makes up what is on it.
+    /// By device: whether it is a pseudo file system.
     pseudo_devices: HashMap<u64, bool>,
 }
 
@@ -108,7 +109,7 @@ impl Search {
         }
     }
 
-    /// Known by what it is too, so that `probewatch access.log - < access.log` counts nothing twice.
+    /// Its inode is recorded too, so that `probewatch access.log - < access.log` reads the file once.
     fn standard_input(&mut self) {
         let id = rustix::fs::fstat(io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino));
         self.add(InputSource { path: PathBuf::from("-"), named: true, literal: true, kind: SourceKind::Stdin, id });
@@ -128,13 +129,13 @@ impl Search {
         }
     }
 
-    /// Looks at something found, through symbolic links.
+    /// Classifies a path that was found; follows symbolic links.
     fn visit(&mut self, path: &Path, by: InputOrigin) {
         match fs::metadata(path) {
             Ok(metadata) => self.classify(path, &metadata, by),
-            // Either a link to nothing, or rotated away since its name was read.
+            // A dangling link, or a file that was rotated since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.notice(format!("{} leads to nothing; passed over", path.display()));
+                self.notice(format!("{} is a dangling link; skipped", path.display()));
             }
             Err(error) => self.record_error(path, &error),
         }
@@ -146,7 +147,7 @@ impl Search {
         let kind = metadata.file_type();
         let may_be_pseudo = by != InputOrigin::Name || kind.is_dir();
         if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
-            self.notice(format!("{} is made up by the kernel and no log; passed over", path.display()));
+            self.notice(format!("{} is on a pseudo file system of the kernel; skipped", path.display()));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
         } else if kind.is_file() {
@@ -156,8 +157,8 @@ impl Search {
         } else if by == InputOrigin::Name {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
-            // Reading a pipe that nobody named could wait for ever.
-            self.notice(format!("{} is {}; passed over", path.display(), describe(kind)));
+            // Reading a pipe that the user did not name could block forever.
+            self.notice(format!("{} is {}; skipped", path.display(), describe(kind)));
         }
     }
 
@@ -165,7 +166,7 @@ impl Search {
         *self.pseudo_devices.entry(device).or_insert_with(|| is_on_pseudo_filesystem(path))
     }
 
-    /// Goes down a folder. Its list is read and closed first, so that no depth costs descriptors.
+    /// Descends into a folder. Its list is read and closed first, so that depth costs no file descriptors.
     fn folder(&mut self, path: &Path, id: (u64, u64)) {
         if self.already_visited(path, id, "folder") {
             return;
@@ -189,7 +190,7 @@ impl Search {
         self.found.sources.push(source);
     }
 
-    /// Whether another name led here already; says so. Remembers this one if not.
+    /// Whether another name led to this file before; adds a notice if so, and records the path if not.
     fn already_visited(&mut self, path: &Path, id: (u64, u64), what: &str) -> bool {
         let first = match self.visited.entry(id) {
             Entry::Occupied(first) => first,
@@ -199,7 +200,7 @@ impl Search {
             }
         };
         let notice = if first.get() == path {
-            format!("{} was given more than once; read once", path.display())
+            format!("{} was named more than once; read once", path.display())
         } else {
             format!("{} is the same {what} as {}; read once", path.display(), first.get().display())
         };
@@ -209,7 +210,7 @@ impl Search {
 
     fn record_error(&mut self, path: &Path, error: &io::Error) {
         let what = match error.kind() {
-            io::ErrorKind::NotFound if path.is_symlink() => "is a link to nothing".to_owned(),
+            io::ErrorKind::NotFound if path.is_symlink() => "is a dangling link".to_owned(),
             io::ErrorKind::NotFound => "no such file".to_owned(),
             io::ErrorKind::PermissionDenied => describe_denied(path),
             _ => error.to_string(),
@@ -234,7 +235,7 @@ fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// What is neither file nor folder, in words.
+/// Describes a file that is neither regular nor a folder.
 fn describe(kind: FileType) -> &'static str {
     if kind.is_fifo() {
         "a named pipe"
@@ -255,7 +256,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use tempfile::TempDir;
 
-    /// A folder with these files.
+    /// Creates a folder with these files.
     fn folder(files: &[&str]) -> TempDir {
         let folder = TempDir::new().unwrap();
         for file in files {
@@ -266,7 +267,7 @@ mod tests {
         folder
     }
 
-    /// What was found, relative to `folder`.
+    /// The paths that were found, relative to `folder`.
     fn names(found: &FoundInputs, folder: &TempDir) -> Vec<String> {
         let name = |source: &InputSource| source.path.strip_prefix(folder.path()).unwrap().to_str().unwrap().to_owned();
         found.sources.iter().map(name).collect()
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_read_in_the_order_of_its_names() {
+    fn files_of_a_folder_are_in_name_order() {
         let folder = folder(&["b/2.log", "a.log", "b/10.log", "B.log", ".hidden", "b.log"]);
         let found = find(&[folder.path().to_owned()]);
         assert_eq!(names(&found, &folder), [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]);
@@ -286,18 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_kernel_are_read_only_by_name() {
+    fn pseudo_files_are_read_only_if_named() {
         let folder = folder(&["a.log"]);
         symlink("/proc/kmsg", folder.path().join("b.log")).unwrap();
         symlink("/proc/self", folder.path().join("c")).unwrap();
         let found = find(&[folder.path().to_owned()]);
         assert_eq!(names(&found, &folder), ["a.log"]);
-        assert!(found.notices.len() == 2 && found.notices[0].ends_with("b.log is made up by the kernel and no log; passed over"));
+        assert!(found.notices.len() == 2 && found.notices[0].ends_with("b.log is on a pseudo file system of the kernel; skipped"));
         assert_eq!(find(&[PathBuf::from("/proc/self/maps")]).sources.len(), 1);
     }
 
     #[test]
-    fn a_loop_of_links_ends() {
+    fn a_symlink_loop_ends() {
         let folder = folder(&["a.log"]);
         symlink(".", folder.path().join("loop")).unwrap();
         let found = find(&[folder.path().to_owned()]);
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_folder_is_followed() {
+    fn a_symlink_to_a_folder_is_followed() {
         let outside = folder(&["far.log"]);
         let inside = folder(&["near.log"]);
         symlink(outside.path(), inside.path().join("link")).unwrap();
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_many_names_is_read_once() {
+    fn a_file_with_many_names_is_listed_once() {
         let folder = folder(&["a.log"]);
         let [a, hard, soft] = ["a.log", "hard", "soft"].map(|name| folder.path().join(name));
         fs::hard_link(&a, &hard).unwrap();
@@ -325,22 +326,22 @@ mod tests {
         assert_eq!(found.sources[0].path, soft);
         assert_eq!(found.notices.len(), 6);
         assert_eq!(found.notices[0], format!("{} is the same file as {}; read once", a.display(), soft.display()));
-        assert_eq!(found.notices[2], format!("{} was given more than once; read once", soft.display()));
+        assert_eq!(found.notices[2], format!("{} was named more than once; read once", soft.display()));
     }
 
     #[test]
-    fn globs_match_like_in_a_shell() {
+    fn globs_match_as_in_a_shell() {
         let folder = folder(&["b.log", "a.log", ".c.log", "d.txt", "deep/e.log", "[x].log"]);
         let found = find(&[folder.path().join("*.log"), folder.path().join("*.gz")]);
         assert_eq!(names(&found, &folder), ["[x].log", "a.log", "b.log"]);
         assert!(found.sources.iter().all(|source| source.named));
         assert_eq!(found.no_match, [folder.path().join("*.gz")]);
-        // A name that exists is that name, whatever it looks like.
+        // An existing file is that file, even if its name looks like a glob.
         assert_eq!(names(&find(&[folder.path().join("[x].log")]), &folder), ["[x].log"]);
     }
 
     #[test]
-    fn only_a_named_pipe_that_was_named_is_read() {
+    fn a_pipe_is_read_only_if_named_directly() {
         let folder = folder(&[]);
         let pipe = folder.path().join("pipe");
         mkfifo(&pipe);
@@ -348,12 +349,12 @@ mod tests {
         for path in [folder.path().to_owned(), folder.path().join("p*")] {
             let found = find(&[path]);
             assert!(found.sources.is_empty() && found.problems.is_empty());
-            assert!(found.notices[0].ends_with("pipe is a named pipe; passed over"));
+            assert!(found.notices[0].ends_with("pipe is a named pipe; skipped"));
         }
     }
 
     #[test]
-    fn what_is_no_log_is_a_problem_if_named() {
+    fn a_named_path_that_is_not_a_log_is_a_problem() {
         let folder = folder(&["a.log"]);
         let _socket = UnixListener::bind(folder.path().join("socket")).unwrap();
         let gone = folder.path().join("gone");
@@ -362,14 +363,14 @@ mod tests {
         let paths = ["/dev/null".into(), folder.path().join("socket"), gone, dangling, folder.path().join("a.log/b")];
         let problems: Vec<_> = find(&paths).problems.into_iter().map(|problem| problem.what).collect();
         assert_eq!(problems[..2], ["is a character device, not a log", "is a socket, not a log"]);
-        assert_eq!(problems[2..4], ["no such file", "is a link to nothing"]);
+        assert_eq!(problems[2..4], ["no such file", "is a dangling link"]);
         assert!(problems[4].contains("Not a directory"));
         let found = find(&[folder.path().to_owned()]);
         assert_eq!((found.sources.len(), found.notices.len(), found.problems.len()), (1, 2, 0));
     }
 
     #[test]
-    fn names_may_hold_any_byte() {
+    fn names_may_contain_any_byte() {
         let folder = TempDir::new().unwrap();
         let name = OsStr::from_bytes(b"-rf\n\x1b[31m\xff.log");
         fs::write(folder.path().join(name), "").unwrap();
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_read_once() {
+    fn standard_input_is_listed_once() {
         let found = find(&["-".into(), "-".into()]);
         assert_eq!((found.sources.len(), found.notices.len()), (1, 1));
         assert_eq!((found.sources[0].kind, found.sources[0].named), (SourceKind::Stdin, true));

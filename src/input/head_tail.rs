@@ -1,7 +1,7 @@
-//! Looks at the first lines of a file's text, packed or not, and at the last ones of a file that is not packed.
+//! Reads the first lines of a file, compressed or not, and the last lines of an uncompressed one.
 //!
-//! A glance, to decide whether and how a file is read: what it holds is never counted. Nothing is said of a file that cannot be
-//! looked at: reading it will say what is wrong.
+//! Callers use them to decide whether and how to read the file; nothing here is counted. A file that cannot be read
+//! gives no error here: reading it later reports the error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read};
@@ -13,16 +13,16 @@ use memchr::{memchr, memrchr};
 use super::decompress::Decompressor;
 use super::magic::{self, HEAD};
 
-/// The ends of a text, in whole lines.
+/// The first and last lines of a text, whole lines only.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HeadTail {
     /// The first lines.
     pub first: Vec<u8>,
-    /// The last lines; empty where the first ones are all, and of a packed text.
+    /// The last lines; empty if `first` is the whole text, and for a compressed file.
     pub last: Vec<u8>,
 }
 
-/// The lines in the first and in the last `max_bytes` bytes of the text of a regular file; `None` where it cannot be read.
+/// The lines in the first and in the last `max_bytes` bytes of a regular file's text, or `None` if it cannot be read.
 #[must_use]
 pub fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
@@ -38,7 +38,7 @@ pub fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> {
     }
 }
 
-/// The lines in the first `max_bytes` bytes; those before the damage where there is some.
+/// The lines in the first `max_bytes` bytes, up to the first damage.
 fn first_lines(text: impl Read, max_bytes: usize) -> Option<Vec<u8>> {
     let mut lines = Vec::new();
     let read = text.take(max_bytes as u64).read_to_end(&mut lines);
@@ -48,7 +48,7 @@ fn first_lines(text: impl Read, max_bytes: usize) -> Option<Vec<u8>> {
     Some(lines)
 }
 
-/// The lines in the last `max_bytes` bytes, of a file that has more than those.
+/// The lines in the last `max_bytes` bytes of a file that is longer than that.
 fn last_lines(file: &File, len: u64, max_bytes: usize) -> Vec<u8> {
     let mut lines = vec![0; max_bytes];
     let read = len.checked_sub(max_bytes as u64).filter(|at| *at > 0).and_then(|at| file.read_at(&mut lines, at).ok());
@@ -64,7 +64,7 @@ mod tests {
     use flate2::write::GzEncoder;
     use std::io::Write;
 
-    fn of(bytes: &[u8], max_bytes: usize) -> Option<(String, String)> {
+    fn lines_of(bytes: &[u8], max_bytes: usize) -> Option<(String, String)> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, bytes).unwrap();
@@ -77,28 +77,28 @@ mod tests {
     }
 
     #[test]
-    fn whole_lines_of_either_end() {
+    fn head_and_tail_are_whole_lines() {
         let text = b"one\ntwo\nthree\nfour";
-        assert_eq!(of(text, 100), Some(both("one\ntwo\nthree\nfour", "")));
-        assert_eq!(of(text, 7), Some(both("one\n", "four")));
-        assert_eq!(of(text, 12), Some(both("one\ntwo\n", "three\nfour")));
-        assert_eq!(of(text, 14), Some(both("one\ntwo\nthree\n", "three\nfour")));
-        assert_eq!(of(text, 2), None);
-        assert_eq!(of(b"", 100), Some(both("", "")));
+        assert_eq!(lines_of(text, 100), Some(both("one\ntwo\nthree\nfour", "")));
+        assert_eq!(lines_of(text, 7), Some(both("one\n", "four")));
+        assert_eq!(lines_of(text, 12), Some(both("one\ntwo\n", "three\nfour")));
+        assert_eq!(lines_of(text, 14), Some(both("one\ntwo\nthree\n", "three\nfour")));
+        assert_eq!(lines_of(text, 2), None);
+        assert_eq!(lines_of(b"", 100), Some(both("", "")));
     }
 
     #[test]
-    fn a_packed_text_has_a_beginning_only() {
+    fn a_compressed_file_has_only_first_lines() {
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
         compressed.write_all(b"one\ntwo\nthree\n").unwrap();
         let compressed = compressed.finish().unwrap();
-        assert_eq!(of(&compressed, 9), Some(both("one\ntwo\n", "")));
-        assert_eq!(of(&compressed, 100), Some(both("one\ntwo\nthree\n", "")));
-        assert_eq!(of(&compressed[..8], 100), None);
+        assert_eq!(lines_of(&compressed, 9), Some(both("one\ntwo\n", "")));
+        assert_eq!(lines_of(&compressed, 100), Some(both("one\ntwo\nthree\n", "")));
+        assert_eq!(lines_of(&compressed[..8], 100), None);
     }
 
     #[test]
-    fn what_is_no_file_is_not_looked_at() {
+    fn only_regular_files_are_read() {
         assert_eq!(read_head_tail(Path::new("/dev/null"), 100), None);
         assert_eq!(read_head_tail(Path::new("/nonexistent"), 100), None);
         assert_eq!(read_head_tail(Path::new("/"), 100), None);

@@ -1,7 +1,7 @@
-//! Cuts anything that can be read into blocks of whole lines, in memory that the longest line bounds.
+//! Splits the bytes of a reader into blocks of whole lines. The longest allowed line bounds the memory.
 //!
-//! Looks for newlines and, at the two ends of a text, for NULs. A line over the limit that lies within a block is left
-//! there; only one that would make the buffer grow is streamed past.
+//! Leading and trailing NULs of the text are skipped. A line over the limit that fits into a block stays in it; only
+//! a line that would make the buffer grow is skipped.
 
 use std::io::{self, Read};
 use std::mem;
@@ -11,19 +11,19 @@ use memchr::{memchr, memrchr};
 use super::chunk::{Body, Chunk};
 use super::sparse::{leading_nuls, trailing_nuls};
 
-/// Bytes read behind the end of a range at first: most lines are shorter.
+/// Bytes read first after the end of a range: most lines are shorter.
 const OVERHANG: u64 = 16 << 10;
 
-/// What the buffer of a [`Lines`] is made for.
+/// Sizes for the buffer of a [`LineBlockReader`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockLimits {
-    /// Bytes read before the next block is cut.
+    /// Bytes to read per block.
     pub(super) block: usize,
-    /// The longest line that is held, in bytes without the newline.
+    /// The longest line that is kept in memory, in bytes without the newline.
     pub(super) max_line: usize,
 }
 
-/// A [`Chunk`] that owns its lines, so that another thread may judge it.
+/// A [`Chunk`] that owns its lines, so that another thread can process it.
 #[derive(Debug)]
 pub(super) struct LineBlock {
     offset: u64,
@@ -32,14 +32,15 @@ pub(super) struct LineBlock {
 
 #[derive(Debug)]
 enum BlockBody {
-    /// The first `len` bytes of a buffer that stays as long as it is: to shorten it would mean to clear it again later.
+    /// The first `len` bytes of `buffer`. The buffer keeps its length: truncating it would mean clearing it again
+    /// later.
     Lines { buffer: Vec<u8>, len: usize },
-    /// A line that was not held.
+    /// A line that was skipped.
     Oversized { bytes: u64 },
 }
 
 impl LineBlock {
-    /// What is to be judged.
+    /// The lines as a chunk.
     pub(super) fn chunk(&self) -> Chunk<'_> {
         let body = match &self.body {
             BlockBody::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
@@ -48,7 +49,7 @@ impl LineBlock {
         Chunk { offset: self.offset, body }
     }
 
-    /// The buffer, for [`Lines::recycle`].
+    /// The buffer, to pass to [`LineBlockReader::recycle`].
     pub(super) fn into_buffer(self) -> Vec<u8> {
         match self.body {
             BlockBody::Lines { buffer, .. } => buffer,
@@ -57,40 +58,40 @@ impl LineBlock {
     }
 }
 
-/// How far the source has come.
+/// Whether the source has more bytes.
 #[derive(Debug)]
 enum SourceState {
     /// There may be more.
     Open,
-    /// It ended as it should.
+    /// The source ended normally.
     Reached,
-    /// It broke off; what is behind its last newline is no line.
+    /// The source failed. The bytes after the last newline are no line.
     Broken(io::Error),
 }
 
-/// The lines of a reader, block by block.
+/// Reads lines block by block.
 #[derive(Debug)]
 pub(super) struct LineBlockReader<R> {
     source: R,
     limits: BlockLimits,
     end: SourceState,
-    /// The first `filled` bytes are the text from `offset` on; the first `searched` hold no newline.
+    /// `buffer[..filled]` is the text from `offset`; `buffer[..searched]` contains no newline.
     buffer: Vec<u8>,
     filled: usize,
     searched: usize,
     offset: u64,
-    /// Lines that start here or later are not wanted.
+    /// Lines that start at this offset or later are not returned.
     until: u64,
-    /// Everything up to here was read.
+    /// Offset up to which the source was read.
     seen: u64,
-    /// Nothing but NULs was read so far.
+    /// Only NULs were read so far.
     leading: bool,
     hole_bytes: u64,
     spare: Vec<u8>,
 }
 
 impl<R: Read> LineBlockReader<R> {
-    /// The lines of a whole text, of which `offset` bytes are read already.
+    /// Reads the lines of a whole text, of which `offset` bytes were read already.
     pub(super) fn new(source: R, offset: u64, limits: BlockLimits) -> Self {
         Self {
             source,
@@ -108,16 +109,16 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// The lines that start before `until`, of a source that stands at the start of a line, `offset` bytes into the text.
+    /// Reads the lines that start before `until`. The source is at the start of a line, `offset` bytes into the text.
     pub(super) fn for_range(source: R, offset: u64, until: u64, limits: BlockLimits) -> Self {
         Self { until, leading: false, ..Self::new(source, offset, limits) }
     }
 
-    /// The next lines; `None` behind the last ones.
+    /// The next block of lines; `None` after the last one.
     ///
     /// # Errors
     ///
-    /// The source failed. Every whole line before that was delivered.
+    /// The source failed. Every whole line before the error was returned.
     pub(super) fn next(&mut self) -> io::Result<Option<LineBlock>> {
         while self.offset < self.until {
             self.fill(self.step());
@@ -143,14 +144,14 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// Takes back the buffer of a block for one of the next.
+    /// Takes back the buffer of a block for reuse.
     pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
         if buffer.len() > self.spare.len() {
             self.spare = buffer;
         }
     }
 
-    /// Where the next block starts: everything before it was delivered or is a hole.
+    /// Where the next block starts. Everything before it was returned or is a hole.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -160,32 +161,32 @@ impl<R: Read> LineBlockReader<R> {
         self.seen
     }
 
-    /// NULs passed over at the start and the end of the text.
+    /// NULs skipped at the start and the end of the text.
     pub(super) fn hole_bytes(&self) -> u64 {
         self.hole_bytes
     }
 
-    /// A buffer that may be of use to others.
+    /// A buffer for reuse elsewhere.
     pub(super) fn into_buffer(self) -> Vec<u8> {
         if self.spare.len() > self.buffer.len() { self.spare } else { self.buffer }
     }
 
-    /// The source, wherever it stands.
+    /// The source, at its current position.
     pub(super) fn into_source(self) -> R {
         self.source
     }
 
-    /// How much to read next: a block, but little beyond the end of the range.
+    /// Bytes to read next: a block, but not far past the end of the range.
     fn step(&self) -> usize {
         let left = self.until.saturating_sub(self.offset + self.filled as u64);
         usize::try_from(left.max(OVERHANG)).unwrap_or(usize::MAX).min(self.limits.block)
     }
 
-    /// Reads `more` bytes onto the end of the buffer, or what there is.
+    /// Appends up to `more` bytes to the buffer.
     fn fill(&mut self, more: usize) {
         let target = self.filled + more;
         if self.buffer.is_empty() {
-            // Memory fresh from the system is zero already and costs nothing where a short text does not reach.
+            // Freshly allocated zeroed memory costs nothing for pages that a short text does not reach.
             self.buffer = vec![0; target];
         } else if self.buffer.len() < target {
             self.buffer.resize(target, 0);
@@ -203,7 +204,7 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// A hole may be of any size, so it is dropped as it comes.
+    /// Drops leading NULs as they come, since a hole may be of any size.
     fn skip_leading_nuls(&mut self) {
         let nuls = leading_nuls(&self.buffer[..self.filled]);
         self.leading = nuls == self.filled;
@@ -213,7 +214,7 @@ impl<R: Read> LineBlockReader<R> {
         self.hole_bytes += nuls as u64;
     }
 
-    /// Where the next block is to end; `None` while no line is known to be whole.
+    /// The length of the next block; `None` until it contains a whole line.
     fn next_block_len(&mut self) -> Option<usize> {
         let fresh = &self.buffer[self.searched..self.filled];
         let last = memrchr(b'\n', fresh).map(|at| self.searched + at + 1);
@@ -232,7 +233,7 @@ impl<R: Read> LineBlockReader<R> {
         (self.filled > 0).then_some(self.filled)
     }
 
-    /// Hands out the first `len` bytes and moves what is behind them to a fresh buffer.
+    /// Takes the first `len` bytes as a block and moves the rest to another buffer.
     fn take_block(&mut self, len: usize) -> LineBlock {
         let rest = &self.buffer[len..self.filled];
         let mut next = mem::take(&mut self.spare);
@@ -248,9 +249,10 @@ impl<R: Read> LineBlockReader<R> {
         LineBlock { offset, body: BlockBody::Lines { buffer, len } }
     }
 
-    /// Streams past a line that fills the buffer. `None` where the source broke off within it or held only NULs.
+    /// Skips a line that fills the buffer. Returns `None` if the source failed within it or it contained only NULs.
     ///
-    /// The first `max_line` bytes stay: if the text ends in NULs, the line may turn out to be short after all.
+    /// The first `max_line` bytes are kept: without the NULs at the end of the text, the line may be short enough
+    /// after all.
     fn skip_long_line(&mut self) -> Option<LineBlock> {
         let kept = self.limits.max_line;
         let mut length = self.filled as u64;
@@ -280,7 +282,7 @@ impl<R: Read> LineBlockReader<R> {
         }
     }
 
-    /// The text ended in the line that was streamed past, and that ended in `nuls` NULs.
+    /// Ends a text whose last line was skipped and ended in `nuls` NULs.
     fn finish_long_line(&mut self, length: u64, nuls: u64) -> Option<LineBlock> {
         self.hole_bytes += nuls;
         self.filled = 0;
@@ -291,7 +293,7 @@ impl<R: Read> LineBlockReader<R> {
         (length > 0).then(|| self.take_block(length as usize))
     }
 
-    /// A line of `bytes` bytes that is not held, and `behind` more that are no part of it.
+    /// Skips a line of `bytes` bytes, and the `behind` bytes after it.
     fn skip_line(&mut self, bytes: u64, behind: u64) -> LineBlock {
         let offset = self.offset;
         self.offset += bytes + behind;

@@ -1,7 +1,7 @@
-//! Reads one source from its start, a line after the other, on this thread: for a person who asks about a line, not for
-//! a scan.
+//! Reads one source line by line on the current thread, for commands that look at single lines.
 //!
-//! Sees the same lines under the same numbers as [`read`](super::read::read) does: packed or not, holes left out.
+//! Returns the same lines with the same numbers as [`read`](super::read::read), whether compressed or not, without
+//! holes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -18,28 +18,29 @@ use super::read::OpenError;
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;
 
-/// Bytes read in one go.
+/// Bytes per read.
 const BLOCK: usize = 64 << 10;
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputLine<'a> {
-    /// Its text, without the end of the line.
+    /// Its text, without the line ending.
     Text(&'a [u8]),
-    /// It is over the limit; so many bytes of it are known.
+    /// A line over the limit; its length in bytes as far as it is known.
     Oversized(u64),
 }
 
-/// How a sequence ended.
+/// The result of reading lines in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinesSummary {
-    /// Lines that were handed out.
+    /// Lines that were returned.
     pub lines: u64,
-    /// What went wrong behind them, in a sentence.
+    /// What went wrong after them, as a sentence.
     pub damage: Option<String>,
 }
 
-/// Hands out the lines of the file at `path`, of standard input for `-`, with their numbers from 1, until `take` breaks.
+/// Calls `take` with each line of the file at `path`, or of standard input for `-`, and its number from 1, until
+/// `take` breaks.
 ///
 /// # Errors
 ///
@@ -107,7 +108,7 @@ fn read_lines<R: Read>(
     Ok((summary, lines.into_source()))
 }
 
-/// Cuts a block into lines, as a judge of lines does.
+/// Splits a block into lines, in the same way as the scan does.
 fn split_block(
     mut text: &[u8],
     max_line: usize,

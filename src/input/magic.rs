@@ -1,13 +1,13 @@
-//! Tells by its first bytes whether an input is packed and whether its text is one of bytes.
+//! Detects by its first bytes whether an input is compressed, and whether it is text at all.
 //!
-//! Knows what can be unpacked, and what is worth refusing by name. Anything else is text, and if no line of it parses the report says so.
+//! Names what it refuses: unsupported compression, UTF-16, and file types that are not logs. Everything else is text.
 
 use super::read::OpenError;
 
-/// How many of the first bytes are looked at, and hashed to name a log's generation.
+/// Number of first bytes used for detection, and hashed to identify a log's generation.
 pub(super) const HEAD: usize = 1024;
 
-/// How a text is packed.
+/// A supported compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     /// RFC 1952.
@@ -21,7 +21,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// What it is called.
+    /// Its name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -31,7 +31,7 @@ impl Compression {
         }
     }
 
-    /// What it calls the parts that such a file may be glued together from.
+    /// What its specification calls the parts that can be concatenated in a file.
     pub(super) fn unit(self) -> &'static str {
         match self {
             Self::Gzip => "member",
@@ -41,7 +41,7 @@ impl Compression {
     }
 }
 
-/// Packings that are not read, by the first bytes that their specifications give them.
+/// Unsupported compressions, with the first bytes that their specifications give.
 const UNSUPPORTED: [(&[u8], &str); 6] = [
     // APPNOTE.TXT, sections 4.3.7 and 4.3.16.
     (b"PK\x03\x04", "zip"),
@@ -55,7 +55,7 @@ const UNSUPPORTED: [(&[u8], &str); 6] = [
     // compress of ncompress, magic(5).
     (b"\x1f\x9d", "compress"),
 ];
-/// What lies beside logs and is none, by its first bytes as magic(5) and the specifications have them.
+/// Other files found beside logs, by their first bytes (magic(5) and the specifications).
 const NOT_LOGS: [(&[u8], &str); 7] = [
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
@@ -63,19 +63,19 @@ const NOT_LOGS: [(&[u8], &str); 7] = [
     (b"GIF89a", "a GIF picture"),
     (b"%PDF-", "a PDF document"),
     (b"\x7fELF", "a program"),
-    (b"SQLite format 3\0", "a database of SQLite"),
+    (b"SQLite format 3\0", "an SQLite database"),
 ];
-/// What follows `BZh` and a digit: the start of a block, or of the end where there is none.
+/// What follows `BZh` and a digit: the start of a block, or of the end of an empty stream.
 const BZIP2_BLOCKS: [&[u8]; 2] = [b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"];
 
 const UTF_8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF_16: &str = "is UTF-16 text, which holds no lines of bytes; convert it: iconv -f UTF-16 -t UTF-8";
 
-/// What the first bytes of a file say about its packing; `None` if it is not packed.
+/// Detects the compression by the first bytes of a file; `None` for an uncompressed file.
 ///
 /// # Errors
 ///
-/// It is packed in a way that is not read.
+/// The compression is not supported.
 pub(super) fn detect(head: &[u8]) -> Result<Option<Compression>, OpenError> {
     if head.starts_with(b"\x1f\x8b") {
         return Ok(Some(Compression::Gzip));
@@ -96,23 +96,23 @@ pub(super) fn detect(head: &[u8]) -> Result<Option<Compression>, OpenError> {
     }
 }
 
-/// A frame (section 3.1.1), or a skippable one before it (section 3.1.2), as `pzstd` writes it.
+/// A frame (section 3.1.1), or a skippable frame before it (section 3.1.2), as `pzstd` writes it.
 fn is_zstd(head: &[u8]) -> bool {
     head.starts_with(b"\x28\xb5\x2f\xfd") || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
 }
 
-/// The first four bytes alone could start a line.
+/// Checks more than the first four bytes, which could also start a line of text.
 fn is_bzip2(head: &[u8]) -> bool {
     head.starts_with(b"BZh")
         && head.get(3).is_some_and(|size| matches!(size, b'1'..=b'9'))
         && BZIP2_BLOCKS.iter().any(|block| head[4..].starts_with(block))
 }
 
-/// The bytes of a byte-order mark at the start of a text, to be passed over.
+/// The length of a byte-order mark at the start of a text.
 ///
 /// # Errors
 ///
-/// It is UTF-16, or nothing that has lines.
+/// The text is UTF-16, or the file is not text.
 pub(super) fn bom_len(head: &[u8]) -> Result<usize, OpenError> {
     if let Some((_, what)) = NOT_LOGS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err(OpenError::NoLog(what));
@@ -123,7 +123,7 @@ pub(super) fn bom_len(head: &[u8]) -> Result<usize, OpenError> {
     Ok(if head.starts_with(UTF_8_BOM) { UTF_8_BOM.len() } else { 0 })
 }
 
-/// UTF-16 without a mark: of nearly every pair of bytes one is NUL, and always the same one.
+/// UTF-16 without a byte-order mark: in nearly every pair of bytes the same one is NUL.
 fn is_utf_16(head: &[u8]) -> bool {
     let pairs = head.chunks_exact(2);
     let all = pairs.len();
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_what_is_packed() {
+    fn detects_supported_compressions() {
         for (head, expected) in [
             (&b"\x1f\x8b\x08\0"[..], Compression::Gzip),
             (b"\x28\xb5\x2f\xfd\x04", Compression::Zstd),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_it_cannot_unpack() {
+    fn names_unsupported_compressions() {
         for (head, name) in [
             (&b"PK\x03\x04\x14"[..], "zip"),
             (b"\x04\x22\x4d\x18\x64", "lz4"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_utf_16_with_and_without_a_mark() {
+    fn utf_16_is_refused_with_and_without_a_mark() {
         let little: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let big: Vec<u8> = "1.2.3.4 - - [x]\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         for head in [&little, &big, &[b"\xff\xfe".to_vec(), little.clone()].concat(), &[b"\xfe\xff".to_vec(), big.clone()].concat()] {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_over_the_mark_of_utf_8_only() {
+    fn only_a_utf_8_mark_is_skipped() {
         assert_eq!(bom_len(b"\xef\xbb\xbf1.2.3.4").unwrap(), 3);
         for head in [&b""[..], b"1.2.3.4", &[0; 64], b"a\0b\0c\0", b"1.2.3.4 \xff\xfe\x80", b"\xef\xbb"] {
             assert_eq!(bom_len(head).unwrap(), 0);

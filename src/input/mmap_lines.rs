@@ -1,7 +1,7 @@
-//! Finds the lines of a range in a map: one slice, or two pieces where a line is too long to be handed on.
+//! Finds the lines of a range in a map: one slice, and the length of a last line that is over the limit.
 //!
-//! Says nothing about whether the map may be believed. Memory that was only looked through is given back at once, so a
-//! line of any length needs none.
+//! Does not check whether the map can be trusted. Memory that was only searched is released at once, so a line of any
+//! length needs none.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use super::mmap::GuardedMap;
 /// The lines that a range of a mapped text owns.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OwnedLines {
-    /// The bytes that they take.
+    /// The bytes of these lines.
     pub(super) span: Range<usize>,
-    /// Where the last of them starts, if it is too long to be handed on; its length without the newline.
+    /// Start of the last line if it is over the limit, and its length without the newline.
     oversized: Option<(usize, u64)>,
 }
 
 impl OwnedLines {
-    /// The chunks that they make, in order.
+    /// Their chunks, in order.
     pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let lines = self.span.start..self.oversized.map_or(self.span.end, |(start, _)| start);
         let offset = lines.start as u64;
@@ -30,7 +30,7 @@ impl OwnedLines {
     }
 }
 
-/// The lines of `text` that `range`, a part of it that is not empty, owns. `None` if `stopped` says so meanwhile.
+/// The lines of `text` that the non-empty `range` owns; `None` once `stopped` returns true.
 pub(super) fn owned_lines(
     map: &GuardedMap,
     text: &Range<usize>,
@@ -56,8 +56,9 @@ pub(super) fn owned_lines(
     Some(OwnedLines { span: start..end, oversized })
 }
 
-/// The first newline in `span`, looked for `step` bytes at a time. `None` outside if stopped, inside if there is none.
-#[expect(clippy::option_option, reason = "stopped, or looked through: two questions")]
+/// The first newline in `span`, searched `step` bytes at a time. The outer value is `None` if stopped, the inner one
+/// if there is no newline.
+#[expect(clippy::option_option, reason = "stopped and not found are two answers")]
 fn find_newline(map: &GuardedMap, span: Range<usize>, step: usize, stopped: impl Fn() -> bool) -> Option<Option<usize>> {
     let mut at = span.start;
     while at < span.end {

@@ -1,8 +1,7 @@
-//! Turns files, folders, globs, archives and pipes into runs of whole lines.
+//! Reads files, folders, globs, compressed files and pipes as chunks of whole lines.
 //!
-//! Knows nothing of log formats, rules or reports: bytes in, line-aligned [`chunk::Chunk`]s out, each believed only
-//! after it was checked that the file did not change under the reader. [`find::find`] says what there is to read,
-//! [`read::read`] reads one of it.
+//! This module knows nothing of log formats, rules or reports. [`find::find`] lists the inputs and [`read::read`]
+//! reads one of them. A [`chunk::Chunk`] counts only after a check that the file did not change while it was read.
 
 mod byte_ranges;
 pub mod chunk;
@@ -38,7 +37,7 @@ pub enum Mmap {
     /// Regular files of 1 MiB and more on local file systems.
     #[default]
     Auto,
-    /// Every regular file; a refused map is read all the same.
+    /// Every regular file; a file that cannot be mapped is read instead.
     Always,
     /// Never.
     Never,

@@ -1,8 +1,7 @@
-//! Puts what was found in the order of time, as far as names tell it: a log and what it was rotated to stand together, the
-//! oldest first.
+//! Sorts inputs by the age in their names: a log follows the files that it was rotated to, oldest first.
 //!
-//! Looks at names only, so the order is the same however often the files are touched or copied. What is no family of rotated
-//! files stays where it was named or found.
+//! Uses names only, so the order does not depend on when files were touched or copied. Other inputs keep their
+//! position.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -12,18 +11,18 @@ use std::path::{Path, PathBuf};
 use super::find::{InputSource, SourceKind};
 use super::rotation_names::{RotationRank, bases, file_name_bytes, parent_folder, rank};
 
-/// A number behind a name that is larger names a port or a process, no rotation.
-const MOST_ROTATIONS: u32 = 999;
+/// A larger number after a name is a port or a process ID, not a rotation index.
+const MAX_ROTATION_INDEX: u32 = 999;
 
 /// A file and the log that it belongs to.
 struct RotationMember {
-    /// The path of the log, whether that is there or not.
+    /// The path of the log, which need not exist.
     log: PathBuf,
-    /// How old it is; `None` of the log itself, which is the youngest.
+    /// Its age; `None` for the log itself, which is the youngest.
     rank: Option<RotationRank>,
 }
 
-/// Puts every log behind what it was rotated to, and that in the order of age. A family stands where its first member did.
+/// Sorts each log after its rotated files, oldest first. The group takes the position of its first member.
 pub fn sort_by_age(sources: &mut Vec<InputSource>) {
     let members = members(sources);
     let mut first: HashMap<&Path, usize> = HashMap::new();
@@ -34,7 +33,7 @@ pub fn sort_by_age(sources: &mut Vec<InputSource>) {
     }
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by_cached_key(|&place| match &members[place] {
-        // One that is packed just now lies there twice.
+        // Both the plain and the compressed file exist while a file is being compressed.
         Some(RotationMember { log, rank }) => {
             (first[log.as_path()], rank.is_none(), rank.clone(), file_name_bytes(&sources[place].path), place)
         }
@@ -44,7 +43,7 @@ pub fn sort_by_age(sources: &mut Vec<InputSource>) {
     sources.extend(order.into_iter().filter_map(|place| old[place].take()));
 }
 
-/// Of each source, whether another one is of the same family.
+/// For each source, whether another source belongs to the same log.
 #[must_use]
 pub fn has_rotated_siblings(sources: &[InputSource]) -> Vec<bool> {
     let members = members(sources);
@@ -55,13 +54,13 @@ pub fn has_rotated_siblings(sources: &[InputSource]) -> Vec<bool> {
     members.iter().map(|member| member.as_ref().is_some_and(|member| counts[member.log.as_path()] > 1)).collect()
 }
 
-/// The log that each source belongs to; `None` of what is no file.
+/// The log that each source belongs to; `None` for a source that is not a file.
 fn members(sources: &[InputSource]) -> Vec<Option<RotationMember>> {
     let mut folders: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut paths = Vec::with_capacity(sources.len());
     for source in sources {
         let name = source.path.file_name().filter(|_| source.kind == SourceKind::File);
-        // A folder may be spelt in two ways.
+        // A folder may be spelled in two ways.
         let folder = folders
             .entry(parent_folder(&source.path))
             .or_insert_with_key(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
@@ -78,7 +77,7 @@ fn member(path: &Path, places: &HashMap<&Path, usize>) -> RotationMember {
         log = base;
         step.get_or_insert(rank);
     }
-    // What was rotated may be all that was given.
+    // The log itself may not be among the inputs.
     if let Some((base, rank)) = possible_bases(&log).into_iter().next() {
         log.set_file_name(OsStr::from_bytes(&base));
         step.get_or_insert(rank);
@@ -87,7 +86,7 @@ fn member(path: &Path, places: &HashMap<&Path, usize>) -> RotationMember {
     RotationMember { log, rank }
 }
 
-/// The log among those in `places` that a file was rotated from. Where `olddir` took the file, it lies in the folder above.
+/// The log among `places` that a file was rotated from. With `olddir`, it is in the parent folder.
 fn listed_base(path: &Path, places: &HashMap<&Path, usize>) -> Option<(PathBuf, RotationRank)> {
     let folders = path.ancestors().skip(1).take(2);
     let there = |folder: &Path| {
@@ -97,9 +96,9 @@ fn listed_base(path: &Path, places: &HashMap<&Path, usize>) -> Option<(PathBuf, 
     folders.into_iter().find_map(there)
 }
 
-/// The names that the log of a file may have.
+/// Possible names of the log that a file was rotated from.
 fn possible_bases(path: &Path) -> Vec<(Vec<u8>, RotationRank)> {
-    bases(&file_name_bytes(path)).filter(|(_, rank)| rank.index().is_none_or(|index| index <= MOST_ROTATIONS)).collect()
+    bases(&file_name_bytes(path)).filter(|(_, rank)| rank.index().is_none_or(|index| index <= MAX_ROTATION_INDEX)).collect()
 }
 
 #[cfg(test)]
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_comes_behind_what_it_was_rotated_to() {
+    fn a_log_follows_its_rotated_files() {
         let names = ["access.log", "access.log.1", "access.log.10.gz", "access.log.2.gz", "error.log", "error.log.1"];
         assert_eq!(ordered(&names), ["access.log.10.gz", "access.log.2.gz", "access.log.1", "access.log", "error.log.1", "error.log"]);
         let dated = ["access.log", "access.log-20261101.gz", "access.log-20261030.gz", "access.log-20261102"];
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rotated_files_alone_are_a_family_too() {
+    fn rotated_files_without_their_log_are_sorted_too() {
         assert_eq!(ordered(&["a.log.1", "a.log.2.gz", "a.log.11.gz"]), ["a.log.11.gz", "a.log.2.gz", "a.log.1"]);
         assert_eq!(ordered(&["a.log-2026-11-30", "a.log-2026-11-02"]), ["a.log-2026-11-02", "a.log-2026-11-30"]);
         assert_eq!(ordered(&["a-20261102.log", "a-20261101.log.gz", "x"]), ["a-20261101.log.gz", "a-20261102.log", "x"]);
@@ -137,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_family_stands_where_its_first_member_did_and_others_stay() {
+    fn a_group_takes_the_position_of_its_first_member() {
         assert_eq!(ordered(&["b.log", "x.log", "-", "a.log", "b.log.1"]), ["b.log.1", "b.log", "x.log", "-", "a.log"]);
         let none = ["z.log", "y-2.log", "y-1.log", "y.8080.log", "y.log.8080", "b/a.log", "a/a.log.1"];
         assert_eq!(ordered(&none), none);
     }
 
     #[test]
-    fn what_olddir_took_away_belongs_to_the_log_above() {
+    fn files_in_olddir_belong_to_the_log_in_the_parent_folder() {
         assert_eq!(
             ordered(&["l/a.log", "l/b.log", "l/old/a.log.1", "l/old/a.log.2"]),
             ["l/old/a.log.2", "l/old/a.log.1", "l/a.log", "l/b.log"]
@@ -154,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn kin_are_those_of_one_log() {
+    fn siblings_are_files_of_the_same_log() {
         assert_eq!(has_rotated_siblings(&sources(&["a.log", "./a.log.1", "b.log", "-", "-"])), [true, true, false, false, false]);
     }
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_the_order_is_a_fixed_point(
+        fn sorting_keeps_all_inputs_and_is_idempotent(
             names in prop::collection::vec("(a|b)(\\.log)?([.-](1|2|11|20261101|old))?(\\.gz)?|-|[a1.-]{1,6}", 0..12)
         ) {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
-//! Which group may read what the user may not, for a message that says what to type.
+//! Finds the group that may read a file which the user may not, for a helpful error message.
 //!
-//! Looks at modes and at the lists of groups and users, and changes nothing. Where a group is no help, it names none: one that has no
-//! right to read either, one that the user is in, and that of root.
+//! Reads only file modes, `/etc/group` and `/etc/passwd`. Names no group without read access, none that the user is
+//! in already, and never `root`.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -10,11 +10,11 @@ use std::path::Path;
 const GROUPS: &str = "/etc/group";
 const USERS: &str = "/etc/passwd";
 
-/// Rights of the group: to read a file, to pass through a folder, and both to list one.
+/// Group rights: read a file, and search a folder. Listing a folder needs both.
 const READ: u32 = 0o040;
 const SEARCH: u32 = 0o010;
 
-/// Why a path may not be read, to be put after the path and a colon.
+/// Why a path may not be read, to print after the path and a colon.
 #[must_use]
 pub fn describe_denied(path: &Path) -> String {
     let Some(group) = group_of(path) else { return "permission denied".to_owned() };
@@ -22,14 +22,14 @@ pub fn describe_denied(path: &Path) -> String {
     format!("permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again")
 }
 
-/// The group that may read a path, or pass through the folder that is in the way.
+/// The group that may read a path, or search the folder that denies access to it.
 fn group_of(path: &Path) -> Option<String> {
     let (found, needed) = match fs::metadata(path) {
         Ok(found) => {
             let needed = if found.is_dir() { READ | SEARCH } else { READ };
             (found, needed)
         }
-        // The nearest folder that can be looked at is the one that may not be passed.
+        // The nearest folder with readable metadata is the one that denies access.
         Err(_) => (path.ancestors().skip(1).find_map(|folder| fs::metadata(folder).ok())?, SEARCH),
     };
     let group = group_with_access(&found, needed)?;
@@ -45,7 +45,7 @@ fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
     (found.mode() & needed == needed && group != 0 && !is_member()).then_some(group)
 }
 
-/// The name that a list gives to a number: the first and the third field of its lines.
+/// The name for a number in a list: the first and the third field of its lines.
 fn name_of(list: &str, number: u32) -> Option<String> {
     let text = fs::read_to_string(list).ok()?;
     let name = |line: &str| {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_gives_the_name_of_a_number() {
+    fn name_of_finds_the_name_for_an_id() {
         let folder = tempfile::tempdir().unwrap();
         let list = folder.path().join("group");
         fs::write(&list, "root:x:0:\n# a note\nadm:x:4:syslog,jo\nodd\n:x:5:\n").unwrap();

@@ -1,6 +1,6 @@
-//! Reads one source: opens it, sees by its first bytes what it is, and picks the way that fits.
+//! Reads one source: opens it, detects by its first bytes what it is, and chooses how to read it.
 //!
-//! Names decide nothing: a plain file called `.gz` is plain. It finds no lines and judges nothing itself.
+//! File names do not matter: an uncompressed file called `.gz` is read as text.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -20,52 +20,52 @@ use super::readers::{CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
 use super::stream::read_stream;
 
-/// The longest line that is held unless the caller says otherwise, in bytes without the newline.
+/// Default for the longest line that is kept in memory, in bytes without the newline.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// How to read.
+/// How to read a source.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions<'a> {
     /// When to map files.
     pub mmap: Mmap,
-    /// The longest line that is held, in bytes without the newline; longer ones are streamed past where they would
-    /// cost memory. [`MAX_LINE`] is the usual one.
+    /// The longest line that is kept in memory, in bytes without the newline, usually [`MAX_LINE`]. Longer lines are
+    /// skipped where keeping them would cost memory.
     pub max_line: usize,
-    /// Set by the caller to end the reading; looked at between chunks, and ten times a second while a pipe is silent.
+    /// Set by the caller to stop the read. Checked between chunks, and ten times a second while a pipe is silent.
     pub stop: &'a AtomicBool,
-    /// Counts up by the bytes of the *file* that are done, packed where it is packed.
+    /// Counts the bytes of the *file* that are done, compressed bytes for a compressed file.
     pub progress: &'a AtomicU64,
 }
 
 /// Why a source cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The system refused.
+    /// A system error.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    /// Text in a form that has no bytes to look for. Holds the sentence.
+    /// Text in an unsupported encoding; the message.
     #[error("{0}")]
     NotText(&'static str),
-    /// Something else altogether; holds what it is.
-    #[error("is {0}, and no log")]
+    /// Not a log; what it is.
+    #[error("is {0}, not a log")]
     NoLog(&'static str),
-    /// Packed in a way that is not read; holds its name.
-    #[error("is packed with {0}, which cannot be read; unpack it and give the text, on standard input (-) if you like")]
+    /// An unsupported compression; its name.
+    #[error("is compressed with {0}, which is not supported; decompress it and pass the text, for example on standard input (-)")]
     Unsupported(&'static str),
 }
 
-/// Reads `source` to its end, or to the length a regular file had when it was opened.
+/// Reads `source` to its end, or to the length that a regular file had when it was opened.
 ///
-/// `process` is called for each chunk, from any worker of the rayon pool and in any order; [`Chunk::offset`] has the
-/// order. `commit` gets what `process` made of it, likewise from any worker, once it is settled that the chunk really was in
-/// the file: what was judged from a map whose file was cut short meanwhile is dropped instead. Whoever keeps sees
-/// every line at most once, and every line that can still be read.
+/// `process` is called for each chunk, on any worker of the rayon pool and in any order; [`Chunk::offset`] gives the
+/// order. `commit` receives the result of `process`, also on any worker, once it is certain that the chunk was in the
+/// file. Results from a map whose file was truncated meanwhile are dropped. `commit` covers every line at most once,
+/// and every line that can still be read.
 ///
-/// Call it within the pool that is to do the work. A pipe that nobody writes to occupies the worker that reads it.
+/// Call it within the thread pool that is to do the work. A pipe without a writer occupies the worker that reads it.
 ///
 /// # Errors
 ///
-/// [`OpenError`], before `process` is called at all. Trouble found later is [`ReadSummary::damage`].
+/// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
 pub fn read<T, J, K>(source: &InputSource, options: &ReadOptions<'_>, process: &J, commit: &K) -> Result<ReadSummary, OpenError>
 where
     T: Send,
@@ -75,12 +75,12 @@ where
     read_observed(source, options, &|_| {}, process, commit)
 }
 
-/// The same, with a look at what comes in order: `see` is called for each chunk of a text that is not read in parts, a packed
-/// one or a pipe's, one after the other and before it is judged. Of a plain file it is called for none.
+/// Like [`read`], and calls `observer` for each chunk of a compressed file or a pipe, in order, before the chunk is
+/// processed. Plain files are read in parallel, so `observer` is not called for them.
 ///
 /// # Errors
 ///
-/// As [`read`].
+/// The same as for [`read`].
 pub fn read_observed<T, J, K>(
     source: &InputSource,
     options: &ReadOptions<'_>,
@@ -96,7 +96,7 @@ where
     read_by(source, &ReadContext { options, sizes: WorkSizes::USUAL, observer: ChunkObserver(observer), process, commit })
 }
 
-/// Whoever looks at what comes in order.
+/// A callback that sees the chunks of a sequential text in order.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
 
@@ -106,22 +106,23 @@ impl std::fmt::Debug for ChunkObserver<'_> {
     }
 }
 
-/// The sizes that work is cut into. They change nothing in what is delivered.
+/// Sizes of the units of work. They do not change the result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkSizes {
-    /// Bytes of a regular file that are one worker's at a time: enough that starting costs nothing, few enough that
-    /// all end at about the same time, and that what was found in them stays in a core's cache until it is counted.
+    /// Bytes of a regular file that one worker processes at a time. Large enough that the overhead does not matter;
+    /// small enough that all workers finish at about the same time, and that the results stay in the cache until they
+    /// are committed.
     pub(super) range: u64,
-    /// Bytes read in one go. Stays in a core's cache while the lines are judged.
+    /// Bytes per read; stays in the cache while the lines are processed.
     pub(super) block: usize,
 }
 
 impl WorkSizes {
-    /// Outside of tests.
+    /// The sizes outside of tests.
     const USUAL: Self = Self { range: 1 << 20, block: 256 << 10 };
 }
 
-/// What the caller gave, and the sizes to go by.
+/// The options and callbacks of a read.
 #[derive(Debug)]
 pub(super) struct ReadContext<'a, J, K> {
     pub(super) options: &'a ReadOptions<'a>,
@@ -132,17 +133,17 @@ pub(super) struct ReadContext<'a, J, K> {
 }
 
 impl<J, K> ReadContext<'_, J, K> {
-    /// Whether the caller wants no more.
+    /// Whether the caller stopped the read.
     pub(super) fn stopped(&self) -> bool {
         self.options.stop.load(Ordering::Relaxed)
     }
 
-    /// What buffers are made for.
+    /// The limits for line buffers.
     pub(super) fn limits(&self) -> BlockLimits {
         BlockLimits { block: self.sizes.block, max_line: self.options.max_line }
     }
 
-    /// For what needs no check afterwards.
+    /// Processes and commits a block that needs no check afterwards.
     pub(super) fn process_and_commit<T>(&self, block: &LineBlock)
     where
         J: Fn(Chunk<'_>) -> T,
@@ -152,7 +153,7 @@ impl<J, K> ReadContext<'_, J, K> {
     }
 }
 
-/// A file that says it is empty may have content all the same: those of `/proc` do.
+/// A file of length 0 may have content all the same, as in `/proc`.
 pub(super) fn read_by<T, J, K>(source: &InputSource, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     T: Send,
@@ -167,7 +168,7 @@ where
     if metadata.is_file() && metadata.len() > 0 { read_file(file, context) } else { read_pipe(file, context) }
 }
 
-/// Opens without waiting: a named pipe that has no writer yet is waited for where the caller can end it.
+/// Opens without blocking: a named pipe without a writer is waited for later, where the caller can stop it.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
@@ -207,12 +208,12 @@ where
     }
 }
 
-/// Text that takes this many times the space of its file is worth a note: no log packs so well.
+/// Text this many times larger than its file is worth a note: logs do not compress so well.
 const REMARKABLE_RATIO: u64 = 200;
-/// Bytes of packed data read in one go.
+/// Bytes of compressed data per read.
 const READ_SIZE: usize = 64 << 10;
 
-/// `compressed_bytes` says how much of the source was read.
+/// `compressed_bytes` returns how many bytes of the source were read.
 fn read_compressed<R, T, J, K>(
     source: R,
     compression: Compression,
@@ -234,7 +235,7 @@ where
     summary.notes.extend(decompressor.note().map(str::to_owned));
     let times = summary.bytes / compressed_bytes(decompressor.source().get_ref()).max(1);
     if times > REMARKABLE_RATIO {
-        summary.notes.push(format!("unpacks to {times} times its size"));
+        summary.notes.push(format!("decompresses to {times} times its size"));
     }
     Ok(summary)
 }

@@ -1,8 +1,8 @@
-//! Reads a regular file of plain text: ranges in parallel, from a map or by reading, each believed only once the file
-//! proves to be the one that was opened.
+//! Reads a regular, uncompressed file: ranges in parallel, from a map or by reading. The results of a range are
+//! committed only after a check that the file is still the one that was opened.
 //!
-//! Ends where the file ended when it was opened. What a map cannot vouch for is read again without it; what is gone by
-//! then is said to be, and never made up.
+//! Reads up to the length that the file had when it was opened. Ranges that a map cannot be trusted for are read
+//! again without it. Lines that are gone by then are reported as damage.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -27,18 +27,18 @@ use super::read::{OpenError, ReadContext};
 use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
 
-/// Below this many bytes, mapping a file costs more than reading it.
+/// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
-/// How many ranges back nobody reads any more, as a rule.
+/// Ranges this far back are normally no longer in use.
 const RELEASE_DISTANCE: usize = 32;
-/// Bytes read at first to find where a line starts: most lines are shorter.
+/// Bytes read first to find where a line starts: most lines are shorter.
 const FIRST_READ: usize = 4 << 10;
 
-/// Reads `file`, of which `snapshot` was just taken.
+/// Reads `file`, whose `snapshot` was just taken.
 ///
 /// # Errors
 ///
-/// It is no text of bytes, or cannot be read at all.
+/// The file is not text, or cannot be read at all.
 pub(super) fn read_regular<T, J, K>(file: &File, snapshot: &FileSnapshot, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
 where
     T: Send,
@@ -56,7 +56,7 @@ where
     Ok(summary)
 }
 
-/// The file's map, where there shall be one and can be one.
+/// Maps the file, if it should be mapped and can be.
 fn map(file: &File, snapshot: &FileSnapshot, wanted: Mmap, notes: &mut Vec<String>) -> Option<GuardedMap> {
     let wanted = match wanted {
         Mmap::Auto => snapshot.len >= MIN_MMAP_BYTES && is_local(file),
@@ -70,19 +70,19 @@ fn map(file: &File, snapshot: &FileSnapshot, wanted: Mmap, notes: &mut Vec<Strin
     })
 }
 
-/// A file while it is read.
+/// A file that is being read.
 struct RegularFileReader<'a, J, K> {
     file: &'a File,
     snapshot: &'a FileSnapshot,
     context: &'a ReadContext<'a, J, K>,
-    /// Where its lines are.
+    /// The span of its lines.
     span: Range<u64>,
     ranges: ByteRanges,
-    /// Bytes of lines that were kept.
+    /// Bytes of lines that were committed.
     kept: AtomicU64,
-    /// Whether any range had to be read twice.
+    /// Whether any range was read a second time.
     reread: AtomicBool,
-    /// The first error of the system.
+    /// The first system error.
     error: Mutex<Option<String>>,
 }
 
@@ -97,7 +97,8 @@ where
         Self { file, snapshot, context, span, ranges, kept: AtomicU64::new(0), reread: AtomicBool::new(false), error: Mutex::new(None) }
     }
 
-    /// Goes through all ranges by the map, if there is one, and then through those that it could not vouch for.
+    /// Processes all ranges from the map, if there is one, and then reads those that the map could not be trusted
+    /// for.
     fn read_all(&self, map: Option<GuardedMap>) {
         self.progress(self.bytes_outside_lines());
         let unread = Mutex::new(Vec::new());
@@ -123,7 +124,7 @@ where
         });
     }
 
-    /// Judges the lines of `range` in the map; whether they could be believed.
+    /// Processes the lines of `range` in the map; returns whether they could be committed.
     fn process_mapped(&self, map: &GuardedMap, range: &Range<u64>) -> bool {
         if map.faulted() {
             return false;
@@ -134,7 +135,7 @@ where
         let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || self.context.stopped()) else {
             return true;
         };
-        // At most two: what is too long to be held ends the range.
+        // At most two chunks: a line over the limit ends the range.
         let mut chunks = owned.chunks(map.bytes());
         let results = [chunks.next().map(process), chunks.next().map(process)];
         failpoint::after_chunk();
@@ -148,7 +149,7 @@ where
         believed
     }
 
-    /// Reads and judges the lines of `range`, as far as they are still there. Uses and leaves a buffer in `spare`.
+    /// Reads and processes the lines of `range` that are still in the file. Reuses the buffer `spare`.
     fn process_read(&self, range: &Range<u64>, spare: &mut Vec<u8>) {
         if let Err(error) = self.try_process_read(range, spare)
             && !self.context.stopped()
@@ -183,7 +184,7 @@ where
         end
     }
 
-    /// Where the first line that `range` owns starts, if there is one.
+    /// The start of the first line that `range` owns, if there is one.
     fn first_line(&self, range: &Range<u64>, buffer: &mut Vec<u8>) -> io::Result<Option<u64>> {
         if range.start == self.span.start {
             return Ok(Some(range.start));
@@ -204,7 +205,7 @@ where
         }
     }
 
-    /// Bytes to read in one go: no more than there are.
+    /// Bytes per read, at most the length of the text.
     fn block(&self) -> usize {
         self.context.sizes.block.min(usize::try_from(self.span.end - self.span.start).unwrap_or(usize::MAX))
     }
@@ -213,7 +214,7 @@ where
         FileRangeReader { file: self.file, span, stop: self.context.options.stop }
     }
 
-    /// Bytes of the file that are no lines: holes and a byte-order mark.
+    /// Bytes of the file outside of lines: holes and a byte-order mark.
     fn bytes_outside_lines(&self) -> u64 {
         self.snapshot.len - (self.span.end - self.span.start)
     }
@@ -222,11 +223,11 @@ where
         self.context.options.progress.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// What it all came to.
+    /// Completes the summary.
     fn finish(&self, summary: &mut ReadSummary) {
         let kept = self.kept.load(Ordering::Relaxed);
         let complete = kept == self.span.end - self.span.start;
-        // A line that swallowed others when its newline was overwritten may make them more.
+        // A line whose newline was overwritten may cover others, so the sum can exceed the length.
         summary.bytes = (self.bytes_outside_lines() + kept).min(self.snapshot.len);
         summary.stopped = !complete && self.context.stopped();
         if summary.stopped {
@@ -238,30 +239,30 @@ where
         {
             summary.damage = Some(format!("{how} during the scan: {} of {} bytes were read", summary.bytes, self.snapshot.len));
         } else if self.reread.load(Ordering::Relaxed) {
-            summary.notes.push("its map could not be trusted; the rest was read without it".to_owned());
+            summary.notes.push("its memory map could not be trusted; the rest was read without it".to_owned());
         }
     }
 
-    /// What became of the file, if lines are lost or others may have got among them.
+    /// What happened to the file, if lines are missing or other text may be among them.
     fn describe_change(&self, complete: bool) -> Option<&'static str> {
-        // Whatever cannot be asked any more changed too.
+        // A check that fails counts as a change.
         let same = |asked: io::Result<bool>| asked.unwrap_or(false);
         let shorter = self.file.metadata().is_ok_and(|now| now.len() < self.snapshot.len);
         if complete && (shorter || same(self.snapshot.same_tail(self.file))) {
-            // Cut short behind the reader's back is no harm.
+            // Truncation after all lines were read does no harm.
             return None;
         }
         match (shorter, same(self.snapshot.same_head(self.file))) {
             (true, _) => Some("truncated"),
             (false, true) => Some("rewritten"),
-            // Every range was checked against the head: replaced after the last one is no harm either.
+            // Every range was checked against the head, so a replacement after the last one does no harm either.
             (false, false) => (!complete).then_some("replaced"),
         }
     }
 }
 
-/// Gives back the memory of ranges long done, many at a time: each time, every thread has to forget where the pages of the map
-/// are. What is still read comes back.
+/// Releases the memory of ranges that are done, many at a time, because each release interrupts all threads. Pages
+/// still in use are read again.
 fn release_behind(map: &GuardedMap, range: Range<usize>) {
     let step = RELEASE_DISTANCE * range.len();
     if range.start % step < range.len() {
@@ -269,12 +270,12 @@ fn release_behind(map: &GuardedMap, range: Range<usize>) {
     }
 }
 
-/// A part of a file, read without moving its position. The file must reach so far: it fails with
-/// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if not, so that half a line is not taken for a last line.
+/// A range of a file, read without moving its position. Fails with [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if
+/// the file ends before the range does, so that a truncated line is not taken for the last line.
 #[derive(Debug)]
 struct FileRangeReader<'a> {
     file: &'a File,
-    /// What is left of it.
+    /// The part that is not read yet.
     span: Range<u64>,
     stop: &'a AtomicBool,
 }
@@ -294,12 +295,12 @@ impl Read for FileRangeReader<'_> {
                 self.span.start += read as u64;
                 Ok(read)
             }
-            Err(error) => Err(io::Error::new(error.kind(), format!("cannot be read behind byte {at}: {error}"))),
+            Err(error) => Err(io::Error::new(error.kind(), format!("cannot be read after byte {at}: {error}"))),
         }
     }
 }
 
-/// Nobody panics while holding one of these locks: they are held for a push.
+/// The lock is held only for a push, so a panic cannot leave the data inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

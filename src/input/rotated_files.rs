@@ -1,7 +1,6 @@
-//! The files that hold what was written to a log: itself, and those it was rotated to, by their names.
+//! Lists the files of a log by their names: the log itself and the files that it was rotated to.
 //!
-//! The log may be a pattern, and need not be there. Looks into folders and opens nothing else; in which order the files are
-//! read is not its business.
+//! The log may be a glob and need not exist. Only folders are read.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,11 +13,11 @@ use glob::Pattern;
 use super::rotation_names::rank;
 use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
 
-/// The files of a log, by the bytes of their names; none where its folder is not there.
+/// The files of a log in byte order of their names; empty if its folder does not exist.
 ///
 /// # Errors
 ///
-/// The system's, for a folder that cannot be looked into.
+/// A folder cannot be listed.
 pub fn files(log: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in folders(log)? {
@@ -47,7 +46,7 @@ pub fn belongs(log: &Path, file: &Path) -> bool {
         && is_log_or_rotated_name(log, name.as_bytes())
 }
 
-/// The folders that a log may lie in.
+/// The folders that the log may be in.
 fn folders(log: &Path) -> io::Result<Vec<PathBuf>> {
     let home = log.parent().unwrap_or(Path::new(""));
     if !is_pattern(home) || home.exists() {

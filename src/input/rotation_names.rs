@@ -1,27 +1,27 @@
-//! Tells by their names which files a log was rotated to, and which of them is older.
+//! Recognizes rotated files by their names, and which of them is older.
 //!
-//! Knows the names that logrotate and its like give: a number, a date, `old`, packed or not. A name only says where to
-//! look; what a file is, its text decides.
+//! Knows the names that logrotate and similar tools give: a number, a date, or `old`, compressed or not. Names only
+//! select candidates; the content decides.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Endings that packing gives.
+/// File name suffixes of compressed files.
 const COMPRESSED_SUFFIXES: [&[u8]; 5] = [b".gz", b".bz2", b".xz", b".zst", b".Z"];
 
-/// How old a rotated file is by its name: the oldest first.
+/// The age of a rotated file according to its name, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::input) enum RotationRank {
-    /// A date or a time, as it is written.
+    /// A date or a time, as in the name.
     Date(Vec<u8>),
-    /// A number that grows with every rotation.
+    /// A number that increases with every rotation.
     Index(Reverse<u32>),
 }
 
 impl RotationRank {
-    /// The number in the name, where it has one that grows with every rotation.
+    /// The number in the name, if it has one that increases with every rotation.
     pub(in crate::input) fn index(&self) -> Option<u32> {
         match self {
             Self::Index(Reverse(index)) => Some(*index),
@@ -29,13 +29,13 @@ impl RotationRank {
         }
     }
 
-    /// Whether both have a number, and this one is the older.
+    /// Whether both have a number and this one is older.
     pub(super) fn is_older(&self, other: &Self) -> bool {
         self.index().zip(other.index()).is_some_and(|(mine, other)| mine > other)
     }
 }
 
-/// The rank of the file called `name` among those that a log called `base` was rotated to; `None` if it is none.
+/// The rank of the file `name` among the rotated files of the log `base`; `None` if it is not one.
 pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<RotationRank> {
     let plain = strip_compression_suffix(name);
     if plain == base {
@@ -47,27 +47,27 @@ pub(in crate::input) fn rank(base: &[u8], name: &[u8]) -> Option<RotationRank> {
     let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0)?;
     let (stem, ending) = base.split_at(dot);
     let between = plain.strip_prefix(stem)?.strip_suffix(ending)?;
-    // Before the ending a short number behind a hyphen, or a long one behind a dot, more likely names another log.
+    // Before the extension, a short number after a hyphen or a long one after a dot more likely belongs to another
+    // log's name.
     let digits = between.iter().filter(|byte| byte.is_ascii_digit()).count();
     let usual = digits >= 6 || digits <= 3 && between.starts_with(b".");
     rank_of_suffix(between).filter(|_| usual)
 }
 
-/// The names that a log may have which was rotated to a file called `name`, and the ranks they give it: the
-/// likeliest first.
+/// The names that the log of a rotated file `name` may have, with the rank of the file, most likely first.
 pub(in crate::input) fn bases(name: &[u8]) -> impl Iterator<Item = (Vec<u8>, RotationRank)> {
     let plain = strip_compression_suffix(name);
     let stems = || (1..name.len()).filter(|&at| b".-_".contains(&name[at]));
     let endings = move |stem: usize| (stem + 1..plain.len()).filter(|&at| plain[at] == b'.').map(|at| &plain[at..]);
     let within = stems().flat_map(move |at| endings(at).map(move |ending| [&name[..at], ending].concat()));
-    // Last what may have been packed and nothing else.
+    // The last candidate is a file that was compressed but not renamed.
     let stems = stems().filter(|&at| at < plain.len()).map(|at| name[..at].to_vec());
     let candidates = stems.chain(within).chain([plain.to_vec()]);
     candidates.filter_map(move |base| rank(&base, name).map(|rank| (base, rank)))
 }
 
-/// Whether a name is made of another one by adding to it, behind it or before its ending, so that a short text in both is
-/// more likely one than two.
+/// Whether one name extends the other, at its end or before its extension. Such files more likely hold the same text
+/// than two that start alike.
 pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
     let (base, name) =
         if one.len() <= other.len() { (one, strip_compression_suffix(other)) } else { (other, strip_compression_suffix(one)) };
@@ -78,7 +78,7 @@ pub(super) fn is_name_variant(one: &[u8], other: &[u8]) -> bool {
         || name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(ending)).is_some_and(is_added)
 }
 
-/// The rank that `.1`, `-20261101` or `.old` gives.
+/// The rank of a suffix such as `.1`, `-20261101` or `.old`.
 fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
     let (separator, rest) = suffix.split_first()?;
     if !b".-_".contains(separator) {
@@ -95,23 +95,23 @@ fn rank_of_suffix(suffix: &[u8]) -> Option<RotationRank> {
     Some(index.map_or_else(|| RotationRank::Date(rest.to_vec()), |index| RotationRank::Index(Reverse(index))))
 }
 
-/// A name without the ending that packing gave it.
+/// A file name without its compression suffix.
 pub(in crate::input) fn strip_compression_suffix(name: &[u8]) -> &[u8] {
     COMPRESSED_SUFFIXES.iter().find_map(|ending| name.strip_suffix(*ending)).unwrap_or(name)
 }
 
-/// A path without the ending that packing gave it.
+/// A path without its compression suffix.
 pub(super) fn path_without_compression_suffix(path: &Path) -> PathBuf {
     path.with_file_name(OsStr::from_bytes(strip_compression_suffix(&file_name_bytes(path))))
 }
 
-/// Whether a file is packed, by its name.
+/// Whether a file name has a compression suffix.
 pub(super) fn has_compression_suffix(path: &Path) -> bool {
     let name = path.as_os_str().as_bytes();
     strip_compression_suffix(name).len() < name.len()
 }
 
-/// The folder that a path lies in.
+/// The folder of a path; `.` for a bare name.
 pub(in crate::input) fn parent_folder(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -119,7 +119,7 @@ pub(in crate::input) fn parent_folder(path: &Path) -> PathBuf {
     }
 }
 
-/// The name of a path, without its folder.
+/// The file name of a path as bytes.
 pub(in crate::input) fn file_name_bytes(path: &Path) -> Vec<u8> {
     path.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec())
 }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn other_logs_are_not() {
+    fn names_of_other_logs_are_not_rotated_names() {
         for name in
             ["access.log", "access.log.vhost1", "access.log2", "access-2.log", "access.8080.log", "error.log.1", "access.log.", "x", ".log"]
         {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_add_to_another_are_its_variants() {
+    fn a_name_that_extends_another_is_its_variant() {
         for name in
             ["access.log.away", "access.log~", "access.log-backup.gz", "access-1.log", "access.log.1-2026112223.backup", "access.log"]
         {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_the_log_it_was_rotated_from() {
+    fn the_log_is_found_from_the_name_of_a_rotated_file() {
         let base = |name: &str| bases(name.as_bytes()).next().map(|(base, _)| String::from_utf8(base).unwrap());
         for name in ["access.log.1", "access.log.2.gz", "access.log-2026-11-01", "access-20261101.log", "access-20261101.log.xz"] {
             assert_eq!(base(name).as_deref(), Some("access.log"), "{name}");

@@ -1,8 +1,8 @@
-//! Finds where the text of a file lies between the NULs before and behind it.
+//! Finds where the text of a file starts and ends between leading and trailing NULs.
 //!
-//! A writer that goes on at its old offset after `copytruncate` leaves a hole at the front, a file allocated ahead has
-//! one at the end; both may be of any size and cost no time here where the file system knows them. NULs between lines
-//! are left alone: they belong to the line they stand in.
+//! A writer that keeps its old offset after `copytruncate` leaves a hole at the start; a preallocated file has one at
+//! the end. Holes that the file system knows cost no time, whatever their size. NULs between lines are part of the
+//! line they are in.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Bytes looked at in one go. Wide enough for the compiler to use vectors.
+/// Bytes compared at a time: enough for the compiler to use vector instructions.
 const STEP: usize = 64;
-/// Bytes read in one go while looking for the end of a run of NULs that the file system does not know as a hole.
+/// Bytes read at a time while searching for the end of a run of NULs that is not a hole.
 const BLOCK: usize = 256 << 10;
 
-/// The part of the first `len` bytes of `file` that begins at `from` or later and neither starts nor ends with a NUL.
+/// The part of the first `len` bytes of `file` that starts at `from` or later and neither starts nor ends with a NUL.
 ///
 /// Moves the file's position.
 ///
@@ -31,7 +31,8 @@ pub(super) fn text_span(file: &File, from: u64, len: u64) -> io::Result<Range<u6
     Ok(start..strip_nuls(file, start..data.end.max(start))?)
 }
 
-/// From the first to the last byte of `file` that is not in a hole. Everything, where the file system cannot tell.
+/// From the first to the last byte of `file` outside of holes. The whole file if the file system does not report
+/// holes.
 fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
     if file.metadata()?.blocks() * 512 >= len {
         return Ok(0..len);
@@ -52,10 +53,11 @@ fn data_span(file: &File, len: u64) -> io::Result<Range<u64>> {
     Ok(start..end)
 }
 
-/// Blocks of written NULs that are looked through before a file is taken to end in them.
+/// Blocks of written NULs to search before the rest of the file is assumed to be NULs.
 const NUL_BLOCKS: u32 = 4;
 
-/// Where the next byte from `from` on is that is not NUL; `None` where there is none, or none near.
+/// The offset of the first byte at or after `from` that is not NUL; `None` if there is none within `NUL_BLOCKS`
+/// blocks.
 ///
 /// Moves the file's position.
 ///
@@ -100,7 +102,7 @@ fn skip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
     Ok(at)
 }
 
-/// The offset behind the last byte in `span` that is not NUL, or its start.
+/// The offset after the last byte in `span` that is not NUL, or its start.
 fn strip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
     let mut end = span.end;
     let mut block = vec![0; 1];
@@ -108,7 +110,7 @@ fn strip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
         let from = span.start.max(end.saturating_sub(block.len() as u64));
         let read = read_some(file, &mut block, from..end)?;
         if read as u64 != end - from {
-            // Cut short just now. Whoever reads the lines will see, and say so.
+            // The file was truncated just now. The reader of the lines detects and reports that.
             break;
         }
         let nuls = trailing_nuls(&block[..read]);
@@ -121,13 +123,13 @@ fn strip_nuls(file: &File, span: Range<u64>) -> io::Result<u64> {
     Ok(end)
 }
 
-/// Reads as much of `span` as `block` holds, less only where the file ends.
+/// Reads as much of `span` as fits in `block`, or less if the file ends.
 fn read_some(file: &File, block: &mut [u8], span: Range<u64>) -> io::Result<usize> {
     let want = block.len().min(usize::try_from(span.end - span.start).unwrap_or(usize::MAX));
     read_full_at(file, &mut block[..want], span.start)
 }
 
-/// Fills `buffer` from `offset`; gives the number of bytes read, less than asked for only where the file ends.
+/// Fills `buffer` from `offset` and returns the number of bytes read, which is smaller only at the end of the file.
 ///
 /// # Errors
 ///
@@ -145,19 +147,19 @@ pub(super) fn read_full_at(file: &File, buffer: &mut [u8], offset: u64) -> io::R
     Ok(filled)
 }
 
-/// The number of NULs that `bytes` starts with.
+/// The number of NULs at the start of `bytes`.
 pub(super) fn leading_nuls(bytes: &[u8]) -> usize {
     let whole = bytes.chunks_exact(STEP).take_while(|step| all_nul(step)).count() * STEP;
     whole + bytes[whole..].iter().take_while(|&&byte| byte == 0).count()
 }
 
-/// The number of NULs that `bytes` ends with.
+/// The number of NULs at the end of `bytes`.
 pub(super) fn trailing_nuls(bytes: &[u8]) -> usize {
     let whole = bytes.rchunks_exact(STEP).take_while(|step| all_nul(step)).count() * STEP;
     whole + bytes[..bytes.len() - whole].iter().rev().take_while(|&&byte| byte == 0).count()
 }
 
-/// No early exit, so that it is a handful of vector instructions.
+/// Has no early exit, so that it compiles to a few vector instructions.
 fn all_nul(step: &[u8]) -> bool {
     step.iter().fold(0, |seen, &byte| seen | byte) == 0
 }
@@ -179,9 +181,9 @@ mod tests {
     #[test]
     fn counts_nuls_at_both_ends() {
         for before in [0, 1, 63, 64, 65, 200] {
-            for behind in [0, 1, 63, 64, 65, 200] {
-                let bytes = [vec![0; before], b"a\0b".to_vec(), vec![0; behind]].concat();
-                assert_eq!((leading_nuls(&bytes), trailing_nuls(&bytes)), (before, behind));
+            for after in [0, 1, 63, 64, 65, 200] {
+                let bytes = [vec![0; before], b"a\0b".to_vec(), vec![0; after]].concat();
+                assert_eq!((leading_nuls(&bytes), trailing_nuls(&bytes)), (before, after));
             }
         }
         assert_eq!((leading_nuls(&[0; 100]), trailing_nuls(&[0; 100])), (100, 100));
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_file_is_passed_over_in_no_time() {
+    fn holes_are_skipped_without_reading() {
         let len = 100 << 30;
         assert_eq!(text_span(&file(&[], len), 0, len).unwrap(), len..len);
         let text = (50 << 30) + 17;
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nuls_that_were_written_are_passed_over_too() {
+    fn written_nuls_are_skipped_too() {
         let mut dense = file(&[], 0);
         dense.write_all(&vec![0; 300_000]).unwrap();
         dense.write_all(b"line\n").unwrap();
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_usual_file_is_all_of_it() {
+    fn a_file_without_nuls_is_all_text() {
         assert_eq!(text_span(&file(&[(0, b"one\ntwo\n")], 0), 0, 8).unwrap(), 0..8);
         assert_eq!(text_span(&file(&[(0, b"\xef\xbb\xbfone\n")], 0), 3, 7).unwrap(), 3..7);
     }

@@ -1,7 +1,6 @@
-//! Judges a text that comes in order, while the rest of it still comes.
+//! Reads a compressed file or a pipe in order, and processes its blocks while the rest is still being read.
 //!
-//! What was read from a stream was in it, so every result is kept at once. Nothing is read twice and nothing is waited
-//! for but the source.
+//! Bytes read from a stream need no check, so every result is committed at once.
 
 use std::io::{self, Read};
 use std::sync::Mutex;
@@ -15,11 +14,11 @@ use super::magic::{self, HEAD};
 use super::read::{OpenError, ReadContext};
 use super::readers::{CancellableReader, PeekReader};
 
-/// Reads a text to its end; gives the source back behind it.
+/// Reads a text to its end, and returns the source after it.
 ///
 /// # Errors
 ///
-/// It is no text of bytes.
+/// It is not text.
 pub(super) fn read_stream<R, T, J, K>(source: R, context: &ReadContext<'_, J, K>) -> Result<(ReadSummary, PeekReader<R>), OpenError>
 where
     R: Read + Send,
@@ -41,24 +40,23 @@ where
     Ok((summary, lines.into_source().source))
 }
 
-/// What is wrong, in a sentence. The system's errors are not yet one.
+/// The error as a sentence.
 fn describe(error: &io::Error, at: u64) -> String {
     match error.raw_os_error() {
-        Some(_) => format!("cannot be read behind byte {at}: {error}"),
+        Some(_) => format!("cannot be read after byte {at}: {error}"),
         None => error.to_string(),
     }
 }
 
-/// Blocks that may wait for each worker. While the reader judges one itself and gets the next, which it does only as long
-/// as judging takes longer than that, the others judge no more than two each: so nobody runs out of work.
+/// Blocks that may wait for each worker. The reader processes a block itself only while this many wait; meanwhile the
+/// others process at most two each, so no worker is idle.
 const WAITING_PER_WORKER: usize = 2;
-/// Blocks that may wait in all, as every worker may be the reader of a text of its own.
+/// Blocks that may wait in total, since every worker may read a text of its own.
 const MAX_WAITING: usize = 32;
 
-/// Judges block by block; idle workers of the pool take blocks over while this one reads on.
+/// Reads block by block; idle workers of the pool process blocks meanwhile.
 ///
-/// A block waits for them only while few wait already, which bounds the memory. Otherwise everyone is busy, and the reader
-/// judges it itself.
+/// If too many blocks wait already, the reader processes the block itself, which bounds the memory.
 fn process_all<R, T, J, K>(lines: &mut LineBlockReader<R>, context: &ReadContext<'_, J, K>) -> io::Result<()>
 where
     R: Read + Send,
@@ -89,7 +87,7 @@ where
     })
 }
 
-/// Buffers are only saved work: a list that a panic left behind is not worth another.
+/// Buffers are only reused to save work, so a list that a panic poisoned is ignored.
 fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
     if let Ok(mut spare) = spare.lock() {
         spare.push(block.into_buffer());

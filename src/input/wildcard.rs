@@ -1,7 +1,6 @@
-//! Finds the paths that a pattern means, as a shell would: `*`, `?` and `[a-z]` within a name, `**` for any folders.
+//! Expands globs as a shell does: `*`, `?` and `[a-z]` within a name, `**` for any number of folders.
 //!
-//! The patterns are those of the `glob` crate. The walk is not: that one passes over names that are not UTF-8 without a
-//! word, and a log of any name is to be read.
+//! Uses the patterns of the `glob` crate, but not its directory walk, which silently skips names that are not UTF-8.
 
 use std::fs;
 use std::io;
@@ -9,31 +8,31 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-/// `*` does not find hidden files.
+/// Options of a shell: `*` does not match hidden files.
 pub(super) const SHELL_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// What a pattern came to.
+/// The result of expanding a glob.
 #[derive(Debug, Default)]
 pub(super) struct GlobMatches {
-    /// What exists and matches, in no order.
+    /// Existing paths that match, in no particular order.
     pub(super) paths: Vec<PathBuf>,
-    /// Folders that could not be looked into.
+    /// Folders that could not be listed.
     pub(super) failures: Vec<(PathBuf, io::Error)>,
 }
 
-/// Whether `name` holds anything that a pattern is made of.
+/// Whether `name` contains glob characters.
 pub(super) fn is_pattern(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// Whether `pattern` means `path`, there or not.
+/// Whether the glob `pattern` matches `path`, which need not exist.
 pub(super) fn pattern_matches(pattern: &Path, path: &Path) -> bool {
     is_pattern(pattern)
         && Pattern::new(&pattern.to_string_lossy()).is_ok_and(|pattern| pattern.matches_with(&path.to_string_lossy(), SHELL_OPTIONS))
 }
 
-/// Everything that `pattern` means.
+/// All existing paths that match `pattern`.
 pub(super) fn expand(pattern: &Path) -> GlobMatches {
     let mut matches = GlobMatches { paths: vec![PathBuf::new()], failures: Vec::new() };
     for component in pattern.components() {
@@ -45,7 +44,7 @@ pub(super) fn expand(pattern: &Path) -> GlobMatches {
                 }
             }
             Component::Normal(name) if is_pattern(name.as_ref()) => {
-                // One that is none matches nothing.
+                // An invalid pattern matches nothing.
                 let Ok(pattern) = Pattern::new(&name.to_string_lossy()) else { break };
                 for folder in &folders {
                     matches.add_matching(folder, &pattern);
@@ -59,14 +58,14 @@ pub(super) fn expand(pattern: &Path) -> GlobMatches {
 }
 
 impl GlobMatches {
-    /// Adds what in `folder` matches.
+    /// Adds the entries of `folder` that match.
     fn add_matching(&mut self, folder: &Path, pattern: &Pattern) {
         let names = self.list(folder);
         let chosen = names.iter().filter(|name| pattern.matches_with(&name.to_string_lossy(), SHELL_OPTIONS));
         self.paths.extend(chosen.map(|name| folder.join(name)));
     }
 
-    /// Adds `folder` and every folder below it that is not hidden. Links are not followed, so there is an end.
+    /// Adds `folder` and all folders below it that are not hidden. Does not follow symbolic links, so it terminates.
     fn descend(&mut self, folder: PathBuf) {
         for name in self.list(&folder) {
             let below = folder.join(&name);
@@ -78,7 +77,7 @@ impl GlobMatches {
         self.paths.push(folder);
     }
 
-    /// The names in `folder`; none where there is no such folder.
+    /// The names in `folder`; empty if there is no such folder.
     fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let names = fs::read_dir(here).and_then(|entries| entries.map(|entry| Ok(entry?.file_name().into())).collect());
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_may_be_relative() {
+    fn a_relative_pattern_works() {
         assert!(expand("Cargo.*".as_ref()).paths.contains(&"Cargo.toml".into()));
     }
 }

@@ -1,6 +1,6 @@
-//! Files of a configuration: reads them whole, and finds those that an include means.
+//! Reads configuration files, and expands the paths of include directives.
 //!
-//! Knows no directive. A file may have any bytes, but not any size, and includes may not go round in a circle.
+//! Knows no directives. A file may contain any bytes, but its size and the depth of includes are limited.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
-/// Bytes that a file may have: lists of a million addresses are a tenth of it.
+/// Maximum size of a file: lists of a million addresses are a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Includes in includes. Servers themselves stop at 128 or when descriptors are used up.
+/// Maximum depth of includes. The servers themselves stop at 128, or when they run out of file descriptors.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// As glob(3), which both servers follow: `*` finds no hidden file and no folder's separator.
+/// As glob(3), which both servers use: `*` matches neither hidden files nor path separators.
 const LIKE_A_SERVER: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// The folder of a file, from the root on: relative names in a configuration do not start where we do.
+/// The absolute folder of a file, because relative names in a configuration do not refer to our working directory.
 pub(super) fn folder(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path);
     whole.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_owned()
 }
 
-/// The text of a file.
+/// The content of a file.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     if path.is_dir() {
@@ -37,12 +37,12 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whether a name is a pattern to a server.
+/// Whether a server treats a name as a glob.
 pub(super) fn is_pattern(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// The files that a pattern means, in the order of their names; none whose name is not UTF-8.
+/// The files that match a glob, sorted by name. Names that are not UTF-8 never match.
 pub(super) fn matching(pattern: &Path) -> Vec<PathBuf> {
     let found = glob::glob_with(&pattern.to_string_lossy(), LIKE_A_SERVER).into_iter().flatten();
     let mut paths: Vec<PathBuf> = found.filter_map(Result::ok).collect();
@@ -50,7 +50,7 @@ pub(super) fn matching(pattern: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// All files in a folder and below it, in the order of their names.
+/// All files in a folder and its subfolders, sorted by name.
 pub(super) fn files_recursive(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     descend(folder, MAX_DEPTH, &mut files)?;

@@ -18,7 +18,7 @@ pub enum ServerConfigError {
         path: PathBuf,
         /// The flag that names it.
         flag: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A file that the configuration includes cannot be read.
@@ -32,28 +32,27 @@ pub enum ServerConfigError {
         location: String,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A file that is no configuration, or a broken one.
-    #[error("{location}: {what}; {server} would not start with it: name its configuration with {flag}=CONF")]
+    /// A file with a syntax error, or one that is not a configuration.
+    #[error("{location}: {what}; {server} would not start with it; pass its configuration with {flag}=CONF")]
     Syntax {
-        /// Where.
+        /// The location.
         location: String,
-        /// What was found.
+        /// The error.
         what: String,
-        /// Whose configuration it should be.
+        /// The server.
         server: &'static str,
         /// The flag that names it.
         flag: &'static str,
     },
-    /// A format that is defined nowhere.
+    /// A format that is not defined.
     #[error(
-        "{location}: no {directive} in what was read is called '{name}'; name the whole configuration with {flag}=CONF, or the log itself \
-         with its format behind --log-format"
+        "{location}: no {directive} is named '{name}'; pass the whole configuration with {flag}=CONF, or the log itself with --log-format"
     )]
     NoFormat {
-        /// Where it is asked for.
+        /// Where it is used.
         location: String,
         /// Its name.
         name: String,
@@ -62,19 +61,19 @@ pub enum ServerConfigError {
         /// The flag that names the configuration.
         flag: &'static str,
     },
-    /// A configuration without an access log that is a file.
-    #[error("{}: no access log is named here that is a file{}; name the logs themselves, or another configuration with {flag}=CONF", path.display(), reasons(.notices))]
+    /// A configuration without an access log in a file.
+    #[error("{}: names no access log that is a file{}; name the logs themselves, or another configuration with {flag}=CONF", path.display(), reasons(.notices))]
     NoLog {
         /// The configuration.
         path: PathBuf,
-        /// What was left alone, in sentences.
+        /// Skipped directives, as sentences.
         notices: Vec<String>,
         /// The flag that names the configuration.
         flag: &'static str,
     },
 }
 
-/// A server does not start without a file that it includes, so a missing one is missing in what was copied from there.
+/// A server does not start without an included file, so the file is probably missing in a copy of the configuration.
 fn advice(error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::NotFound {
         "read the configuration where the server runs"
@@ -90,11 +89,11 @@ fn reasons(notices: &[String]) -> String {
     }
 }
 
-/// A line of a file.
+/// A line of a configuration file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConfigLocation<'a> {
     pub(super) file: &'a Path,
-    /// From 1.
+    /// Starts at 1.
     pub(super) line: usize,
 }
 
@@ -104,7 +103,8 @@ impl fmt::Display for ConfigLocation<'_> {
     }
 }
 
-/// Things said, in the order in which they were met.
+/// Notices, each reported once with its first location: a server with a hundred sites may have `access_log off` a
+/// hundred times.
 #[derive(Debug, Default)]
 pub(super) struct ConfigNotices {
     notices: Vec<ConfigNotice>,
@@ -118,7 +118,7 @@ struct ConfigNotice {
 }
 
 impl ConfigNotices {
-    /// Notes something of a place.
+    /// Adds a notice, or counts it if it was added before.
     pub(super) fn add(&mut self, location: ConfigLocation<'_>, what: impl Into<String>) {
         let what = what.into();
         match self.notices.iter_mut().find(|notice| notice.what == what) {
@@ -127,7 +127,7 @@ impl ConfigNotices {
         }
     }
 
-    /// The sentences.
+    /// The notices as sentences.
     pub(super) fn into_sentences(self) -> Vec<String> {
         let sentence = |ConfigNotice { location, what, more }| match more {
             0 => format!("{location}: {what}"),
@@ -144,7 +144,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_same_is_said_once() {
+    fn a_notice_is_reported_once() {
         let mut notices = ConfigNotices::default();
         for (line, what) in [(1, "a"), (2, "b"), (3, "a"), (4, "c"), (5, "c"), (6, "c")] {
             notices.add(ConfigLocation { file: Path::new("f"), line }, what);

@@ -1,4 +1,4 @@
-//! Configurations for tests, in folders of their own.
+//! Configurations for tests, each in its own folder.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 use super::{ConfiguredLog, ConfiguredLogs, ServerConfigError};
 
-/// Names and texts.
+/// Names and contents of files.
 pub(super) type ConfigFixture<'a> = &'a [(&'a str, &'a str)];
 
-/// A folder with these files.
+/// Creates a folder with these files.
 pub(super) fn folder(files: ConfigFixture<'_>) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -21,7 +21,7 @@ pub(super) fn folder(files: ConfigFixture<'_>) -> TempDir {
     folder
 }
 
-/// Reads a folder with these files by `reader`, beginning with `first`; paths are told from the folder.
+/// Reads a configuration that starts with the file `first`. Paths in the result are relative to the folder.
 pub(super) fn read(
     files: ConfigFixture<'_>,
     first: &str,
@@ -31,10 +31,10 @@ pub(super) fn read(
     let location = folder.path().to_str().unwrap().to_owned();
     let plain = |text: String| text.replace(&format!("{location}/"), "");
     let logs = reader(&folder.path().join(first)).map_err(|error| plain(error.to_string()))?;
-    let found = logs.found.into_iter().map(|log| ConfiguredLog {
+    let found = logs.logs.into_iter().map(|log| ConfiguredLog {
         path: plain(log.path.to_str().unwrap().to_owned()).into(),
-        from: plain(log.from),
+        location: plain(log.location),
         ..log
     });
-    Ok(ConfiguredLogs { found: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
+    Ok(ConfiguredLogs { logs: found.collect(), error_logs: Vec::new(), notices: logs.notices.into_iter().map(plain).collect() })
 }

@@ -1,7 +1,7 @@
-//! Reads out of a web server's own configuration which access logs it writes, and in which formats.
+//! Reads the access logs and their formats from the configuration of a web server.
 //!
-//! Reads configuration files and nothing else: no log is opened, no server is asked and no program run. What cannot be known
-//! from the files is not guessed: a variable in a name becomes a pattern, and what is left alone is said.
+//! Reads configuration files only: opens no log, contacts no server and runs no program. Nothing is guessed: a
+//! variable in a file name becomes a glob, and skipped directives are reported.
 
 mod apache;
 mod config_files;
@@ -17,7 +17,7 @@ pub use apache::read_apache;
 pub use diagnostics::ServerConfigError;
 pub use nginx::read_nginx;
 
-/// Where packages and sources put the configuration of nginx. `nginx -t` prints the place.
+/// Paths of the nginx configuration in packages and source builds. `nginx -t` prints the path in use.
 pub const NGINX_CONFIG_PATHS: [&str; 5] = [
     "/etc/nginx/nginx.conf",
     "/usr/local/nginx/conf/nginx.conf",
@@ -26,7 +26,7 @@ pub const NGINX_CONFIG_PATHS: [&str; 5] = [
     "/opt/homebrew/etc/nginx/nginx.conf",
 ];
 
-/// Where packages and sources put the configuration of Apache.
+/// Paths of the Apache configuration in packages and source builds.
 ///
 /// Source: <https://cwiki.apache.org/confluence/display/HTTPD/DistrosDefaultLayout>.
 pub const APACHE_CONFIG_PATHS: [&str; 7] = [
@@ -42,29 +42,30 @@ pub const APACHE_CONFIG_PATHS: [&str; 7] = [
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredLog {
-    /// The file, or a pattern of files where its name holds something that only the server knows.
+    /// The file, or a glob if its name has parts that only the server knows.
     pub path: PathBuf,
-    /// How its lines are written.
+    /// The format of its lines.
     pub format: ConfiguredFormat,
-    /// Where that is said: `file:line`. May hold what the path of the file holds: sanitise it.
-    pub from: String,
-    /// What is odd about it, to be put behind its path. May hold text of the configuration: sanitise it.
+    /// Where it is configured: `file:line`. Unsanitized.
+    pub location: String,
+    /// What is unusual about it, to print after its path. May contain text of the configuration: sanitize it.
     pub note: Option<String>,
 }
 
-/// A format, as a configuration says it.
+/// A log format from a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfiguredFormat {
-    /// The text of an nginx `log_format`: its strings joined, quotes and backslashes of the configuration undone.
+    /// The text of an nginx `log_format`: its strings joined, with the quoting and escapes of the configuration
+    /// removed.
     Nginx {
         /// How values are escaped.
         escape: LogFormatEscape,
         /// The text with its variables.
         text: String,
     },
-    /// The text of an Apache `LogFormat`, the quotes of the configuration undone.
+    /// The text of an Apache `LogFormat`, with the quoting of the configuration removed.
     Apache(String),
-    /// One that needs no definition: `combined`, `common` or `vhost_combined`.
+    /// A format that needs no definition: `combined`, `common` or `vhost_combined`.
     Named(&'static str),
 }
 
@@ -74,30 +75,30 @@ pub enum LogFormatEscape {
     /// `\xHH`.
     #[default]
     Default,
-    /// As JSON strings want it.
+    /// JSON string escapes.
     Json,
-    /// Not at all.
+    /// No escapes.
     None,
 }
 
-/// What a configuration came to.
+/// The logs of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfiguredLogs {
-    /// The logs, in the order in which they are named. A path that is written in two formats is there twice.
-    pub found: Vec<ConfiguredLog>,
-    /// The files that errors are written to, which a pattern of a log may lead to as well.
+    /// The logs in the order of the configuration. A path with two formats is listed twice.
+    pub logs: Vec<ConfiguredLog>,
+    /// The error logs, which a glob of an access log may match too.
     pub error_logs: Vec<PathBuf>,
-    /// What was left alone and why, and what is odd, in sentences. They hold text of the configuration: sanitise them.
+    /// Skipped and unusual directives, as sentences. They contain text of the configuration: sanitize them.
     pub notices: Vec<String>,
 }
 
-/// The first of these places that there is.
+/// The first path that exists.
 #[must_use]
 pub fn first_existing(places: &[&str]) -> Option<PathBuf> {
     places.iter().map(Path::new).find(|location| location.is_file()).map(Path::to_owned)
 }
 
-/// These, each once: several sites may write one log in one format.
+/// Removes duplicates: several sites may write the same log in the same format.
 fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
     let mut kept: Vec<ConfiguredLog> = Vec::new();
     for log in logs {

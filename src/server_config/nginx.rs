@@ -1,7 +1,7 @@
-//! The access logs of nginx: `access_log` and `log_format`, wherever `include` leads.
+//! Reads the access logs of nginx: `access_log` and `log_format`, including files from `include`.
 //!
-//! Source: <https://nginx.org/en/docs/http/ngx_http_log_module.html>. What `if=` leaves out, and who asked at all, is not known;
-//! logs of `stream` are none of requests and are left alone.
+//! Source: <https://nginx.org/en/docs/http/ngx_http_log_module.html>. Conditions of `if=` are reported, not
+//! evaluated. Logs of `stream` contain no requests and are skipped.
 
 mod parser;
 
@@ -18,7 +18,7 @@ use super::{ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, Se
 
 const FLAG: &str = "--from-nginx";
 
-/// Where a directive stands, as far as that matters.
+/// The context of a directive, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NginxContext {
     Main,
@@ -28,7 +28,7 @@ enum NginxContext {
     Stream,
 }
 
-/// An `access_log`, before all formats are known.
+/// An `access_log`; its format is resolved after everything was read.
 struct NginxLog {
     path: PathBuf,
     format: Option<Vec<u8>>,
@@ -36,73 +36,73 @@ struct NginxLog {
     note: Option<String>,
 }
 
-/// A reading under way.
+/// Collects the logs of a configuration.
 struct NginxInterpreter {
-    /// The folder that includes start at.
+    /// The folder that includes are relative to.
     folder: PathBuf,
     logs: Vec<NginxLog>,
     error_logs: Vec<PathBuf>,
     formats: HashMap<Vec<u8>, ConfiguredFormat>,
     notices: ConfigNotices,
-    /// The first server that says nothing of logs.
+    /// Location of the first server without an `access_log`.
     server_without_log: Option<String>,
     depth: usize,
 }
 
-/// The access logs that the configuration at `path` names.
+/// Reads the access logs of the configuration at `path`.
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is no configuration, a format that is defined nowhere, no log at all.
+/// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
     let text = config_files::read(path).map_err(|source| ServerConfigError::Unreadable { path: path.to_owned(), flag: FLAG, source })?;
     let folder = config_files::folder(path);
     let (logs, error_logs, formats, notices) = (Vec::new(), Vec::new(), HashMap::new(), ConfigNotices::default());
     let mut interpreter = NginxInterpreter { folder, logs, error_logs, formats, notices, server_without_log: None, depth: 0 };
-    // The configuration of a single site is welcome too: what stands in no http block is read as if it did.
-    let has_log = interpreter.file(path, &text, NginxContext::Main)?;
-    if let (false, Some(location)) = (has_log, interpreter.server_without_log.take()) {
+    // The configuration of a single site is accepted too: directives outside of an http block are read as if inside.
+    let sets_log = interpreter.file(path, &text, NginxContext::Main)?;
+    if let (false, Some(location)) = (sets_log, interpreter.server_without_log.take()) {
         let note = Some("no access_log is named for this server, so it writes the default one".to_owned());
         interpreter.logs.push(NginxLog { path: default_log(&interpreter.folder), format: None, location, note });
     }
-    let found = interpreter.logs.drain(..).map(|raw| resolve(raw, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
+    let found = interpreter.logs.drain(..).map(|log| resolve(log, &interpreter.formats)).collect::<Result<Vec<_>, _>>()?;
     let logs =
-        ConfiguredLogs { found: super::dedup(found), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
-    if logs.found.is_empty() {
+        ConfiguredLogs { logs: super::dedup(found), error_logs: interpreter.error_logs, notices: interpreter.notices.into_sentences() };
+    if logs.logs.is_empty() {
         return Err(ServerConfigError::NoLog { path: path.to_owned(), notices: logs.notices, flag: FLAG });
     }
     Ok(logs)
 }
 
 impl NginxInterpreter {
-    /// Reads a text; whether it says where the requests of its level go.
-    fn file(&mut self, file: &Path, text: &[u8], level: NginxContext) -> Result<bool, ServerConfigError> {
+    /// Reads a file. Returns whether it sets the log of its context.
+    fn file(&mut self, file: &Path, text: &[u8], context: NginxContext) -> Result<bool, ServerConfigError> {
         let directives = parser::parse(text).map_err(|wrong| syntax(ConfigLocation { file, line: wrong.line }, &wrong.what))?;
-        self.level(file, &directives, level)
+        self.context(file, &directives, context)
     }
 
-    fn level(&mut self, file: &Path, directives: &[NginxDirective], level: NginxContext) -> Result<bool, ServerConfigError> {
-        let mut has_log = false;
+    fn context(&mut self, file: &Path, directives: &[NginxDirective], context: NginxContext) -> Result<bool, ServerConfigError> {
+        let mut sets_log = false;
         for directive in directives {
-            has_log |= self.directive(ConfigLocation { file, line: directive.line }, directive, level)?;
+            sets_log |= self.directive(ConfigLocation { file, line: directive.line }, directive, context)?;
         }
-        Ok(has_log)
+        Ok(sets_log)
     }
 
     fn directive(
         &mut self,
         location: ConfigLocation<'_>,
         directive: &NginxDirective,
-        level: NginxContext,
+        context: NginxContext,
     ) -> Result<bool, ServerConfigError> {
-        let mut inner = |level| self.level(location.file, directive.block.as_deref().unwrap_or_default(), level);
-        match (directive.word(0).unwrap_or_default(), level) {
-            (b"include", _) => return self.include(location, directive, level),
+        let mut inner = |context| self.context(location.file, directive.block.as_deref().unwrap_or_default(), context);
+        match (directive.word(0).unwrap_or_default(), context) {
+            (b"include", _) => return self.include(location, directive, context),
             (b"http", NginxContext::Main) => return inner(NginxContext::Http),
             (b"stream", NginxContext::Main) | (b"server", NginxContext::Stream) => drop(inner(NginxContext::Stream)?),
             (b"server", NginxContext::Main | NginxContext::Http) => {
-                let has_log = inner(NginxContext::Server)?;
-                if !has_log {
+                let sets_log = inner(NginxContext::Server)?;
+                if !sets_log {
                     self.server_without_log.get_or_insert(location.to_string());
                 }
             }
@@ -113,7 +113,7 @@ impl NginxInterpreter {
                 inner(NginxContext::Location)?;
             }
             (b"access_log", NginxContext::Stream) => {
-                self.notices.add(location, "an access_log of stream holds connections, not requests; left alone");
+                self.notices.add(location, "access_log of stream contains connections, not requests; skipped");
             }
             (b"access_log", _) => return self.access_log(location, directive).map(|()| true),
             (b"error_log", _) => self.error_log(directive),
@@ -127,22 +127,22 @@ impl NginxInterpreter {
         &mut self,
         location: ConfigLocation<'_>,
         directive: &NginxDirective,
-        level: NginxContext,
+        context: NginxContext,
     ) -> Result<bool, ServerConfigError> {
-        let name = directive.word(1).ok_or_else(|| syntax(location, "an include of nothing"))?;
+        let name = directive.word(1).ok_or_else(|| syntax(location, "an include without a path"))?;
         let path = self.folder.join(OsStr::from_bytes(name));
         let files = if config_files::is_pattern(name) { config_files::matching(&path) } else { vec![path] };
         if self.depth == config_files::MAX_DEPTH {
-            return Err(syntax(location, "includes that go round in a circle"));
+            return Err(syntax(location, "include cycle"));
         }
         self.depth += 1;
-        let mut has_log = false;
+        let mut sets_log = false;
         for path in files {
             let refused = |source: io::Error| ServerConfigError::Include { location: location.to_string(), path: path.clone(), source };
-            has_log |= self.file(&path, &config_files::read(&path).map_err(refused)?, level)?;
+            sets_log |= self.file(&path, &config_files::read(&path).map_err(refused)?, context)?;
         }
         self.depth -= 1;
-        Ok(has_log)
+        Ok(sets_log)
     }
 
     fn log_format(&mut self, directive: &NginxDirective) {
@@ -188,34 +188,34 @@ impl NginxInterpreter {
     }
 }
 
-/// Why a log is no file that can be read, where it is none.
+/// Why a log is not a readable file, if it is not one.
 fn skip_reason(name: &[u8]) -> Option<String> {
     let shown = String::from_utf8_lossy(name);
     if name == b"off" {
-        Some("access_log off: what is asked here is in no log".to_owned())
+        Some("access_log off: these requests are not logged".to_owned())
     } else if name.starts_with(b"syslog:") {
-        Some(format!("access_log {shown} goes to the system's log; left alone"))
+        Some(format!("access_log {shown} goes to the system log; skipped"))
     } else if name.starts_with(b"/dev/") || name.starts_with(b"/proc/") {
-        Some(format!("access_log {shown} goes to a device; left alone"))
+        Some(format!("access_log {shown} is a device; skipped"))
     } else if name.starts_with(b"$") {
-        Some(format!("access_log {shown}: the folder is known to the server only; left alone, name the logs themselves"))
+        Some(format!("access_log {shown}: its folder is known only to the server; skipped: name the logs themselves"))
     } else {
         None
     }
 }
 
-/// What is odd about a log.
+/// What is unusual about a log.
 fn notes(name: &[u8], is_pattern: bool, options: &[Vec<u8>]) -> Vec<String> {
     let mut notes = Vec::new();
     if is_pattern {
-        notes.push(format!("access_log {}: its variables are known to the server only; taken as a pattern", String::from_utf8_lossy(name)));
+        notes.push(format!("access_log {}: its variables are known only to the server; used as a pattern", String::from_utf8_lossy(name)));
     }
     if let Some(condition) = options.iter().find_map(|word| word.strip_prefix(b"if=")) {
         let (log, condition) = (String::from_utf8_lossy(name), String::from_utf8_lossy(condition));
-        notes.push(format!("access_log {log} holds only requests for which {condition} is neither 0 nor empty"));
+        notes.push(format!("access_log {log} contains only requests for which {condition} is neither 0 nor empty"));
     }
     if options.iter().any(|word| word == b"gzip" || word.starts_with(b"gzip=")) {
-        notes.push(format!("access_log {} is written packed: it can be scanned, but not followed", String::from_utf8_lossy(name)));
+        notes.push(format!("access_log {} is written compressed: it can be scanned, but not followed", String::from_utf8_lossy(name)));
     }
     notes
 }
@@ -224,8 +224,8 @@ fn is_option(word: &[u8]) -> bool {
     word == b"gzip" || [&b"gzip="[..], b"buffer=", b"flush=", b"if="].iter().any(|option| word.starts_with(option))
 }
 
-fn resolve(raw: NginxLog, formats: &HashMap<Vec<u8>, ConfiguredFormat>) -> Result<ConfiguredLog, ServerConfigError> {
-    let NginxLog { path, format, location, note } = raw;
+fn resolve(log: NginxLog, formats: &HashMap<Vec<u8>, ConfiguredFormat>) -> Result<ConfiguredLog, ServerConfigError> {
+    let NginxLog { path, format, location, note } = log;
     let format = match format.as_deref() {
         None | Some(b"combined") => ConfiguredFormat::Named("combined"),
         Some(name) => formats.get(name).cloned().ok_or_else(|| ServerConfigError::NoFormat {
@@ -235,20 +235,25 @@ fn resolve(raw: NginxLog, formats: &HashMap<Vec<u8>, ConfiguredFormat>) -> Resul
             flag: FLAG,
         })?,
     };
-    Ok(ConfiguredLog { path, format, from: location, note })
+    Ok(ConfiguredLog { path, format, location, note })
 }
 
 fn syntax(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
     ServerConfigError::Syntax { location: location.to_string(), what: what.to_owned(), server: "nginx", flag: FLAG }
 }
 
-/// Folders that nginx may have been built for, whose configuration lies elsewhere.
+/// Prefixes that nginx packages are built with, whose configuration is in another folder.
 const PREFIXES: [&str; 3] = ["/usr/share/nginx", "/var/lib/nginx", "/usr/local/nginx"];
 
-/// Where all packages write requests to when nothing is said.
+/// The default access log of all packages.
 const PACKAGED: &str = "/var/log/nginx/access.log";
 
-/// A name of a log, from the root on where it can be known; `folder` is that of the configuration.
+/// The absolute path of a log, if it can be determined; `folder` is that of the configuration.
+///
+/// nginx resolves relative names against the prefix that it was built with, which the configuration does not contain.
+/// The prefix whose folder exists is used. Sources: `nginx -V` of Debian (`--prefix=/usr/share/nginx
+/// --http-log-path=/var/log/nginx/access.log`), of nginx.org's packages (`--prefix=/etc/nginx`) and of Alpine
+/// (`--prefix=/var/lib/nginx`), and <https://nginx.org/en/docs/configure.html> (`/usr/local/nginx`).
 fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
     if name.is_absolute() {
         return name;
@@ -258,13 +263,13 @@ fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
     there.unwrap_or_else(|| prefix_of(folder).join(name))
 }
 
-/// The log that is written where none is named.
+/// The log that nginx writes if none is configured.
 fn default_log(folder: &Path) -> PathBuf {
     let beside = prefix_of(folder).join("logs/access.log");
     if folder.ends_with("conf") || beside.is_file() { beside } else { PathBuf::from(PACKAGED) }
 }
 
-/// The prefix of a configuration that lies in `PREFIX` or `PREFIX/conf`.
+/// The prefix of a configuration in `PREFIX` or `PREFIX/conf`.
 fn prefix_of(folder: &Path) -> PathBuf {
     match folder.parent() {
         Some(parent) if folder.ends_with("conf") => parent.to_owned(),

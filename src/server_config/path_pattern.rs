@@ -1,16 +1,16 @@
-//! The name of a log with parts that only the server knows, as a pattern of file names.
+//! Converts the file name of a log with parts that only the server knows to a glob.
 
-/// A pattern under way.
+/// A glob that is being built.
 #[derive(Debug, Default)]
 pub(super) struct PathPattern {
     bytes: Vec<u8>,
-    /// The same with nothing escaped, for a name without unknown parts.
+    /// The name without escapes, for a name without unknown parts.
     plain: Vec<u8>,
     has_unknown: bool,
 }
 
 impl PathPattern {
-    /// Adds what stands for itself.
+    /// Appends a literal byte.
     pub(super) fn literal(&mut self, byte: u8) {
         self.plain.push(byte);
         match byte {
@@ -19,13 +19,13 @@ impl PathPattern {
         }
     }
 
-    /// With what stands for itself added, for a fold.
+    /// Appends a literal byte, for use in a fold.
     pub(super) fn with(mut self, byte: u8) -> Self {
         self.literal(byte);
         self
     }
 
-    /// Adds what only the server knows. Twice in a row is once: `**` would mean folders.
+    /// Appends an unknown part. Two in a row are joined, since `**` would match folders.
     pub(super) fn unknown(&mut self) {
         self.has_unknown = true;
         if self.bytes.last() != Some(&b'*') {
@@ -33,18 +33,18 @@ impl PathPattern {
         }
     }
 
-    /// Whether anything in it is unknown.
+    /// Whether it has an unknown part.
     pub(super) fn is_pattern(&self) -> bool {
         self.has_unknown
     }
 
-    /// The pattern, or the name as it was where nothing in it is unknown.
+    /// The glob, or the plain name if it has no unknown part.
     pub(super) fn finish(self) -> Vec<u8> {
         if self.has_unknown { self.bytes } else { self.plain }
     }
 }
 
-/// A name with conversions of `strftime` in it: `access.%Y-%m-%d.log`.
+/// A name with `strftime` conversions: `access.%Y-%m-%d.log`.
 pub(super) fn from_strftime(name: &[u8]) -> PathPattern {
     let mut pattern = PathPattern::default();
     let mut bytes = name.iter();
@@ -52,7 +52,7 @@ pub(super) fn from_strftime(name: &[u8]) -> PathPattern {
         match byte {
             b'%' => match bytes.next() {
                 Some(b'%') => pattern.literal(b'%'),
-                // A modifier stands before its conversion.
+                // A modifier precedes its conversion.
                 Some(b'E' | b'O' | b'-' | b'_' | b'^' | b'#') => {
                     bytes.next();
                     pattern.unknown();
@@ -65,7 +65,7 @@ pub(super) fn from_strftime(name: &[u8]) -> PathPattern {
     pattern
 }
 
-/// A name with variables as nginx writes them: `$host`, `${host}`.
+/// A name with nginx variables: `$host`, `${host}`.
 pub(super) fn from_variables(name: &[u8]) -> PathPattern {
     let mut pattern = PathPattern::default();
     let mut rest = name;
@@ -81,7 +81,7 @@ pub(super) fn from_variables(name: &[u8]) -> PathPattern {
     pattern
 }
 
-/// The bytes of a variable's name behind its `$`, with its braces; 0 where there is none.
+/// The length of a variable name after its `$`, including braces; 0 if there is none.
 fn variable(text: &[u8]) -> usize {
     let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     match text {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_become_stars() {
+    fn strftime_conversions_become_stars() {
         assert_eq!(text(from_strftime(b"/l/access.%Y-%m-%d.log")), "/l/access.*-*-*.log");
         assert_eq!(text(from_strftime(b"/l/%Y%m%d/a[1].log")), "/l/*/a[[]1].log");
         assert_eq!(text(from_strftime(b"/l/100%%[x]")), "/l/100%[x]");

@@ -66,7 +66,7 @@ fn a_file_with_several_names_is_read_once() {
     let (run, report) = harness.json(["access.log", "access.log", "soft.log", "hard.log", ".", "*.log"]);
     assert_eq!(run.code, 0);
     assert_eq!((inputs(&report), &report["totals"]["lines"]), (vec!["access.log"], &Value::from(20)));
-    for notice in ["access.log was given more than once; read once", "hard.log is the same file as access.log; read once"] {
+    for notice in ["access.log was named more than once; read once", "hard.log is the same file as access.log; read once"] {
         assert!(run.stderr.contains(notice), "{}", run.stderr);
     }
     assert_eq!(harness.run(["scan", "-q", "access.log", "soft.log"]).stderr, "");
@@ -91,7 +91,7 @@ fn a_named_pipe_is_read_if_given_and_skipped_in_a_folder() {
     for found in ["logs", "logs/*.log"] {
         let run = harness.run(["scan", found]);
         assert_eq!(run.code, 0, "{found}: {}", run.stderr);
-        assert!(run.stderr.contains("logs/pipe.log is a named pipe; passed over"), "{}", run.stderr);
+        assert!(run.stderr.contains("logs/pipe.log is a named pipe; skipped"), "{}", run.stderr);
     }
     let child = harness.command(["scan", "-f", "json", "logs/pipe.log"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Opening it waits for the reader.

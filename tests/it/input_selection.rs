@@ -275,7 +275,7 @@ fn without_an_access_log_a_hint_is_printed() {
         );
         assert_absent(&harness.run([command, "pictures"]), "error: none of the 2 files in the given paths is an access log");
         let run = harness.run([command, "pictures/*.png"]);
-        assert!(run.code == 3 && run.stderr.contains("error: pictures/b.png: is a PNG picture, and no log\n"), "{}", run.stderr);
+        assert!(run.code == 3 && run.stderr.contains("error: pictures/b.png: is a PNG picture, not a log\n"), "{}", run.stderr);
     }
     // One log is enough.
     harness.file("pictures/access.log", probe(2));
@@ -298,11 +298,11 @@ fn links_may_be_broken_or_leave_the_folder() {
     for found in ["logs", "logs/*.log"] {
         let (run, report) = harness.json([found]);
         assert_eq!((run.code, inputs(&report)), (0, vec!["logs/access.log"]), "{found}");
-        assert!(run.stderr.contains("logs/dangling.log leads to nothing; passed over"), "{}", run.stderr);
+        assert!(run.stderr.contains("logs/dangling.log is a dangling link; skipped"), "{}", run.stderr);
     }
     let (run, report) = harness.json(["logs/access.log", "logs/dangling.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &1.into()));
-    assert!(run.stderr.contains("error: logs/dangling.log: is a link to nothing\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("error: logs/dangling.log: is a dangling link\n"), "{}", run.stderr);
     fs::remove_file(harness.path("logs/access.log")).unwrap();
     symlink("../pods/1.log", harness.path("logs/access.log")).unwrap();
     assert_eq!(harness.json(["logs/access.log"]).1["clients"][0]["client"], "192.0.2.2");

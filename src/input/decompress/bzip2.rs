@@ -1,6 +1,6 @@
 //! One stream of a bzip2 file (the format has no specification but its library: <https://sourceware.org/bzip2/>).
 //!
-//! A block of up to 900,000 bytes is unpacked when all of it is there, so what is cut off within one is not to be had.
+//! The library decompresses a block of up to 900,000 bytes once it is complete, so a truncated block is lost.
 
 use std::io::{self, BufRead};
 
@@ -8,7 +8,7 @@ use bzip2::{Decompress, Error, Status};
 
 use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip_magic};
 
-/// Unpacks streams.
+/// Decodes bzip2 streams.
 pub(super) struct Bzip2Decoder {
     decompress: Decompress,
 }
@@ -33,13 +33,13 @@ impl Bzip2Decoder {
         Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
-    /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
+    /// Decompresses some data. A checksum mismatch of a block may show only after its text.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let (consumed, produced) = (self.decompress.total_in(), self.decompress.total_out());
         let status = self.decompress.decompress(compressed, out);
         let progress = match status {
             Ok(Status::StreamEnd) => Ok(DecodeProgress::End),
-            Ok(Status::MemNeeded) => Err(DecodeError::Refused("there is no memory to unpack bzip2 data".to_owned())),
+            Ok(Status::MemNeeded) => Err(DecodeError::Refused("not enough memory to decompress bzip2 data".to_owned())),
             Ok(_) => Ok(DecodeProgress::More),
             Err(Error::Data) => Err(DecodeError::CorruptOrOther),
             Err(_) => Err(DecodeError::Corrupt),

@@ -1,4 +1,4 @@
-//! Packed texts for the tests.
+//! Compressed texts for tests.
 
 use std::io::Write;
 
@@ -9,15 +9,15 @@ use zstd_safe::{CCtx, CParameter};
 
 use crate::input::magic::Compression;
 
-/// All that can be unpacked.
+/// All supported compressions.
 pub(in crate::input) const COMPRESSIONS: [Compression; 4] = [Compression::Gzip, Compression::Zstd, Compression::Bzip2, Compression::Xz];
 
 /// A file with a member, frame or stream for each part.
-pub(in crate::input) fn pack<'a>(compression: Compression, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    parts.into_iter().flat_map(|part| pack_one(compression, part)).collect()
+pub(in crate::input) fn compress<'a>(compression: Compression, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    parts.into_iter().flat_map(|part| compress_one(compression, part)).collect()
 }
 
-fn pack_one(compression: Compression, part: &[u8]) -> Vec<u8> {
+fn compress_one(compression: Compression, part: &[u8]) -> Vec<u8> {
     match compression {
         Compression::Gzip => {
             let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -26,7 +26,7 @@ fn pack_one(compression: Compression, part: &[u8]) -> Vec<u8> {
         }
         Compression::Zstd => zstd(part, true),
         Compression::Bzip2 => {
-            // The smallest blocks, so that there are many.
+            // The smallest block size, so that there are many blocks.
             let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());
             encoder.write_all(part).unwrap();
             encoder.finish().unwrap()
@@ -48,7 +48,7 @@ pub(in crate::input) fn zstd(part: &[u8], checksum: bool) -> Vec<u8> {
     compressed
 }
 
-/// A skippable zstd frame of so many bytes.
+/// A skippable zstd frame of `len` bytes.
 pub(in crate::input) fn skippable(len: usize) -> Vec<u8> {
     let len_bytes = (len as u32).to_le_bytes();
     [&b"\x53\x2a\x4d\x18"[..], &len_bytes, &vec![b'x'; len]].concat()

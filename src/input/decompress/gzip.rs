@@ -1,6 +1,6 @@
 //! One member of a gzip file (RFC 1952).
 //!
-//! Takes nothing from its header but where that ends.
+//! Ignores the contents of the header.
 
 use std::io::{self, BufRead};
 
@@ -8,14 +8,14 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip, skip_magic};
 
-/// The bits of the header's flags (section 2.3.1): what comes behind the fixed part, and what must be 0.
+/// Header flags (section 2.3.1): the optional fields, and the bits that must be 0.
 const FHCRC: u8 = 1 << 1;
 const FEXTRA: u8 = 1 << 2;
 const FNAME: u8 = 1 << 3;
 const FCOMMENT: u8 = 1 << 4;
 const RESERVED: u8 = 0b1110_0000;
 
-/// Unpacks members.
+/// Decodes gzip members.
 pub(super) struct GzipDecoder {
     inflate: Decompress,
     crc: Crc,
@@ -36,7 +36,7 @@ impl GzipDecoder {
         Ok(StreamStart::Stream)
     }
 
-    /// Unpacks some of the data.
+    /// Decompresses some data.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let (consumed, produced) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(compressed, out, FlushDecompress::None);
@@ -60,7 +60,7 @@ impl GzipDecoder {
     }
 }
 
-/// Passes over a member's header; `false` if it is none.
+/// Skips the header of a member; `false` if it is not one.
 fn skip_header(source: &mut impl BufRead) -> io::Result<bool> {
     if !skip_magic(source, b"\x1f\x8b\x08")? {
         return Ok(false);

@@ -1,8 +1,7 @@
-//! Unpacks gzip, zstd, bzip2 and xz, member after member, and says exactly what is wrong with a file that is not whole.
+//! Decompresses gzip, zstd, bzip2 and xz files, including concatenated members, and describes damage exactly.
 //!
-//! Whatever could be unpacked before the damage is handed on first. It does not look for a further member behind
-//! damaged data, takes nothing from a header but what is needed to read on, and holds no more than [`MAX_WINDOW`] of a
-//! text, however far back its packer looked.
+//! Text before the damage is returned first. The rest of a damaged file is not searched for further members. At most
+//! [`MAX_WINDOW`] bytes of a text are kept in memory, whatever window the file requests.
 
 mod bzip2;
 #[cfg(test)]
@@ -24,21 +23,20 @@ use self::xz::XzDecoder;
 use self::zstd::ZstdDecoder;
 use super::magic::Compression;
 
-/// Bytes of a text that are held at most so that what repeats them can be unpacked: what `zstd --long` and `xz -9` ask
-/// for, and twice that.
+/// Maximum window in bytes: what `zstd --long` and `xz -9` need, and twice that.
 const MAX_WINDOW: u64 = 128 << 20;
 
-/// The text of a packed file.
+/// Reads the text of a compressed file.
 #[derive(Debug)]
 pub(super) struct Decompressor<R> {
     source: R,
     compression: Compression,
     codec: Codec,
     state: DecompressorState,
-    /// Something of this packing stood at the start.
+    /// The input started with valid data of this compression.
     seen_stream: bool,
     members: u64,
-    /// Zeros since the last member.
+    /// Zero bytes since the last member.
     zeros: u64,
     text_bytes: u64,
     damage: Option<String>,
@@ -47,11 +45,11 @@ pub(super) struct Decompressor<R> {
 
 #[derive(Debug)]
 enum DecompressorState {
-    /// Before a member, or the end.
+    /// Before a member or the end.
     Between,
     /// Within a member.
     Within,
-    /// No more text; why, if not because the file ends.
+    /// At the end of the text; the error, if the file did not end there.
     Over(Option<io::Error>),
 }
 
@@ -63,7 +61,7 @@ enum Codec {
 }
 
 impl<R: BufRead> Decompressor<R> {
-    /// The text of `source`, which starts as `compression` says.
+    /// Decompresses `source`, which starts with the magic bytes of `compression`.
     pub(super) fn new(source: R, compression: Compression) -> Self {
         let codec = match compression {
             Compression::Gzip => Codec::Gzip(GzipDecoder::new()),
@@ -75,28 +73,28 @@ impl<R: BufRead> Decompressor<R> {
         Self { source, compression, codec, state, seen_stream: false, members: 0, zeros: 0, text_bytes: 0, damage: None, note: None }
     }
 
-    /// Damage that did not end the text, in a sentence.
+    /// Damage that did not end the text, as a sentence.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// What is worth knowing though nothing is wrong, in a sentence.
+    /// Something worth knowing that is not an error, as a sentence.
     pub(super) fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// The packed bytes, wherever they stand.
+    /// The compressed source, at its current position.
     pub(super) fn source(&self) -> &R {
         &self.source
     }
 
-    /// Goes on to the next member, if there is one. Behind the last one zeros are padding, as on tapes.
+    /// Starts the next member, if there is one. Zeros after the last member are padding, as on tapes.
     fn begin(&mut self) -> io::Result<DecompressorState> {
         if self.seen_stream {
             self.zeros += skip_zeros(&mut self.source)?;
         }
         let name = self.compression.name();
-        // Between xz streams there may be zeros by fours, and that is nothing to speak of (section 2.2).
+        // Stream padding of xz comes in multiples of four bytes and needs no note (section 2.2).
         let is_usual = self.compression == Compression::Xz && self.zeros.is_multiple_of(4);
         if self.source.fill_buf()?.is_empty() {
             self.note = (self.zeros > 0 && !is_usual).then(|| format!("{} zero bytes follow the {name} stream", self.zeros));
@@ -106,7 +104,7 @@ impl<R: BufRead> Decompressor<R> {
         let seen_stream = if may_begin { self.codec.begin(&mut self.source)? } else { StreamStart::None };
         self.zeros = 0;
         match seen_stream {
-            StreamStart::None if self.seen_stream => Err(invalid(format!("what follows the {name} stream is no {name} data"))),
+            StreamStart::None if self.seen_stream => Err(invalid(format!("data after the {name} stream is not {name} data"))),
             StreamStart::None => Err(invalid(format!("{name} header is damaged"))),
             StreamStart::Skipped => {
                 self.seen_stream = true;
@@ -120,7 +118,8 @@ impl<R: BufRead> Decompressor<R> {
         }
     }
 
-    /// Unpacks some of a member into `out`; gives the bytes and what is next. There may be bytes before an error.
+    /// Decompresses part of a member into `out`; returns the number of bytes and the next state. Bytes may precede an
+    /// error.
     fn step(&mut self, out: &mut [u8]) -> (usize, io::Result<DecompressorState>) {
         let compressed = match self.source.fill_buf() {
             Ok(compressed) => compressed,
@@ -139,12 +138,12 @@ impl<R: BufRead> Decompressor<R> {
         (produced, next)
     }
 
-    /// Compares what stands behind a member. A mismatch ends nothing.
+    /// Verifies the checksum after a member. A mismatch does not end the text.
     fn check(&mut self) -> io::Result<DecompressorState> {
         let is_right = self.codec.check(&mut self.source)?;
         if !is_right && self.damage.is_none() {
             let (name, unit) = (self.compression.name(), self.compression.unit());
-            self.damage = Some(format!("{name} checksum mismatch in {unit} {}: its text may not be what was packed", self.members));
+            self.damage = Some(format!("{name} checksum mismatch in {unit} {}: its text may be wrong", self.members));
         }
         Ok(DecompressorState::Between)
     }
@@ -152,18 +151,16 @@ impl<R: BufRead> Decompressor<R> {
     fn describe(&self, fault: DecodeError) -> io::Error {
         let (name, bytes) = (self.compression.name(), self.text_bytes);
         invalid(match fault {
-            DecodeError::Corrupt => format!("{name} data is corrupt behind {bytes} bytes of text"),
+            DecodeError::Corrupt => format!("{name} data is corrupt after {bytes} bytes of text"),
             DecodeError::CorruptOrOther => {
-                format!(
-                    "{name} data is corrupt or fails its checksum, behind {bytes} bytes of text: the last of them may not be what was packed"
-                )
+                format!("{name} data is corrupt or fails its checksum, after {bytes} bytes of text: the last of them may be wrong")
             }
             DecodeError::Refused(what) => what,
         })
     }
 
-    /// Names the error that a source gives when it ends too soon.
-    fn name(&self, error: io::Error) -> io::Error {
+    /// Describes an unexpected end of the source.
+    fn describe_early_end(&self, error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::UnexpectedEof {
             let what = format!("{} stream ends early, after {} bytes of text", self.compression.name(), self.text_bytes);
             return io::Error::new(io::ErrorKind::UnexpectedEof, what);
@@ -186,7 +183,7 @@ impl<R: BufRead> Read for Decompressor<R> {
             match next {
                 Ok(state) => self.state = state,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => self.state = DecompressorState::Over(Some(self.name(error))),
+                Err(error) => self.state = DecompressorState::Over(Some(self.describe_early_end(error))),
             }
             if produced > 0 {
                 return Ok(produced);
@@ -214,7 +211,7 @@ impl Codec {
         }
     }
 
-    /// Whether what was unpacked is what was packed, as far as is told behind it. bzip2 and xz see to that themselves.
+    /// Whether the text matches the checksum after it. The libraries for bzip2 and xz check that themselves.
     fn check(&mut self, source: &mut impl BufRead) -> io::Result<bool> {
         match self {
             Self::Gzip(gzip) => gzip.check(source),
@@ -224,7 +221,7 @@ impl Codec {
     }
 }
 
-/// What a library holds of a text is nothing to show.
+/// The state of the decoder libraries cannot be printed.
 impl fmt::Debug for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Codec")
@@ -235,7 +232,7 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Passes over zeros; gives their number.
+/// Skips zero bytes; returns their number.
 fn skip_zeros(source: &mut impl BufRead) -> io::Result<u64> {
     let mut passed = 0;
     loop {

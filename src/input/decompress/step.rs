@@ -1,47 +1,45 @@
-//! What the unpackers have in common: what a step of one comes to, and how a header is read byte by byte.
-//!
-//! Knows no format.
+//! Types and functions shared by the decoders: the result of a step, and reading headers byte by byte.
 
 use std::io::{self, BufRead, Read};
 
-/// What stands where a member may begin.
+/// What was found where a member may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamStart {
     /// A member; its header was read.
     Stream,
-    /// Something without text, which was passed over.
+    /// Data without text, such as a skippable frame, which was skipped.
     Skipped,
-    /// Nothing that belongs here.
+    /// Nothing valid.
     None,
 }
 
-/// What a step came to.
+/// The result of one decoding step.
 #[derive(Debug)]
 pub(super) struct DecodeStep {
-    /// Packed bytes that are done.
+    /// Compressed bytes consumed.
     pub(super) consumed: usize,
-    /// Bytes of text that were unpacked, also before a fault.
+    /// Bytes of text produced, including those before an error.
     pub(super) produced: usize,
     pub(super) progress: Result<DecodeProgress, DecodeError>,
 }
 
-/// How a member goes on.
+/// Whether a member continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DecodeProgress {
-    /// There is more of it, unless the file ends here.
+    /// There is more, unless the file ends here.
     More,
-    /// Its text is all there.
+    /// The member's text is complete.
     End,
 }
 
-/// Why a member cannot be unpacked further.
+/// Why a member cannot be decompressed further.
 #[derive(Debug)]
 pub(super) enum DecodeError {
-    /// Its data make no sense.
+    /// Invalid data.
     Corrupt,
-    /// They make no sense, or do not give what was packed: the library does not say which.
+    /// Invalid data or a checksum mismatch: the library does not tell which.
     CorruptOrOther,
-    /// They ask for more than there is; the sentence.
+    /// The data needs more memory than allowed, or an unsupported feature; the message.
     Refused(String),
 }
 
@@ -60,7 +58,7 @@ pub(super) fn next_byte(source: &mut impl BufRead) -> io::Result<Option<u8>> {
     }
 }
 
-/// Reads over `magic`; `false` at the first byte that is another one.
+/// Skips `magic`; `false` at the first byte that differs.
 ///
 /// # Errors
 ///
@@ -76,7 +74,7 @@ pub(super) fn skip_magic(source: &mut impl BufRead, magic: &[u8]) -> io::Result<
     Ok(true)
 }
 
-/// Passes over `len` bytes that must be there.
+/// Skips `len` bytes, which must exist.
 pub(super) fn skip(source: &mut impl BufRead, len: u64) -> io::Result<()> {
     let passed = io::copy(&mut source.by_ref().take(len), &mut io::sink())?;
     if passed < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }

@@ -1,6 +1,6 @@
 //! One stream of an xz file (The .xz File Format 1.2.1, <https://tukaani.org/xz/xz-file-format.txt>).
 //!
-//! A stream that asks for a larger dictionary than may be held is refused by name.
+//! A stream that needs a larger dictionary than allowed is refused.
 
 use std::io::{self, BufRead};
 
@@ -11,12 +11,12 @@ use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, skip_mag
 
 /// The header's magic bytes (section 2.1.1.1).
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
-/// What the library needs beside a dictionary, and more: its tables take less than 100 KiB.
-const BESIDE: u64 = 1 << 20;
+/// Memory that the library needs in addition to a dictionary, rounded up: its tables take less than 100 KiB.
+const OVERHEAD: u64 = 1 << 20;
 
-/// Unpacks streams.
+/// Decodes xz streams.
 pub(super) struct XzDecoder {
-    /// `None` before the first.
+    /// `None` before the first stream.
     stream: Option<Stream>,
 }
 
@@ -30,12 +30,12 @@ impl XzDecoder {
         if !skip_magic(source, MAGIC)? {
             return Ok(StreamStart::None);
         }
-        self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + BESIDE, 0)?);
+        self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + OVERHEAD, 0)?);
         let step = self.step(MAGIC, &mut []);
         Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
-    /// Unpacks some of the data. What is wrong with a block may show only behind its text, by its checksum.
+    /// Decompresses some data. A checksum mismatch of a block may show only after its text.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let Some(stream) = &mut self.stream else { return DecodeStep { consumed: 0, produced: 0, progress: Err(DecodeError::Corrupt) } };
         let (consumed, produced) = (stream.total_in(), stream.total_out());
@@ -55,14 +55,15 @@ fn decode_error(error: Error) -> DecodeError {
     match error {
         Error::Data => DecodeError::CorruptOrOther,
         Error::MemLimit => DecodeError::Refused(format!(
-            "needs an xz dictionary of more than {} MiB, which is the most that is held; unpack it and give the text: xz -dc FILE | \
+            "needs an xz dictionary of more than {} MiB, which is the limit; decompress it and pass the text: xz -dc FILE | \
              probewatch scan -",
             MAX_WINDOW >> 20
         )),
         Error::Options | Error::UnsupportedCheck => DecodeError::Refused(
-            "is packed with an xz filter that cannot be read; unpack it and give the text: xz -dc FILE | probewatch scan -".to_owned(),
+            "is compressed with an xz filter that is not supported; decompress it and pass the text: xz -dc FILE | probewatch scan -"
+                .to_owned(),
         ),
-        Error::Mem => DecodeError::Refused("there is no memory to unpack xz data".to_owned()),
+        Error::Mem => DecodeError::Refused("not enough memory to decompress xz data".to_owned()),
         Error::Format | Error::Program | Error::NoCheck => DecodeError::Corrupt,
     }
 }

@@ -1,7 +1,7 @@
 //! One frame of a zstd file (RFC 8878).
 //!
-//! Its header is read here, so that what it asks for is known before it is granted; the blocks are handed to the library
-//! one by one, because what it has unpacked in a call that fails is lost. A dictionary is never looked for.
+//! The header is parsed here, so that a window that is too large is refused before it is allocated. The library gets
+//! one block at a time, because the text of a failed call is lost. Dictionaries are not supported.
 
 use std::io::{self, BufRead};
 
@@ -11,40 +11,40 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 use super::MAX_WINDOW;
 use super::step::{DecodeError, DecodeProgress, DecodeStep, StreamStart, next_byte, skip, skip_magic};
 
-/// Of a frame (section 3.1.1).
+/// Magic number of a frame (section 3.1.1).
 const MAGIC: [u8; 4] = *b"\x28\xb5\x2f\xfd";
-/// Of a skippable frame: the first byte may be any from 0x50 to 0x5f (section 3.1.2).
+/// Magic number of a skippable frame without its first byte, which is 0x50 to 0x5f (section 3.1.2).
 const SKIPPABLE: [u8; 3] = *b"\x2a\x4d\x18";
-/// The bits of a frame header's descriptor (section 3.1.1.1.1).
+/// Bits of the frame header descriptor (section 3.1.1.1.1).
 const SINGLE_SEGMENT: u8 = 1 << 5;
 const RESERVED: u8 = 1 << 3;
 const CHECKSUM: u8 = 1 << 2;
-/// Bytes of a block's header, and the type of a block that repeats one byte (section 3.1.1.2).
+/// Size of a block header, and the type of a block that repeats one byte (section 3.1.1.2).
 const BLOCK_HEADER: usize = 3;
 const RLE: u32 = 1;
 
-/// Unpacks frames.
+/// Decodes zstd frames.
 pub(super) struct ZstdDecoder {
     library: DCtx<'static>,
-    /// Of the present frame's text, where it has a checksum.
+    /// Hash of the current frame's text, if the frame has a checksum.
     hash: Option<Xxh64>,
-    /// What is there of the header of the next block.
+    /// The bytes read so far of the next block header.
     header: Vec<u8>,
-    /// Bytes of the present block that are still to come.
+    /// Remaining bytes of the current block.
     left: usize,
-    /// The library may hold text of the blocks it was given.
+    /// The library may still hold text of earlier input.
     full: bool,
 }
 
 impl ZstdDecoder {
     pub(super) fn new() -> Self {
         let mut library = DCtx::create();
-        // Refused here before the library sees it; this is a second lock on the same door.
+        // `check_limits` refuses such a frame first; this is a second safeguard.
         let _ = library.set_parameter(DParameter::WindowLogMax(MAX_WINDOW.ilog2()));
         Self { library, hash: None, header: Vec::with_capacity(BLOCK_HEADER), left: 0, full: false }
     }
 
-    /// Reads a frame's header, or passes over a skippable frame.
+    /// Reads a frame header, or skips a skippable frame.
     pub(super) fn begin(&mut self, source: &mut impl BufRead) -> io::Result<StreamStart> {
         let Some(first) = next_byte(source)? else { return Ok(StreamStart::None) };
         if matches!(first, 0x50..=0x5f) {
@@ -66,13 +66,13 @@ impl ZstdDecoder {
         self.hash = (descriptor & CHECKSUM != 0).then(|| Xxh64::new(0));
         self.header.clear();
         (self.left, self.full) = (0, false);
-        // The library would end a text whose checksum is wrong; it need not know of it.
+        // With the checksum flag, the library would fail on a mismatch. It is verified in `check` instead.
         let header = [&MAGIC[..], &[descriptor & !CHECKSUM], rest].concat();
         let step = self.feed(&header, &mut []);
         Ok(if step.progress.is_ok() { StreamStart::Stream } else { StreamStart::None })
     }
 
-    /// Unpacks some of a block, or reads the header of the next one.
+    /// Decompresses part of a block, or reads the next block header.
     pub(super) fn step(&mut self, compressed: &[u8], out: &mut [u8]) -> DecodeStep {
         let wanted = match self.left {
             _ if self.full => 0,
@@ -94,7 +94,7 @@ impl ZstdDecoder {
         step
     }
 
-    /// Compares the four lowest bytes of the text's hash (section 3.1.1).
+    /// Compares the lowest four bytes of the text's hash (section 3.1.1).
     pub(super) fn check(&self, source: &mut impl BufRead) -> io::Result<bool> {
         let Some(hash) = &self.hash else { return Ok(true) };
         let mut checksum = [0; 4];
@@ -102,7 +102,7 @@ impl ZstdDecoder {
         Ok(u32::from_le_bytes(checksum) == hash.digest() as u32)
     }
 
-    /// The bytes behind a block's header, once that is whole.
+    /// The length of a block, once its header is complete.
     fn block_len(&mut self) -> usize {
         let [low, middle, high] = self.header[..] else { return 0 };
         self.header.clear();
@@ -132,7 +132,7 @@ fn skip_skippable_frame(source: &mut impl BufRead) -> io::Result<StreamStart> {
     Ok(StreamStart::Skipped)
 }
 
-/// The bytes of a frame's header behind its descriptor: window, dictionary, and size of the text (section 3.1.1.1).
+/// Length of a frame header after its descriptor: window, dictionary ID and content size (section 3.1.1.1).
 fn rest_len(descriptor: u8) -> usize {
     let is_single = descriptor & SINGLE_SEGMENT != 0;
     usize::from(!is_single) + dictionary_len(descriptor) + size_len(descriptor)
@@ -149,38 +149,39 @@ fn size_len(descriptor: u8) -> usize {
     }
 }
 
-/// Refuses a frame that asks for more than there is.
+/// Refuses a frame that needs more memory than allowed, or a dictionary.
 fn check_limits(descriptor: u8, rest: &[u8]) -> io::Result<()> {
     let (before, size) = rest.split_at(rest.len() - size_len(descriptor));
     let (window, dictionary) = before.split_at(before.len() - dictionary_len(descriptor));
     let window = match window {
-        // Without one all of the text is the window. Two bytes count from 256, which is no matter here.
-        [] => number(size),
+        // Without a window descriptor, the window is the whole text. A two-byte size starts at 256, which does not
+        // matter here.
+        [] => little_endian(size),
         window => window_len(window[0]),
     };
     if window > MAX_WINDOW {
         let (needed, most) = (window.div_ceil(1 << 20), MAX_WINDOW >> 20);
         return Err(super::invalid(format!(
-            "needs a zstd window of {needed} MiB, and {most} MiB are the most that is held; unpack it and give the text: \
+            "needs a zstd window of {needed} MiB, and {most} MiB is the limit; decompress it and pass the text: \
              zstd -dc --long=31 FILE | probewatch scan -"
         )));
     }
-    match number(dictionary) {
+    match little_endian(dictionary) {
         0 => Ok(()),
         id => Err(super::invalid(format!(
-            "is packed with zstd and dictionary {id}, which is not known here; unpack it and give the text: \
+            "is compressed with zstd and dictionary {id}, which is not available; decompress it and pass the text: \
              zstd -dc -D DICTIONARY FILE | probewatch scan -"
         ))),
     }
 }
 
-/// The window that a frame asks for, in bytes (section 3.1.1.1.2).
+/// The window size of a frame in bytes (section 3.1.1.1.2).
 fn window_len(descriptor: u8) -> u64 {
     let base = 1 << (10 + (descriptor >> 3));
     base + base / 8 * u64::from(descriptor & 0b111)
 }
 
-/// Little-endian, of up to eight bytes.
-fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+/// A little-endian number of up to eight bytes.
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }

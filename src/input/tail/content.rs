@@ -1,7 +1,7 @@
-//! What is known of the text of one generation: its first bytes, the bytes before the offset, and some marks between.
+//! The fingerprint of a generation's content: its first bytes, the bytes before the offset, and samples in between.
 //!
-//! By these a text is known again wherever a rotation took it: under another name, in another inode, packed. Names and
-//! times prove nothing here, and a text is never held.
+//! It identifies the content wherever a rotation moved it: under another name, in another inode, compressed. Names
+//! and times are no proof. The content itself is not stored.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,21 +11,21 @@ use super::file_stat::FileId;
 use super::inspected_file::InspectedFile;
 use crate::source::{Checkpoint, Fingerprint, HEAD, TAIL};
 
-/// Marks that are kept; when there are more, every second one goes.
+/// Maximum number of samples; when there are more, every second one is dropped.
 const MAX_HISTORY: usize = 128;
 
-/// What a file is to a text.
+/// How the content of a file relates to a known content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentMatch {
-    /// Another text.
+    /// Different content.
     Different,
-    /// A copy that ends before the offset: it holds nothing new.
+    /// A copy that ends before the offset: it has nothing new.
     Prefix,
-    /// The same text, at least up to the offset.
+    /// The same content, at least up to the offset.
     Same,
 }
 
-/// Some bytes of a text, or what is left of them in a state: their print.
+/// Some bytes of the content, or only their fingerprint if they come from a checkpoint.
 #[derive(Debug, Clone, Default)]
 struct ByteSample {
     print: Fingerprint,
@@ -42,62 +42,62 @@ impl ByteSample {
     }
 }
 
-/// How far a text was read, and by what it is known again.
+/// How far a content was read, and the samples that identify it.
 #[derive(Debug, Clone)]
 pub(super) struct ContentFingerprint {
-    /// Names the generation.
+    /// ID of the generation.
     pub(super) generation: u64,
-    /// Bytes that are done, up to just behind a newline.
+    /// Bytes read, up to just after a newline.
     pub(super) offset: u64,
     /// Lines before `offset`.
     pub(super) lines: u64,
     head: ByteSample,
     tail: ByteSample,
-    /// Former offsets and the bytes before them, in order: by these a copy is known that was made before all was read.
+    /// Earlier offsets and the bytes before them, in order. They identify a copy that was made before all was read.
     history: Vec<(u64, Fingerprint)>,
 }
 
 impl ContentFingerprint {
-    /// A text that begins with `head`, and of which `before` stands before `offset`.
+    /// Content that starts with `head` and has `before` in front of `offset`.
     pub(super) fn new(generation: u64, head: &[u8], offset: u64, lines: u64, before: &[u8]) -> Self {
         Self { generation, offset, lines, head: ByteSample::new(head), tail: ByteSample::new(before), history: Vec::new() }
     }
 
-    /// The text of a checkpoint.
+    /// The content of a checkpoint.
     pub(super) fn from_checkpoint(checkpoint: &Checkpoint) -> Self {
         let Checkpoint { generation, offset, lines, head, tail, .. } = *checkpoint;
         let sample = |print| ByteSample { print, bytes: Vec::new() };
         Self { generation, offset, lines, head: sample(head), tail: sample(tail), history: Vec::new() }
     }
 
-    /// The checkpoint of this text, which lies there.
+    /// The checkpoint of this content, for a file at `path`.
     pub(super) fn checkpoint_at(&self, path: &Path, (device, inode): FileId) -> Checkpoint {
         let Self { generation, offset, lines, .. } = *self;
         let path = path.as_os_str().as_bytes().to_vec();
         Checkpoint { generation, path, device, inode, offset, lines, head: self.head.print, tail: self.tail.print }
     }
 
-    /// The print of its first bytes, as far as they are known.
+    /// The fingerprint of the known first bytes.
     pub(super) fn head(&self) -> Fingerprint {
         self.head.print
     }
 
-    /// Bytes to read before the offset for [`holds`](Self::holds).
+    /// Number of bytes before the offset that [`holds`](Self::holds) needs.
     pub(super) fn tail_len(&self) -> usize {
         self.tail.len()
     }
 
-    /// Whether a file with this beginning, and with `before` before the offset, is still this text.
+    /// Whether a file with this head, and with `before` in front of the offset, still has this content.
     pub(super) fn holds(&self, head: &[u8], before: &[u8]) -> bool {
         self.matches_head(head) && Fingerprint::new(before) == self.tail.print
     }
 
-    /// Whether it is known by these first bytes and no others.
+    /// Whether `head` is exactly the known head.
     pub(super) fn has_head(&self, head: &[u8]) -> bool {
         self.head.print == Fingerprint::new(head)
     }
 
-    /// Whether its first bytes are these, as far as they are known and not only their print.
+    /// Whether the known head starts with `bytes`. False if only its fingerprint is known.
     pub(super) fn head_starts_with(&self, bytes: &[u8]) -> bool {
         !bytes.is_empty() && self.head.bytes.starts_with(bytes)
     }
@@ -106,7 +106,7 @@ impl ContentFingerprint {
         head.get(..self.head.len()).is_some_and(|head| Fingerprint::new(head) == self.head.print)
     }
 
-    /// Learns more of the beginning, which was just found to hold.
+    /// Extends the head, which was just verified.
     pub(super) fn extend_head(&mut self, head: &[u8], before: &[u8]) {
         if head.len() > self.head.bytes.len() {
             self.head = ByteSample::new(head);
@@ -116,7 +116,7 @@ impl ContentFingerprint {
         }
     }
 
-    /// Goes on behind `bytes`, which end a line.
+    /// Advances past `bytes`, which end a line.
     pub(super) fn advance(&mut self, bytes: &[u8], lines: u64) {
         self.offset += bytes.len() as u64;
         self.lines += lines;
@@ -126,7 +126,7 @@ impl ContentFingerprint {
         self.set_tail(&tail);
     }
 
-    /// Goes on at `offset`, before which `before` stands.
+    /// Advances to `offset`, which `before` precedes.
     pub(super) fn skip_to(&mut self, offset: u64, lines: u64, before: &[u8]) {
         self.offset = offset;
         self.lines += lines;
@@ -145,7 +145,7 @@ impl ContentFingerprint {
         self.history.push((self.offset, self.tail.print));
     }
 
-    /// What a file is to this text.
+    /// Compares a file with this content.
     ///
     /// # Errors
     ///
@@ -156,7 +156,7 @@ impl ContentFingerprint {
             let within = file.head().len() < self.head.len() && file.head().contains(&b'\n') && known == Some(file.head());
             return Ok(if within { ContentMatch::Prefix } else { ContentMatch::Different });
         }
-        // Less than a line is how other texts begin, too.
+        // Less than a line can be the start of many logs.
         let is_weak = self.head.len() < HEAD && !file.head()[..self.head.len()].contains(&b'\n');
         if is_weak {
             let same = file.known_len() == Some(self.head.len() as u64);
@@ -166,7 +166,7 @@ impl ContentFingerprint {
             return Ok(ContentMatch::Same);
         }
         if self.tail.len() == 0 {
-            // A packed sibling that was there before the first look: nothing of it is wanted.
+            // A compressed sibling that existed at the first poll: nothing of it is wanted.
             return Ok(ContentMatch::Prefix);
         }
         if self.head.len() == HEAD && file.claims_length(self.offset) {
@@ -178,7 +178,7 @@ impl ContentFingerprint {
         self.compare_truncated(file)
     }
 
-    /// Whether a file that ends before the offset ends in this text's bytes, as far as anybody knows.
+    /// Whether a file that ends before the offset is a copy of this content, according to the stored samples.
     fn compare_truncated(&self, file: &mut InspectedFile) -> io::Result<ContentMatch> {
         let len = file.known_len().unwrap_or(self.offset);
         let at = self.history.partition_point(|(offset, _)| *offset <= len);

@@ -1,7 +1,7 @@
-//! Finds what the arguments lead to, again and again: a file by its name even before it exists, folders and globs by
-//! what lies in them now.
+//! Finds the logs that the arguments lead to, repeatedly: named files even before they exist, and the current matches
+//! of folders and globs.
 //!
-//! Says which paths are worth following and opens none of them.
+//! Opens no files.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,44 +16,44 @@ use crate::input::rotation_names::{bases, file_name_bytes, has_compression_suffi
 use crate::input::wildcard::is_pattern;
 use crate::source::SourceInfo;
 
-/// So often at most nothing is looked through because no folder changed.
+/// Maximum number of searches in a row that are skipped because no folder changed.
 const MAX_SKIPPED: u32 = 10;
 
-/// A path that may be followed.
+/// A path that may be watched.
 #[derive(Debug, Clone)]
 pub(super) struct LogCandidate {
     pub(super) path: PathBuf,
     pub(super) named: bool,
     /// The argument that led to it.
     pub(super) argument: PathBuf,
-    /// The argument may lead to others.
+    /// The argument may lead to other files too.
     pub(super) from_pattern: bool,
-    /// Only files that it was rotated to were given.
+    /// Only rotated siblings of it were named.
     pub(super) is_absent: bool,
 }
 
-/// The arguments, and what was said about them.
+/// The arguments, and what was reported about them.
 #[derive(Debug)]
 pub(super) struct LogDiscovery {
     arguments: Vec<PathBuf>,
-    /// Paths that a state says were followed.
+    /// Paths of the checkpoints.
     followed: Vec<PathBuf>,
     folders: Vec<PathBuf>,
-    /// What those were when they were last looked through, and how often they have not been since.
+    /// The metadata of the folders at the last search, and how many searches were skipped since.
     stats: Vec<Option<FileStat>>,
     skipped: u32,
     reported: HashSet<String>,
 }
 
 impl LogDiscovery {
-    /// `followed`: paths that a state says were followed, or that those were rotated to.
+    /// `followed` are the paths of the checkpoints.
     pub(super) fn new(arguments: Vec<PathBuf>, followed: &[PathBuf]) -> Self {
         let all: HashSet<&Path> = followed.iter().map(PathBuf::as_path).collect();
         let logs = followed.iter().filter(|path| base_in(path, &all).is_none()).cloned().collect();
         Self { arguments, followed: logs, folders: Vec::new(), stats: Vec::new(), skipped: 0, reported: HashSet::new() }
     }
 
-    /// Whether anything may appear that was not named.
+    /// Whether files can appear that were not named.
     pub(super) fn may_find_new(&self) -> bool {
         self.arguments.iter().any(|argument| is_pattern(argument) || argument.is_dir())
     }
@@ -63,12 +63,12 @@ impl LogDiscovery {
         &self.arguments
     }
 
-    /// Paths that a state says were followed.
+    /// Paths of the checkpoints, without rotated siblings.
     pub(super) fn followed(&self) -> &[PathBuf] {
         &self.followed
     }
 
-    /// Folders in which something new may appear, as of the last time that [`candidates`](Self::candidates) were asked for.
+    /// Folders in which new logs may appear, as of the last call of [`candidates`](Self::candidates).
     pub(super) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
@@ -85,14 +85,14 @@ impl LogDiscovery {
         folders
     }
 
-    /// Whether nothing can have come or gone since the candidates were last asked for: no name in a folder changed.
+    /// Whether no name in any folder changed since the last call of [`candidates`](Self::candidates).
     pub(super) fn is_unchanged(&mut self) -> bool {
         self.skipped += 1;
         let old = |stat: &Option<FileStat>| stat.is_some_and(|stat| !stat.is_recent());
         self.skipped < MAX_SKIPPED && self.stats.iter().all(old) && self.stats == stats(&self.folders)
     }
 
-    /// All that the arguments lead to now; what a log was rotated to is left to that log.
+    /// All logs that the arguments lead to now. Rotated siblings are left to their log.
     pub(super) fn candidates(&mut self, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
         self.folders = self.open_folders();
         self.stats = stats(&self.folders);
@@ -124,15 +124,15 @@ impl LogDiscovery {
         let argument = argument.to_owned();
         let candidate = |path| LogCandidate { path, named: false, argument: argument.clone(), from_pattern: true, is_absent: false };
         for path in files.iter().filter(|path| base_in(path, &names).is_none()) {
-            // The log itself may be away just now, or gone for good and packed.
-            candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| unpacked(path))));
+            // The log itself may be missing at the moment, or only compressed files may be left.
+            candidates.push(candidate(base_in(path, &followed).unwrap_or_else(|| log_of_compressed(path))));
         }
     }
 
-    /// Says that no more than `most` paths are followed.
+    /// Reports that no more than `most` paths are followed.
     pub(super) fn report_full(&mut self, path: &Path, most: usize, notices: &mut Vec<Notice>) {
         let folder = parent_folder(path);
-        self.report_once(&folder, format!("holds more than can be followed: {most} logs are the most"), notices);
+        self.report_once(&folder, format!("has more logs than can be followed: the limit is {most}"), notices);
     }
 
     fn report_once(&mut self, path: &Path, what: String, notices: &mut Vec<Notice>) {
@@ -146,7 +146,7 @@ fn stats(folders: &[PathBuf]) -> Vec<Option<FileStat>> {
     folders.iter().map(|folder| fs::metadata(folder).ok().map(|found| FileStat::from_metadata(&found))).collect()
 }
 
-/// Adds `folder` and those below it.
+/// Adds `folder` and the folders below it.
 fn add_folders(folder: &Path, folders: &mut Vec<PathBuf>) {
     folders.push(folder.to_owned());
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -155,8 +155,8 @@ fn add_folders(folder: &Path, folders: &mut Vec<PathBuf>) {
     }
 }
 
-/// The log that a packed file was rotated from, by its name: one that is not there, as nothing else is known of the file.
-fn unpacked(path: &Path) -> PathBuf {
+/// The log that a compressed file was rotated from, by its name.
+fn log_of_compressed(path: &Path) -> PathBuf {
     if !has_compression_suffix(path) {
         return path.to_owned();
     }
@@ -164,7 +164,7 @@ fn unpacked(path: &Path) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(text.family()))
 }
 
-/// Which of these logs was rotated to this file, by their names.
+/// The log in `among` that this file was rotated from, by its name.
 pub(super) fn base_in(path: &Path, among: &HashSet<&Path>) -> Option<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
     bases(&file_name_bytes(path)).map(|(base, _)| folder.join(OsStr::from_bytes(&base))).find(|log| among.contains(log.as_path()))

@@ -1,7 +1,7 @@
-//! Reads on in the logs that a path led to before, and closes them when nothing comes any more.
+//! Drains the generations that a path led to before, and closes them when no more data comes.
 //!
-//! A writer may hold a rotated file for long, so quiet is what counts; but a deleted file takes up its disk as long as
-//! it is open, so there is an end to it.
+//! A writer may keep a rotated file open for long, so the time without new data decides. A deleted file occupies disk
+//! space while it is open, so it is closed after a fixed time at the latest.
 
 use std::fs::File;
 use std::mem;
@@ -18,17 +18,18 @@ use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPat
 use super::{LineChunk, TailOptions, moved_files};
 use crate::input::chunk::Chunk;
 
-/// A file without a name is closed when it was quiet for so long; a lost text is given up.
+/// A deleted file is closed after this time without new data. The search for the rest of truncated content ends then
+/// too.
 const QUIET: Duration = Duration::from_secs(5);
-/// A file that still has a name is.
+/// A file that still has a name is closed after this time without new data.
 const QUIET_LINKED: Duration = Duration::from_secs(60);
-/// A file without a name is closed after so long in any case.
+/// A deleted file is closed after this time in any case.
 const UNLINKED: Duration = Duration::from_secs(60);
-/// Logs of one path that are open beside the live one.
+/// Maximum number of open old generations per path.
 const OPEN: usize = 64;
 
 impl WatchedPath {
-    /// Looks whether anything came to the logs that the path does not lead to any more.
+    /// Checks for new data in generations that the path no longer leads to.
     pub(super) fn poll_old(&mut self, context: &mut PollContext<'_>) {
         let mut changed = false;
         for log in self.generations.iter_mut().filter(|log| log.state != GenerationState::Live) {
@@ -52,7 +53,7 @@ impl WatchedPath {
         }
     }
 
-    /// Gives a text to the files of old logs that hold a new one.
+    /// Starts new generations for old files with new content.
     fn restart_changed_files(&mut self, context: &mut PollContext<'_>) {
         while let Some(index) = self.generations.iter().position(|log| log.mismatched && log.state != GenerationState::Live) {
             self.split_generation(index, context);
@@ -64,11 +65,11 @@ impl WatchedPath {
         }
     }
 
-    /// A file that was empty when it was rotated away, or was truncated since, holds text now.
+    /// Starts a generation in a file that was empty when it was rotated, or was truncated since.
     fn start_old(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
         let Some(log) = self.generations.iter().find(|log| log.stat.id == stat.id && log.content.is_none()) else { return };
         let Some(file) = log.file().map(Arc::clone) else { return };
-        // What comes to a file that was held while it was empty is new, whatever copies there may be of it.
+        // Data in a file that was open while it was empty is new, whatever copies of it exist.
         let is_rewritten = log.is_rewritten;
         if is_rewritten && self.is_copy_of_live(&file) {
             self.repoll(stat);
@@ -86,23 +87,23 @@ impl WatchedPath {
         }
     }
 
-    /// Whether a file is a copy of the live one, which has no text yet: where that one begins is to be decided first.
+    /// Whether a file is a copy of the live one, which has no content yet: the start of the live one is decided first.
     fn is_copy_of_live(&self, file: &Arc<File>) -> bool {
         let Some(live) = self.generations.last().filter(|log| log.state == GenerationState::Live && log.content.is_none()) else {
             return false;
         };
-        InspectedFile::new(file).and_then(|mut probe| is_copy(live, &mut probe)).unwrap_or(false)
+        InspectedFile::new(file).and_then(|mut inspected| is_copy(live, &mut inspected)).unwrap_or(false)
     }
 
-    /// Has the next look take a file without a text for one that changed.
+    /// Makes the next poll treat a file without content as changed.
     fn repoll(&mut self, stat: FileStat) {
         if let Some(log) = self.generations.iter_mut().find(|log| log.stat.id == stat.id && log.content.is_none()) {
             log.stat.size = 0;
         }
     }
 
-    /// The bytes at the beginning of a file that are known from another log: all of them where the log's own file holds the same,
-    /// and else as many as were read of that.
+    /// Number of first bytes of a file that are a copy of another generation's content: all, if that generation's
+    /// file has them too, otherwise those that were read.
     fn copied_from_another(&self, file: &Arc<File>, stat: FileStat) -> Option<u64> {
         let mut inspected = InspectedFile::new(file).ok()?;
         let others = self.generations.iter().filter(|log| log.stat.id != stat.id || matches!(log.state, GenerationState::Truncated { .. }));
@@ -118,7 +119,7 @@ impl WatchedPath {
         copied
     }
 
-    /// Closes what is done with.
+    /// Closes generations that are done.
     pub(super) fn close_finished(&mut self, context: &mut PollContext<'_>) {
         let logs = mem::take(&mut self.generations);
         for mut log in logs {
@@ -139,7 +140,7 @@ impl WatchedPath {
         }
     }
 
-    /// Keeps of a log only what its text is known by.
+    /// Closes a generation and keeps only its fingerprint.
     fn close_old(&mut self, log: Generation, context: &mut PollContext<'_>) {
         if let Some(damage) = log.damage().filter(|_| !log.is_unchanged_since_resume()) {
             context.problem(&log.path, format!("is damaged: {damage}"));
@@ -151,7 +152,8 @@ impl WatchedPath {
         }
     }
 
-    /// Gives at most one block of each log that has something new, the older logs first; whether there is more at once.
+    /// Reads at most one block of each generation with new data, older ones first. Returns whether more can be read
+    /// at once.
     pub(super) fn read(&mut self, options: &TailOptions, buffer: &mut Vec<u8>, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let mut more = false;
         for log in &mut self.generations {
@@ -162,15 +164,15 @@ impl WatchedPath {
             if Self::is_blocking(log) {
                 break;
             }
-            // What waited for this log can go on at once.
+            // Generations that waited for this one can be read at once.
             more |= waited;
         }
         more
     }
 }
 
-/// Gives a text to a file that never held a whole line, so that what it holds is told before it is closed; whether it
-/// has one now.
+/// Starts a generation in a file that never had a whole line, so that its unfinished line is returned before it is
+/// closed. Returns whether it has content now.
 fn start_unfinished(log: &mut Generation, context: &mut PollContext<'_>) -> bool {
     let Some(file) = log.file().filter(|_| log.content.is_none()).map(Arc::clone) else { return false };
     let Ok(Some(content)) = start_generation(&file, StartAt::PartialLine, context.generation_ids) else { return false };
@@ -179,7 +181,7 @@ fn start_unfinished(log: &mut Generation, context: &mut PollContext<'_>) -> bool
     true
 }
 
-/// Gives one block of a log; whether there is more at once.
+/// Reads one block of a generation. Returns whether more can be read at once.
 fn read_log(
     log: &mut Generation,
     (named, from_pattern, fresh): (bool, bool, bool),
@@ -194,12 +196,12 @@ fn read_log(
     };
     let turn = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
-    // What cannot be read now is tried again when something happens to it, and nothing waits for that.
+    // After an error, the file is read again when it changes; no other generation waits for that.
     log.caught_up |= turn.is_err();
     turn.unwrap_or(ReadStep::End) == ReadStep::More
 }
 
-/// Whether a log is to be closed now. One with an unfinished line has that told first.
+/// Whether a generation is to be closed now. An unfinished line is returned first.
 fn should_close(log: &mut Generation, context: &PollContext<'_>) -> bool {
     let quiet = context.now.saturating_duration_since(log.quiet_since);
     match log.state {
@@ -212,7 +214,7 @@ fn should_close(log: &mut Generation, context: &PollContext<'_>) -> bool {
         GenerationState::Draining => {
             let unlinked = log.unlinked_since.map(|since| context.now.saturating_duration_since(since));
             let limit = if unlinked.is_some() { QUIET } else { QUIET_LINKED };
-            // Too little to be known again by, once it is closed and goes on.
+            // Too short to be recognized if it grows after it was closed.
             let weak = log.content.is_none() && log.stat.size > 0 && unlinked.is_none();
             let read = !weak && (log.content.is_none() || log.caught_up);
             let over = read && (quiet >= limit && log.is_read() || unlinked.is_some_and(|since| since >= UNLINKED));

@@ -1,8 +1,7 @@
-//! Finds what the arguments of one reading lead to: the logs, each with the files it was rotated to, however they were
-//! named.
+//! Finds the logs that the command line names, each together with its rotated files, however they are named.
 //!
-//! A log and its rotated files are one, so that a text is known again when names have moved on. Opens nothing; which of the
-//! files are read, their texts decide.
+//! A log and its rotated files form one group, so that content is recognized after renames. Opens nothing; the
+//! content decides which files are read.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -20,13 +19,13 @@ use crate::input::rotation_names::{file_name_bytes, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
 use crate::source::SourceInfo;
 
-/// A number behind a name that is larger names a port or a process, no rotation.
+/// A larger number after a name is a port or a process ID, not a rotation index.
 const MAX_ROTATION_INDEX: u32 = 999;
 
-/// One file that an argument leads to.
+/// A file that an argument leads to.
 struct ExplicitFile {
     path: PathBuf,
-    /// The same from the root on, without links to folders.
+    /// The absolute path, without symbolic links to folders.
     key: PathBuf,
     named: bool,
 }
@@ -34,15 +33,15 @@ struct ExplicitFile {
 /// The log that a file belongs to, by its name.
 struct RotationRoot {
     path: PathBuf,
-    /// The log itself was not given.
+    /// The log itself was not named.
     is_absent: bool,
 }
 
 impl LogDiscovery {
-    /// All logs that the arguments lead to now; `given` becomes the files that were given.
-    pub(super) fn all(&mut self, given: &mut ExplicitInputs, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
-        let files = self.files(&mut given.ids, notices);
-        given.paths = files.iter().map(|file| file.path.clone()).collect();
+    /// All logs that the arguments lead to now. Stores the files in `explicit`.
+    pub(super) fn all(&mut self, explicit: &mut ExplicitInputs, notices: &mut Vec<Notice>) -> Vec<LogCandidate> {
+        let files = self.files(&mut explicit.ids, notices);
+        explicit.paths = files.iter().map(|file| file.path.clone()).collect();
         let keys: HashSet<&Path> = files.iter().map(|file| file.key.as_path()).collect();
         let mut candidates: Vec<(PathBuf, LogCandidate)> = Vec::new();
         for file in &files {
@@ -70,7 +69,7 @@ impl LogDiscovery {
                 ids.extend(source.id);
                 files.push(ExplicitFile::new(source.path, source.named));
             } else {
-                problem(source.path, "is not a file, and what came since the last run is known of files only".to_owned());
+                problem(source.path, "is not a file; only files can be read from where the last run ended".to_owned());
             }
         }
         for gone in found.problems {
@@ -85,7 +84,7 @@ impl LogDiscovery {
                 problem(glob, "matches nothing".to_owned());
             }
         }
-        // Logs of the state that are away just now: what came to them last lies beside them.
+        // Logs of the checkpoints that do not exist at the moment: their latest lines are in rotated siblings.
         let is_met = |path: &Path, files: &[ExplicitFile]| files.iter().any(|file| file.path == *path);
         for path in self.followed() {
             let is_asked_for =
@@ -97,7 +96,7 @@ impl LogDiscovery {
         files
     }
 
-    /// Whether the state knows a path, or one that its log was rotated to.
+    /// Whether the checkpoints contain a path or a rotated sibling of it.
     fn is_known(&self, path: &Path) -> bool {
         let keys: HashSet<&Path> = HashSet::from([path]);
         let root = root_of(path, &keys).path;
@@ -125,14 +124,14 @@ impl ExplicitFile {
     }
 }
 
-/// The log that a file belongs to: one of `all` where it is among them.
+/// The log that a file belongs to, one of `all` if possible.
 fn root_of(key: &Path, all: &HashSet<&Path>) -> RotationRoot {
     let mut path = key.to_owned();
     while let Some(base) = base_in(&path, all) {
         path = base;
     }
     let Some(base) = rotated_from(&path) else { return RotationRoot { path, is_absent: false } };
-    // Where `olddir` took it.
+    // With `olddir`, the log is in the parent folder.
     let above = path.parent().and_then(Path::parent).map(|folder| folder.join(base.file_name().unwrap_or_default()));
     match above.filter(|above| all.contains(above.as_path())) {
         Some(path) => RotationRoot { path, is_absent: false },
@@ -140,7 +139,7 @@ fn root_of(key: &Path, all: &HashSet<&Path>) -> RotationRoot {
     }
 }
 
-/// The log that a file was rotated from, if it looks like a rotated one.
+/// The log that a file was rotated from, if its name looks rotated.
 fn rotated_from(path: &Path) -> Option<PathBuf> {
     let text = SourceInfo::new(path.as_os_str().as_bytes().to_vec(), 0, Vec::new());
     let base = Path::new(OsStr::from_bytes(text.family()));
@@ -148,7 +147,7 @@ fn rotated_from(path: &Path) -> Option<PathBuf> {
     (rank.index().is_none_or(|index| index <= MAX_ROTATION_INDEX)).then(|| base.to_owned())
 }
 
-/// The path of `root`, spelt as that of `file` is.
+/// The path of `root`, spelled like that of `file`.
 fn beside(file: &ExplicitFile, root: &Path) -> PathBuf {
     let name = root.file_name().unwrap_or_default();
     if file.key.parent() == root.parent() { file.path.with_file_name(name) } else { root.to_owned() }

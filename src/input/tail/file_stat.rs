@@ -1,6 +1,6 @@
-//! What the system says of a file: enough to see that nothing happened to it.
+//! File metadata that shows whether a file changed.
 //!
-//! A different stamp says that something may have changed, and no more than that.
+//! Different metadata means that the file may have changed; the content must be compared to be sure.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -12,24 +12,25 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 /// Device and inode.
 pub(super) type FileId = (u64, u64);
 
-/// Times of files are this coarse at worst: a change so young may have had another before it that shows the same time.
+/// The coarsest timestamps of supported file systems. A file changed more recently may change again with the same
+/// timestamp.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
-/// What was seen of a file in one look.
+/// The metadata of a file at one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FileStat {
-    /// Which file.
+    /// Device and inode.
     pub(super) id: FileId,
     /// Its size in bytes.
     pub(super) size: u64,
-    /// Names that lead to it.
+    /// Number of names (hard links).
     pub(super) links: u64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
 impl FileStat {
-    /// The stamp that `metadata` holds.
+    /// Takes the relevant fields of `metadata`.
     pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             id: (metadata.dev(), metadata.ino()),
@@ -40,22 +41,22 @@ impl FileStat {
         }
     }
 
-    /// What stays the same while a file is renamed.
+    /// Size and modification time, which do not change when a file is renamed.
     pub(super) fn content(&self) -> (u64, (i64, i64)) {
         (self.size, self.modified)
     }
 
-    /// Whether the file was last written to before another one was.
+    /// Whether the file was modified before the other one.
     pub(super) fn is_before(&self, other: &Self) -> bool {
         self.modified < other.modified
     }
 
-    /// Whether nothing was written to the file for so long. A time that is yet to come says nothing.
+    /// Whether the file was not modified for `time`. False for a modification time in the future.
     pub(super) fn is_unmodified_for(&self, time: Duration) -> bool {
         SystemTime::now().duration_since(system_time(self.modified)).is_ok_and(|since| since >= time)
     }
 
-    /// Whether the file was changed so lately that the next change might show the same stamp.
+    /// Whether the file changed so recently that another change might leave the same metadata.
     pub(super) fn is_recent(&self) -> bool {
         SystemTime::now().duration_since(system_time(self.changed)).map_or(true, |since| since < TIMESTAMP_GRANULARITY)
     }
@@ -66,7 +67,8 @@ fn system_time((seconds, nanoseconds): (i64, i64)) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(nanoseconds).unwrap_or(0))
 }
 
-/// Whether the file at `path` was mounted alone, its folder without it. `false` where the system does not say.
+/// Whether the file at `path` is mounted by itself, without its folder, as containers do. A rotation outside of the
+/// container is not visible through such a mount. `false` if unknown.
 pub(super) fn is_bind_mounted_file(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else { return false };
     let mount = |path: &Path| {
@@ -84,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_usual_file_is_not() {
+    fn a_temporary_file_is_not_bind_mounted() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert!(!is_bind_mounted_file(file.path()));
         assert!(!is_bind_mounted_file(Path::new("/nowhere/at/all")));

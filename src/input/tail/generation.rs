@@ -1,7 +1,7 @@
-//! One generation of a log: its text and where it is read from.
+//! One generation of a log: its content and the file that it is read from.
 //!
-//! Hands out whole lines only, and only after the file proved, behind the reading, that it still holds the text it is
-//! read for. Which generation a path leads to is not its business.
+//! Returns whole lines only, and only after a check that the file still has the same content. Which generation a path
+//! leads to is decided in `watched_path`.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -22,72 +22,72 @@ use crate::input::chunk::{Body, Chunk};
 use crate::input::sparse::{next_text_after, read_full_at, trailing_nuls};
 use crate::source::TAIL;
 
-/// What a log is doing.
+/// The state of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GenerationState {
-    /// Its path leads here.
+    /// The path leads to its file.
     Live,
-    /// Its path leads elsewhere; it is read until nothing comes any more.
+    /// The path leads to another file; this one is read until no more data comes.
     Draining,
-    /// Its file was truncated; what was not read of it is looked for.
+    /// The file was truncated; the unread rest may be in a copy.
     Truncated {
-        /// A sibling that may hold it is still being written.
+        /// A sibling that may be the copy is still being written.
         may_recover: bool,
     },
-    /// To be told to its end, an unfinished line too, and closed.
+    /// To be read to its end, including an unfinished line, and then closed.
     Closing,
-    /// Told to its end.
+    /// Read to its end.
     Done,
 }
 
-/// One generation, or a file that holds nothing yet.
+/// One generation, or a file without content yet.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of the file that depends on no other")]
 pub(super) struct Generation {
-    /// Its number within the tail; 0 while there is no text.
+    /// Its number within this run; 0 without content.
     pub(super) number: u32,
-    /// Where it was last seen.
+    /// Its last known path.
     pub(super) path: PathBuf,
     /// `None` while the file is empty.
     pub(super) content: Option<ContentFingerprint>,
-    /// `None` while it is looked for.
+    /// `None` while its file is unknown.
     reader: Option<GenerationReader>,
-    /// When last looked at.
+    /// The metadata at the last poll.
     pub(super) stat: FileStat,
     pub(super) state: GenerationState,
-    /// Everything was read once since the log stopped being the live one, so that what came after it may be told.
+    /// Everything was read once since the path led elsewhere, so newer generations may be read.
     pub(super) caught_up: bool,
-    /// Since when nothing came.
+    /// Time of the last new data.
     pub(super) quiet_since: Instant,
-    /// Since when no name leads to it.
+    /// When the last name of the file was first found to be removed.
     pub(super) unlinked_since: Option<Instant>,
-    /// The file does not hold the text any more.
+    /// The file no longer has this content.
     pub(super) mismatched: bool,
-    /// The file held another text before, and may have been written over with a copy.
+    /// The file had other content before, and may have been overwritten with a copy.
     pub(super) is_rewritten: bool,
-    /// Up to here there is nothing but the beginning of a line.
+    /// Offset up to which there is no newline after the last whole line.
     searched_to: u64,
-    /// The text ended in NULs: they may be overwritten without a trace in the stamp.
+    /// The data ended in NULs, which can be overwritten without a change of the metadata.
     ends_in_nuls: bool,
-    /// Bytes to read in one go, where a line did not fit.
+    /// Bytes for the next read, if a line did not fit.
     next_read_len: usize,
-    /// Bytes of an oversized line that were streamed past.
+    /// Bytes of an oversized line that were skipped.
     skipped_bytes: u64,
-    /// Where it was gone on with, by a state.
+    /// Offset of the checkpoint that it was resumed from.
     resume_offset: u64,
 }
 
-/// What one turn of reading came to.
+/// The result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadStep {
-    /// There may be more at once.
+    /// More can be read at once.
     More,
-    /// Nothing more for now.
+    /// There is no more data for now.
     End,
 }
 
 impl Generation {
-    /// A log in `file`, with `content` if it has one.
+    /// A generation in the file of `reader`, with `content` if it has any.
     pub(super) fn new(path: PathBuf, reader: GenerationReader, stat: FileStat, content: Option<ContentFingerprint>, now: Instant) -> Self {
         let searched_to = content.as_ref().map_or(0, |content| content.offset);
         Self {
@@ -110,19 +110,19 @@ impl Generation {
         }
     }
 
-    /// The file, if it is plain.
+    /// The file, if it is not compressed.
     pub(super) fn file(&self) -> Option<&Arc<File>> {
         self.reader.as_ref().and_then(GenerationReader::plain)
     }
 
-    /// The file has this text.
+    /// Sets the content of the file.
     pub(super) fn set_content(&mut self, content: ContentFingerprint, number: u32) {
         self.searched_to = content.offset;
         self.content = Some(content);
         self.number = number;
     }
 
-    /// The text goes on elsewhere; its file is as one that holds nothing yet.
+    /// Clears the content, which another path continues. The file counts as empty.
     pub(super) fn clear_content(&mut self) {
         self.content = None;
         self.number = 0;
@@ -130,7 +130,7 @@ impl Generation {
         (self.ends_in_nuls, self.mismatched) = (false, false);
     }
 
-    /// Takes the text away from its file, which holds another one now.
+    /// Detaches the content from its file, which has other content now.
     pub(super) fn detach_file(&mut self, now: Instant) {
         self.reader = None;
         self.state = GenerationState::Truncated { may_recover: false };
@@ -141,7 +141,7 @@ impl Generation {
         self.quiet_since = now;
     }
 
-    /// Goes on reading in another file.
+    /// Continues to read in another file.
     pub(super) fn resume_in(&mut self, reader: GenerationReader, stat: FileStat, now: Instant) {
         self.reader = Some(reader);
         self.stat = stat;
@@ -154,39 +154,39 @@ impl Generation {
         self.unlinked_since = None;
     }
 
-    /// Looks how many names lead to its file by now.
+    /// Updates the number of names of the file.
     pub(super) fn count_links(&mut self) {
         if let Some(Ok(metadata)) = self.file().map(|file| file.metadata()) {
             self.stat.links = FileStat::from_metadata(&metadata).links;
         }
     }
 
-    /// Bytes that are done.
+    /// Bytes read and returned.
     pub(super) fn offset(&self) -> u64 {
         self.content.as_ref().map_or(0, |content| content.offset)
     }
 
-    /// Whether it is read from a packed file.
+    /// Whether it is read from a compressed file.
     pub(super) fn is_compressed(&self) -> bool {
         matches!(self.reader, Some(GenerationReader::Compressed(_)))
     }
 
-    /// What is wrong with its packed file.
+    /// What is wrong with its compressed file.
     pub(super) fn damage(&self) -> Option<&str> {
         self.reader.as_ref().and_then(GenerationReader::damage)
     }
 
-    /// Whether nothing came to it since it was read before, so that all that was to be said of it was said then.
+    /// Whether nothing was read since it was resumed, so that its damage was reported before.
     pub(super) fn is_unchanged_since_resume(&self) -> bool {
         self.resume_offset > 0 && self.offset() == self.resume_offset
     }
 
-    /// Whether the beginning of a line is all that is left to read.
+    /// Whether only an unfinished line is left.
     pub(super) fn is_unfinished(&self) -> bool {
         self.content.as_ref().is_some_and(|content| self.searched_to > content.offset) || self.skipped_bytes > 0
     }
 
-    /// Whether all that was seen of its text was read; NULs behind it are none.
+    /// Whether all known data was read. NULs at the end do not count.
     pub(super) fn is_read(&self) -> bool {
         self.ends_in_nuls || !self.has_more()
     }
@@ -204,7 +204,7 @@ impl Generation {
                 || self.stat.size > self.searched_to)
     }
 
-    /// Whether its file holds its text still, as far as it was read; learns more of its beginning.
+    /// Whether the file still has this content, as far as it was read. Extends the known head.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl Generation {
         Ok(holds)
     }
 
-    /// Reads at most `block` bytes, or one line where that is longer, and gives the whole lines to `take`, with the
+    /// Reads at most `block` bytes, or one line if that is longer, and passes the whole lines to `emit`, with the
     /// number of lines before them.
     ///
     /// # Errors
@@ -251,7 +251,8 @@ impl Generation {
         let starts_line = self.skipped_bytes == 0 && buffer[..read - nuls].last().is_none_or(|last| *last == b'\n');
         let passed = beyond.filter(|_| starts_line);
         let fresh = &buffer[..if at_end || passed.is_some() { read - nuls } else { read }];
-        // Behind the reading: a truncated file never gets its old text back, so what was read is of it.
+        // Checked after the read: a truncated file never gets its old content back, so the bytes were read from this
+        // content.
         if !self.holds()? {
             self.mismatched = true;
             return Ok(ReadStep::End);
@@ -279,7 +280,7 @@ impl Generation {
         Ok(ReadStep::End)
     }
 
-    /// Hands out the whole lines of `fresh`, or starts to stream past one that is too long.
+    /// Returns the whole lines of `fresh`, or starts to skip a line that is too long.
     fn emit_lines(&mut self, fresh: &[u8], from: u64, max_line: usize, block: usize, emit: &mut impl FnMut(u64, Chunk<'_>)) {
         let Some(content) = &mut self.content else { return };
         match memrchr(b'\n', fresh) {
@@ -293,7 +294,7 @@ impl Generation {
         }
     }
 
-    /// Streams past more of a line that is too long; whether it ended.
+    /// Skips more of a line that is too long; returns whether it ended.
     fn skip_long_line(&mut self, fresh: &[u8], from: u64, emit: &mut impl FnMut(u64, Chunk<'_>)) -> io::Result<bool> {
         let Some(newline) = memchr(b'\n', fresh) else {
             self.skipped_bytes += fresh.len() as u64;
@@ -313,7 +314,7 @@ impl Generation {
         Ok(true)
     }
 
-    /// A line that was not held is done.
+    /// Returns a line that was skipped.
     fn emit_oversized(&mut self, bytes: u64, behind: u64, before: &[u8], emit: &mut impl FnMut(u64, Chunk<'_>)) {
         let Some(content) = &mut self.content else { return };
         emit(content.lines, Chunk { offset: content.offset, body: Body::Oversized { bytes } });
@@ -321,7 +322,7 @@ impl Generation {
         self.skipped_bytes = 0;
     }
 
-    /// Hands out the unfinished line at the end of a text that ends for good.
+    /// Returns the unfinished line at the final end of the content.
     fn emit_unfinished(&mut self, fresh: &[u8], from: u64, emit: &mut impl FnMut(u64, Chunk<'_>)) {
         self.state = GenerationState::Done;
         let end = from + fresh.len() as u64;
@@ -341,17 +342,17 @@ impl Generation {
     }
 }
 
-/// The numbers given so far.
+/// The IDs in use.
 #[derive(Debug, Default)]
 pub(super) struct GenerationIds {
     next: u32,
     used: HashSet<u64>,
-    /// A generation was named since checkpoints were last given out.
+    /// A generation ID was assigned since checkpoints were last returned.
     pub(super) fresh: bool,
 }
 
 impl GenerationIds {
-    /// These names are given already.
+    /// Marks the ID of a checkpoint as used.
     pub(super) fn note(&mut self, generation: u64) {
         self.used.insert(generation);
     }
@@ -363,12 +364,12 @@ impl GenerationIds {
         number
     }
 
-    /// A name for a generation that begins with `head`: as `scan` gives it, unless another one has it.
+    /// A new ID for a generation that starts with `head`: the same hash that `scan` uses, unless it is taken.
     pub(super) fn generation(&mut self, head: &[u8]) -> u64 {
         self.fresh = true;
         let mut name = xxh3_64(head);
         let mut seed = 0;
-        // No name is 0: a checkpoint with that one stands for a path without text.
+        // 0 is reserved for checkpoints of paths without content.
         while name == 0 || !self.used.insert(name) {
             seed += 1;
             name = xxh3_64_with_seed(head, seed);

@@ -1,6 +1,7 @@
-//! Reads the text of one file by position, plain or packed.
+//! Reads the text of one file by position, compressed or not.
 //!
-//! A plain file may be read again anywhere; a packed one only goes forward, and holds what was not passed over yet.
+//! An uncompressed file can be read anywhere again. A compressed one is only read forward; bytes that are not
+//! consumed yet are buffered.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,29 +10,29 @@ use std::sync::Arc;
 use super::inspected_file::{DecompressedFile, InspectedFile};
 use crate::input::sparse::read_full_at;
 
-/// Where the bytes of a text come from.
+/// The source of the bytes.
 #[derive(Debug)]
 pub(super) enum GenerationReader {
-    /// As they are.
+    /// An uncompressed file.
     Plain(Arc<File>),
-    /// Unpacked.
+    /// A compressed file.
     Compressed(Box<CompressedReader>),
 }
 
-/// A packed text under way.
+/// A compressed file that is being read.
 #[derive(Debug)]
 pub(super) struct CompressedReader {
     text: DecompressedFile,
-    /// Bytes that were unpacked and not passed over, from `at` on.
+    /// Decompressed bytes that are not consumed yet, starting at offset `at`.
     buffered: Vec<u8>,
     at: u64,
-    /// It ended; what was wrong, if anything.
+    /// Whether it ended, and what was wrong if anything.
     ended: bool,
     damage: Option<String>,
 }
 
 impl GenerationReader {
-    /// A reader of the file that was looked into, from `offset` on.
+    /// Reads an inspected file from `offset`.
     pub(super) fn new(inspected: &mut InspectedFile, offset: u64) -> Self {
         match inspected.decompressed_from(offset) {
             None => Self::Plain(Arc::clone(inspected.file())),
@@ -41,7 +42,7 @@ impl GenerationReader {
         }
     }
 
-    /// The file, if it is plain.
+    /// The file, if it is not compressed.
     pub(super) fn plain(&self) -> Option<&Arc<File>> {
         match self {
             Self::Plain(file) => Some(file),
@@ -49,7 +50,7 @@ impl GenerationReader {
         }
     }
 
-    /// What is wrong with a packed file, as far as it was read.
+    /// The damage of a compressed file, as far as it was read.
     pub(super) fn damage(&self) -> Option<&str> {
         match self {
             Self::Plain(_) => None,
@@ -57,8 +58,8 @@ impl GenerationReader {
         }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on; gives their number, less than asked for only where the text ends.
-    /// A packed text is not asked again for what is before `offset`.
+    /// Fills `buffer` with the bytes at `offset` and returns their number, which is smaller only at the end of the
+    /// text. Offsets in a compressed file must not decrease.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
-//! Looks into a file that may hold a text known already, plain or packed.
+//! Inspects a file, compressed or not, to find out whether its content is known.
 //!
-//! Reads by position only, so that nobody else who holds the file is disturbed, and never more than it is asked for.
+//! Reads by position only, so that other readers of the same open file are not affected, and reads no more than
+//! needed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -15,12 +16,12 @@ use crate::input::magic::{self, Compression};
 use crate::input::sparse::{read_full_at, trailing_nuls};
 use crate::source::{HEAD, TAIL};
 
-/// Bytes unpacked in one go.
+/// Bytes decompressed at a time.
 const BLOCK: usize = 64 << 10;
-/// The text of a packed file, from its start.
+/// The text of a compressed file, from its start.
 pub(super) type DecompressedFile = Decompressor<BufReader<PositionedReader>>;
 
-/// A file, from its start, whatever others do with its position.
+/// Reads a file from its start, independent of the file's position.
 #[derive(Debug)]
 pub(super) struct PositionedReader {
     file: Arc<File>,
@@ -35,30 +36,30 @@ impl Read for PositionedReader {
     }
 }
 
-/// Unpacks `file` from its start.
+/// Decompresses `file` from its start.
 pub(super) fn open_decompressed(file: &Arc<File>, compression: Compression) -> DecompressedFile {
     Decompressor::new(BufReader::with_capacity(BLOCK, PositionedReader { file: Arc::clone(file), at: 0 }), compression)
 }
 
-/// A file that is looked into.
+/// A file that is inspected.
 #[derive(Debug)]
 pub(super) struct InspectedFile {
     file: Arc<File>,
-    /// Its first bytes, unpacked.
+    /// The first bytes of its text.
     head: Vec<u8>,
     compression: Option<Compression>,
-    /// The length of its text, where that is known.
+    /// The length of its text, if known.
     len: Option<u64>,
-    /// What a packed file says of that.
+    /// The length that a compressed file claims.
     claimed: Option<ClaimedLength>,
-    /// Why its head could not be unpacked.
+    /// Why its head could not be decompressed.
     head_error: Option<String>,
-    /// Its text behind that many bytes: whoever reads on there need not unpack them again.
+    /// A decompressor and its position, so that a reader can continue there.
     ahead: Option<(u64, DecompressedFile)>,
 }
 
 impl InspectedFile {
-    /// Looks at the first bytes of `file`.
+    /// Reads the first bytes of `file`.
     ///
     /// # Errors
     ///
@@ -98,12 +99,12 @@ impl InspectedFile {
         &self.head
     }
 
-    /// Whether it is packed.
+    /// Whether it is compressed.
     pub(super) fn compressed(&self) -> bool {
         self.compression.is_some()
     }
 
-    /// Why not even its first bytes could be unpacked.
+    /// Why its first bytes could not be decompressed.
     pub(super) fn head_error(&self) -> Option<&str> {
         self.head_error.as_deref()
     }
@@ -113,7 +114,8 @@ impl InspectedFile {
         &self.file
     }
 
-    /// Its text, if it is packed, with the bytes of it that were passed over: `offset`, or all there are.
+    /// For a compressed file, a decompressor that skipped `offset` bytes, or all if there are fewer, and the number
+    /// skipped.
     pub(super) fn decompressed_from(&mut self, offset: u64) -> Option<(u64, DecompressedFile)> {
         let compression = self.compression?;
         if let Some(ahead) = self.ahead.take_if(|(at, _)| *at == offset) {
@@ -124,17 +126,17 @@ impl InspectedFile {
         Some((at, text))
     }
 
-    /// The length of its text, where that is known.
+    /// The length of its text, if known.
     pub(super) fn known_len(&self) -> Option<u64> {
         self.len
     }
 
-    /// The length of its text, or what a packed file says of it; 0 where it says nothing.
+    /// The length of its text, or the claimed length of a compressed file; 0 if there is none.
     pub(super) fn likely_len(&self) -> u64 {
         self.len.or(self.claimed.map(ClaimedLength::least)).unwrap_or(0)
     }
 
-    /// The length of its text, unpacked for that where nothing else says it; `None` of a packed file that is not whole.
+    /// The length of its text, decompressed if necessary; `None` for a damaged compressed file.
     pub(super) fn full_len(&mut self) -> Option<u64> {
         let Some(compression) = self.compression.filter(|_| self.len.is_none()) else { return self.len };
         let mut text = open_decompressed(&self.file, compression);
@@ -143,19 +145,19 @@ impl InspectedFile {
         self.len
     }
 
-    /// Whether it is packed and says that its text has just this length.
+    /// Whether it is compressed and claims exactly this length.
     pub(super) fn claims_length(&mut self, len: u64) -> bool {
         if self.head_error.is_some() || !self.claimed.is_some_and(|claim| claim.allows(len)) {
             return false;
         }
-        // Members may all have one length, so the last one says nothing of how many there are.
+        // All members may have the same length, so the last one does not give the total.
         if matches!(self.claimed, Some(ClaimedLength::LastMember(_))) && !is_only_member(&self.file) {
             self.claimed = None;
         }
         self.claimed.is_some()
     }
 
-    /// The `count` bytes before `offset`; `None` where the text ends before that.
+    /// The `count` bytes before `offset`; `None` if the text ends before that.
     ///
     /// # Errors
     ///
@@ -177,7 +179,7 @@ impl InspectedFile {
         Ok(Some(last[last.len().saturating_sub(bytes.len())..].to_vec()))
     }
 
-    /// Whether a packed file is whole: nobody is still writing it, as far as can be told.
+    /// Whether a compressed file is complete, as far as can be told.
     pub(super) fn is_whole(&self) -> bool {
         let Some(compression) = self.compression.filter(|_| !self.is_stable()) else { return true };
         let mut text = open_decompressed(&self.file, compression);
@@ -191,13 +193,13 @@ impl InspectedFile {
         }
     }
 
-    /// By the time of its last change, which no tool sets back.
+    /// Judged by the change time, which no tool sets back.
     pub(super) fn is_stable(&self) -> bool {
         self.file.metadata().is_ok_and(|found| !FileStat::from_metadata(&found).is_recent())
     }
 }
 
-/// Reads past the first `count` bytes of a text, or all there are; gives their number and the last of them.
+/// Skips the first `count` bytes of a text, or all if there are fewer. Returns the number and the last bytes skipped.
 pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
     let mut block = vec![0; BLOCK];
     let mut last = Vec::new();
@@ -216,7 +218,7 @@ pub(super) fn skip(text: &mut impl Read, count: u64) -> (u64, Vec<u8>) {
     (passed, last)
 }
 
-/// The first bytes of a plain file, less the NULs behind its text where it is allocated ahead.
+/// The first bytes of a file as it is, without the NULs of preallocated space.
 ///
 /// # Errors
 ///
@@ -232,7 +234,7 @@ pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Opens a regular file, without waiting for anything and without taking a terminal.
+/// Opens a regular file without blocking, and without acquiring a controlling terminal.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! Follows logs that are being written: every line that still exists on disk, once, through every rotation.
+//! Follows logs that are being written: returns every line that is still on disk exactly once, across all rotations.
 //!
-//! What is followed is a *generation*: an open file and its text. A path is only where to look for the next one; see
-//! `place`. All of it runs on the caller's thread and waits for nothing: [`Tail::look`] sees what happened,
-//! [`Tail::read`] gives the new lines. What the lines say is none of its business.
+//! The unit of following is a *generation*: an open file and its content. A path only tells where to look for the
+//! next generation; see `watched_path`. Everything runs on the caller's thread without blocking: [`Tail::poll`]
+//! detects changes and [`Tail::read`] returns new lines. The meaning of the lines is up to the caller.
 
 mod claimed_length;
 mod content;
@@ -43,90 +43,92 @@ use self::watched_path::{OldGeneration, PathRole, PollContext, StateKnowledge, W
 use super::chunk::Chunk;
 use crate::source::Checkpoint;
 
-/// Folders and globs are looked through this often for what is new in them.
+/// Interval between searches of folders and globs for new logs.
 const DISCOVER_EVERY: Duration = Duration::from_secs(1);
-/// A log that rests is looked at each time that so many looks are taken, unless something wakes it before.
+/// An idle log is polled at every fourth full poll, unless an event reports a change before.
 const IDLE_POLL_EVERY: usize = 4;
-/// Paths that are followed at most.
+/// Maximum number of watched paths.
 const MAX_PATHS: usize = 10_000;
 
-/// How to follow.
+/// How to follow logs.
 #[derive(Debug, Clone)]
 pub struct TailOptions {
-    /// What is done with what is there when a log is met for the first time.
+    /// Where to start in a log that no checkpoint knows.
     pub start: StartPosition,
-    /// The longest line that is held, in bytes without the newline.
+    /// The longest line that is kept in memory, in bytes without the newline.
     pub max_line: usize,
-    /// Bytes of one log that are read in a turn.
+    /// Bytes to read from one log before the next log gets its turn.
     pub block: usize,
 }
 
-/// What is read of what is there already when a log is met that no state knows.
+/// Which existing lines are read from a log that no checkpoint knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartPosition {
-    /// Nothing: its lines from now on.
+    /// None: only lines that are written from now on.
     End,
-    /// Everything, packed and rotated files too.
+    /// All, including compressed and rotated files.
     Start,
-    /// The files that were given, from their start. What they were rotated to and was not given is noted as old.
+    /// The files named on the command line, from their start. Rotated siblings that were not named are recorded as
+    /// old.
     ExplicitInputs,
 }
 
-/// Lines of one log, in their order.
+/// Lines of one log, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct LineChunk<'a> {
-    /// The number of the generation within this run, from 0, never given twice.
+    /// Number of the generation within this run, from 0; never reused.
     pub log: u32,
-    /// Names the generation for good: the first part of every `id`.
+    /// Permanent ID of the generation: the first part of every `id`.
     pub generation: u64,
-    /// Where it was last seen.
+    /// Its last known path.
     pub path: &'a Path,
-    /// Asked for by its name, as against found in a folder or by a glob.
+    /// Named on the command line, not found in a folder or by a glob.
     pub named: bool,
-    /// Asked for by a pattern or a folder, which may lead to files of other kinds.
+    /// Found by a glob or in a folder, where files of other kinds may be too.
     pub from_pattern: bool,
-    /// No state knows this log or one that it was rotated to.
+    /// No checkpoint knows this log or one that it was rotated to.
     pub fresh: bool,
-    /// Lines of the generation before these.
+    /// Number of lines of the generation before these.
     pub lines_before: u64,
-    /// The lines; its offset is the second part of every `id`.
+    /// The lines. The chunk's offset is the second part of every `id`.
     pub chunk: Chunk<'a>,
 }
 
-/// Something to tell, once.
+/// An event that the user should know about, reported once. Path and text may contain any bytes: the caller sanitizes
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The log, or the folder. May hold any byte.
+    /// The log or the folder.
     pub path: PathBuf,
-    /// What, to be put behind the path and a blank: `was truncated`.
+    /// What happened, to print after the path and a space: `was truncated`.
     pub what: String,
-    /// Something could not be read, or not all of it.
+    /// Whether something could not be read, or not completely.
     pub problem: bool,
 }
 
-/// A log that is being followed.
+/// The status of a log that is followed.
 #[derive(Debug, Clone, Copy)]
 pub struct LogView<'a> {
-    /// Where it was last seen.
+    /// Its last known path.
     pub path: &'a Path,
-    /// Names the generation.
+    /// ID of the generation.
     pub generation: u64,
-    /// Bytes that are done.
+    /// Bytes read and returned.
     pub offset: u64,
-    /// Lines that are done.
+    /// Lines read and returned.
     pub lines: u64,
-    /// Bytes of its file that are not.
+    /// Bytes of its file that are not read yet.
     pub lag: u64,
-    /// An unfinished line stands at its end, as far as it was read.
+    /// Whether the part that was read ends in an unfinished line.
     pub pending: bool,
-    /// Whether its path leads to it still.
+    /// Whether its path still leads to this file.
     pub live: bool,
 }
 
-/// What a place does when it looks.
+/// One step of a poll of a watched path.
 type PollStep = fn(&mut WatchedPath, &mut PollContext<'_>);
 
-/// Everything that is followed.
+/// All logs that are followed.
 #[derive(Debug)]
 pub struct Tail {
     options: TailOptions,
@@ -134,30 +136,30 @@ pub struct Tail {
     discover_at: Option<Instant>,
     watched: Vec<WatchedPath>,
     index: HashMap<PathBuf, usize>,
-    /// Which place holds which file.
+    /// Index of the watched path that holds each file.
     owners: HashMap<FileId, usize>,
-    /// Texts of a state that no place has claimed yet.
+    /// Old generations from the checkpoints that no path has claimed yet.
     unclaimed: Vec<OldGeneration>,
-    /// The paths of that state.
+    /// The paths of the checkpoints.
     state_paths: Vec<PathBuf>,
-    /// There is a state, and no log was met before it was kept: all that is there now is new.
+    /// The checkpoints are empty: every log that exists now is new.
     all_is_new: bool,
     generation_ids: GenerationIds,
     notices: Vec<Notice>,
     buffer: Vec<u8>,
-    /// The first place to read at the next turn.
+    /// The path to read first in the next round.
     next_to_read: usize,
-    /// Counts looks at everything, up to [`IDLE_POLL_EVERY`].
+    /// Counts full polls, up to [`IDLE_POLL_EVERY`].
     poll_count: usize,
-    /// No log may rest through the next of them.
+    /// The next full poll includes idle logs.
     full_poll_due: bool,
-    /// All is read once, and no more.
+    /// Whether all logs are read once, without following them.
     once: bool,
-    /// The files that were given for that.
-    given: ExplicitInputs,
+    /// The files named on the command line, for reading once.
+    explicit: ExplicitInputs,
 }
 
-/// The files that were given to a reading.
+/// The files named on the command line.
 #[derive(Debug, Default)]
 struct ExplicitInputs {
     ids: HashSet<FileId>,
@@ -165,8 +167,8 @@ struct ExplicitInputs {
 }
 
 impl Tail {
-    /// Follows `paths`: files, which need not be there yet, folders and globs. `known` are the checkpoints of a state:
-    /// what they name is gone on with, and what is new beside it is read from its start.
+    /// Follows `paths`: files, which need not exist yet, folders and globs. `known` are checkpoints of an earlier
+    /// run: their logs are continued, and other logs found by the same paths are new and read from their start.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, options: TailOptions, known: Option<Vec<Checkpoint>>) -> Self {
         let mut generation_ids = GenerationIds::default();
@@ -193,12 +195,12 @@ impl Tail {
             poll_count: 0,
             full_poll_due: true,
             once: false,
-            given: ExplicitInputs::default(),
+            explicit: ExplicitInputs::default(),
         }
     }
 
-    /// Sees what happened: new logs, rotations, truncations. Opens files and reads nothing but the bytes they are known
-    /// by. `only` are paths that something happened to; `None` looks at everything.
+    /// Detects new logs, rotations and truncations. Opens files and reads only the bytes that identify them. `only`
+    /// are paths with reported changes; `None` polls everything.
     pub fn poll(&mut self, now: Instant, only: Option<&BTreeSet<PathBuf>>) {
         if self.discover_at.is_none_or(|at| at <= now) || only.is_some_and(|paths| self.is_new(paths)) {
             if self.discover_at.is_none() || only.is_some() || !self.discovery.is_unchanged() {
@@ -207,89 +209,109 @@ impl Tail {
             self.discover_at = Some(now + DISCOVER_EVERY);
         }
         let changed_paths = only.map(|paths| self.changed_paths(paths));
-        let places: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
+        let indices: Vec<usize> = changed_paths.map_or_else(|| self.due_paths(now), |changed_paths| changed_paths.into_iter().collect());
         let mut listings = FolderListings::default();
-        for look in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
-            for place in &places {
-                self.poll_path(*place, now, &mut listings, look, None);
+        for step in [WatchedPath::poll as PollStep, WatchedPath::finish_poll] {
+            for index in &indices {
+                self.poll_path(*index, now, &mut listings, step, None);
             }
-            self.resolve_undecided(&places, now, &mut listings, look);
+            self.resolve_undecided(&indices, now, &mut listings, step);
         }
-        for place in 0..self.watched.len() {
-            self.transfer_logs(place);
+        for index in 0..self.watched.len() {
+            self.transfer_logs(index);
         }
-        if self.watched.iter_mut().fold(false, |moved, place| std::mem::take(&mut place.moved) | moved) {
+        if self.watched.iter_mut().fold(false, |moved, watched| std::mem::take(&mut watched.moved) | moved) {
             self.owners.clear();
-            for (index, place) in self.watched.iter().enumerate() {
-                self.owners.extend(place.ids().map(|id| (id, index)));
+            for (index, watched) in self.watched.iter().enumerate() {
+                self.owners.extend(watched.ids().map(|id| (id, index)));
             }
         }
     }
 
-    /// Lets no log rest through the next look at everything: something may have happened to any.
+    /// Includes idle logs in the next full poll, because any of them may have changed.
     pub fn force_full_poll(&mut self) {
         self.full_poll_due = true;
     }
 
-    /// The places whose turn it is: all but those that rest, and some of those.
+    /// The paths to poll now: all that are not idle, and a part of the idle ones.
     fn due_paths(&mut self, now: Instant) -> Vec<usize> {
         self.poll_count = (self.poll_count + 1) % IDLE_POLL_EVERY;
         let (poll_count, full_poll_due) = (self.poll_count, std::mem::take(&mut self.full_poll_due));
-        let is_due = |(index, place): (usize, &WatchedPath)| {
-            (full_poll_due || index % IDLE_POLL_EVERY == poll_count || !place.is_idle(now)).then_some(index)
+        let is_due = |(index, watched): (usize, &WatchedPath)| {
+            (full_poll_due || index % IDLE_POLL_EVERY == poll_count || !watched.is_idle(now)).then_some(index)
         };
         self.watched.iter().enumerate().filter_map(is_due).collect()
     }
 
-    /// Has those places look again that met a text which another one may know, now that all others looked.
-    fn resolve_undecided(&mut self, places: &[usize], now: Instant, listings: &mut FolderListings, look: PollStep) {
-        let mut undecided = self.undecided(places, look);
+    /// Polls those paths again that found a content which another path may know, now that all other paths were
+    /// polled.
+    fn resolve_undecided(&mut self, indices: &[usize], now: Instant, listings: &mut FolderListings, step: PollStep) {
+        let mut undecided = self.undecided(indices, step);
         if undecided.is_empty() {
             return;
         }
-        let looked: HashSet<usize> = places.iter().copied().collect();
-        let others: Vec<usize> = (0..self.watched.len()).filter(|index| !looked.contains(index)).collect();
+        let polled: HashSet<usize> = indices.iter().copied().collect();
+        let others: Vec<usize> = (0..self.watched.len()).filter(|index| !polled.contains(index)).collect();
         for index in &others {
             self.poll_path(*index, now, listings, WatchedPath::poll, None);
         }
         undecided.extend(self.undecided(&others, WatchedPath::poll));
-        // The longest first, so that a copy is met behind what it was copied from.
+        // Larger files first, so that a copy is compared with its original.
         undecided.sort_by_key(|(size, index, _)| (Reverse(*size), self.watched[*index].path.as_os_str().len(), *index));
-        let mut others = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
-        for (_, index, look) in undecided {
-            self.poll_path(index, now, listings, look, Some(&mut others));
-            for (place, generation) in others.taken.drain(..) {
-                self.watched[place].drop_content(generation);
+        let mut content_index = ContentIndex::new(&self.watched, &undecided.iter().map(|(_, index, _)| *index).collect());
+        for (_, index, step) in undecided {
+            self.poll_path(index, now, listings, step, Some(&mut content_index));
+            for (owner, generation) in content_index.taken.drain(..) {
+                self.watched[owner].drop_content(generation);
             }
-            others.add(index, &self.watched[index]);
+            content_index.add(index, &self.watched[index]);
         }
     }
 
-    /// The places that are to look again, how, and the sizes of the files that they met.
-    fn undecided(&mut self, places: &[usize], look: PollStep) -> Vec<(u64, usize, PollStep)> {
+    /// The paths to poll again, with the step, and the size of the file that is undecided.
+    fn undecided(&mut self, indices: &[usize], step: PollStep) -> Vec<(u64, usize, PollStep)> {
         let mut undecided = Vec::new();
-        for &index in places {
-            undecided.extend(self.watched[index].undecided.take().map(|size| (size, index, look)));
+        for &index in indices {
+            undecided.extend(self.watched[index].undecided.take().map(|size| (size, index, step)));
         }
         undecided
     }
 
-    fn poll_path(&mut self, index: usize, now: Instant, listings: &mut FolderListings, look: PollStep, others: Option<&mut ContentIndex>) {
+    fn poll_path(
+        &mut self,
+        index: usize,
+        now: Instant,
+        listings: &mut FolderListings,
+        step: PollStep,
+        content_index: Option<&mut ContentIndex>,
+    ) {
         let is_only_path = self.watched.len() == 1;
-        let Some(place) = self.watched.get_mut(index) else { return };
-        let Self { generation_ids, notices, owners, unclaimed, once, given, .. } = self;
+        let Some(watched) = self.watched.get_mut(index) else { return };
+        let Self { generation_ids, notices, owners, unclaimed, once, explicit, .. } = self;
         let once = *once;
-        look(
-            place,
-            &mut PollContext { now, generation_ids, notices, owners, listings, unclaimed, place: index, once, given, others, is_only_path },
+        step(
+            watched,
+            &mut PollContext {
+                now,
+                generation_ids,
+                notices,
+                owners,
+                listings,
+                unclaimed,
+                path_index: index,
+                once,
+                explicit,
+                content_index,
+                is_only_path,
+            },
         );
-        if place.moved {
-            owners.extend(place.ids().map(|id| (id, index)));
+        if watched.moved {
+            owners.extend(watched.ids().map(|id| (id, index)));
         }
     }
 
-    /// Gives a place the logs that belong to it now, by their names, if another place has them whose path does not lead
-    /// to them any more: logs of a folder that were renamed.
+    /// Transfers logs to the path that they belong to by their current name, if their own path no longer leads to
+    /// them. Needed for renamed logs of a folder.
     fn transfer_logs(&mut self, index: usize) {
         for (id, path) in self.watched[index].take_wanted() {
             let Some(holder) = self.owners.get(&id).copied().filter(|holder| *holder != index) else { continue };
@@ -300,15 +322,15 @@ impl Tail {
         }
     }
 
-    /// Whether a generation was found that no checkpoint given out so far names: they are to be kept before its first
-    /// line is told.
+    /// Whether there is a generation that no returned checkpoint contains. The checkpoints must be saved before its
+    /// first line is reported.
     #[must_use]
     pub fn has_new_generation(&self) -> bool {
         self.generation_ids.fresh
     }
 
-    /// Reads at most one block of each log that has something new, and hands out the whole lines. Whether there is more
-    /// at once.
+    /// Reads at most one block of each log with new data and passes the whole lines to `each`. Returns whether more
+    /// can be read at once.
     pub fn read(&mut self, _now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let count = self.watched.len();
         let mut more = false;
@@ -320,47 +342,47 @@ impl Tail {
         more
     }
 
-    /// How far everything was read and handed out.
+    /// Checkpoints of everything that was read and returned.
     pub fn checkpoints(&mut self) -> Vec<Checkpoint> {
         self.generation_ids.fresh = false;
         let mut checkpoints = Vec::new();
         for unclaimed_one in &self.unclaimed {
             checkpoints.push(unclaimed_one.content.checkpoint_at(&unclaimed_one.path, unclaimed_one.id));
         }
-        for place in &self.watched {
-            place.checkpoints(&mut checkpoints);
+        for watched in &self.watched {
+            watched.checkpoints(&mut checkpoints);
         }
         checkpoints
     }
 
-    /// What happened since this was last asked that a person wants to know.
+    /// Returns the notices since the last call.
     pub fn notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
-    /// The folders in which something may happen.
+    /// The folders to watch for changes.
     #[must_use]
     pub fn folders(&self) -> BTreeSet<PathBuf> {
         let mut folders: BTreeSet<PathBuf> = self.discovery.folders().iter().cloned().collect();
-        for place in &self.watched {
-            if !folders.contains(&place.folder) {
-                folders.insert(place.folder.clone());
+        for watched in &self.watched {
+            if !folders.contains(&watched.folder) {
+                folders.insert(watched.folder.clone());
             }
         }
         folders
     }
 
-    /// The logs that are being followed.
+    /// The logs that are followed.
     pub fn logs(&self) -> impl Iterator<Item = LogView<'_>> {
-        self.watched.iter().flat_map(|place| &place.generations).filter_map(|log| view(log, self.once))
+        self.watched.iter().flat_map(|watched| &watched.generations).filter_map(|log| view(log, self.once))
     }
 
-    /// Whether one of these paths may be a log that is not followed yet.
+    /// Whether one of these paths may be a log that is not watched yet.
     fn is_new(&self, paths: &BTreeSet<PathBuf>) -> bool {
         self.discovery.may_find_new() && paths.iter().any(|path| !self.index.contains_key(path))
     }
 
-    /// The places that something happened to. A sibling that changed is a reason to look through the siblings.
+    /// The watched paths that changes were reported for. A changed sibling triggers a scan of the siblings.
     fn changed_paths(&mut self, paths: &BTreeSet<PathBuf>) -> BTreeSet<usize> {
         let mut changed_paths = BTreeSet::new();
         for path in paths {
@@ -368,15 +390,15 @@ impl Tail {
                 changed_paths.insert(*index);
                 continue;
             }
-            for (index, place) in self.watched.iter_mut().enumerate().filter(|(_, place)| place.is_sibling(path)) {
+            for (index, watched) in self.watched.iter_mut().enumerate().filter(|(_, watched)| watched.is_sibling(path)) {
                 changed_paths.insert(index);
-                place.scan_at = None;
+                watched.scan_at = None;
             }
         }
         changed_paths
     }
 
-    /// Makes a place of every path that is not followed yet, and is not what a followed log was rotated to.
+    /// Watches every path that is not watched yet and is not a rotated file of a watched log.
     fn discover(&mut self) {
         let candidates = self.discovery.candidates(&mut self.notices);
         let new: Vec<_> = {
@@ -392,7 +414,7 @@ impl Tail {
         }
     }
 
-    /// Whether there is no room for another log; says so.
+    /// Whether the maximum number of paths is reached; reports it.
     fn is_full(&mut self, candidate: &LogCandidate) -> bool {
         let is_full = self.watched.len() == MAX_PATHS;
         if is_full {
@@ -408,24 +430,24 @@ impl Tail {
         }
         let is_known = self.all_is_new || self.is_known_to_state(&path, !from_pattern, &argument) || self.discover_at.is_some();
         let begin = if is_known || self.options.start != StartPosition::End { StartAt::FirstLine } else { StartAt::End };
-        let mut place = WatchedPath::new(path.clone(), named, begin);
-        place.from_pattern = from_pattern;
-        place.role = if is_absent { PathRole::NotRequested } else { PathRole::Generation };
-        place.known = match self.options.start {
+        let mut watched = WatchedPath::new(path.clone(), named, begin);
+        watched.from_pattern = from_pattern;
+        watched.role = if is_absent { PathRole::NotRequested } else { PathRole::Generation };
+        watched.known = match self.options.start {
             _ if is_known => StateKnowledge::Known,
             StartPosition::ExplicitInputs => StateKnowledge::UnknownExplicitOnly,
             StartPosition::Start | StartPosition::End => StateKnowledge::Unknown,
         };
         let (mine, others) =
-            std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| place.is_self_or_sibling(&unclaimed_one.path));
-        (place.old_generations, self.unclaimed) = (mine, others);
-        // Whoever tells of changes may name it from the root on.
-        self.index.insert(place.absolute.clone(), self.watched.len());
+            std::mem::take(&mut self.unclaimed).into_iter().partition(|unclaimed_one| watched.is_self_or_sibling(&unclaimed_one.path));
+        (watched.old_generations, self.unclaimed) = (mine, others);
+        // Change events may use the absolute path.
+        self.index.insert(watched.absolute.clone(), self.watched.len());
         self.index.insert(path, self.watched.len());
-        self.watched.push(place);
+        self.watched.push(watched);
     }
 
-    /// Whether the state knows this path, or others that the same argument led to: then it is new since.
+    /// Whether the checkpoints contain this path, or others found by the same argument: then the log is new since.
     fn is_known_to_state(&self, path: &Path, named: bool, argument: &Path) -> bool {
         let near = WatchedPath::new(path.to_owned(), named, StartAt::FirstLine);
         let folder = if argument.is_dir() { argument.to_owned() } else { near.folder.clone() };
@@ -433,7 +455,7 @@ impl Tail {
     }
 }
 
-/// How a log stands. One without a line has nothing to say of itself but to who reads once and must account for it.
+/// The status of a log. A log without a line has one only when reading once, where all input must be accounted for.
 fn view(log: &Generation, once: bool) -> Option<LogView<'_>> {
     let (path, live) = (log.path.as_path(), log.state == GenerationState::Live);
     let Some(content) = &log.content else {
@@ -445,7 +467,7 @@ fn view(log: &Generation, once: bool) -> Option<LogView<'_>> {
     Some(LogView { path, generation: content.generation, offset: content.offset, lines: content.lines, lag, pending, live })
 }
 
-/// The text that a checkpoint speaks of.
+/// The generation of a checkpoint.
 fn old_from_checkpoint(checkpoint: &Checkpoint) -> OldGeneration {
     OldGeneration {
         content: ContentFingerprint::from_checkpoint(checkpoint),

@@ -1,8 +1,8 @@
-//! Looks for a text under names that no rotation gives: what was moved or copied away by hand, and what a link led to
-//! before it was switched.
+//! Searches for content under unusual names: files that were moved or copied by hand, and the old target of a changed
+//! symbolic link.
 //!
-//! Only for a text that was being read and is not to be found where a rotation would have put it, and only by the text: a
-//! file that nobody knows is another log's.
+//! Runs only for content that was being read and is not where a rotation would have put it. Only the content counts:
+//! a file of unknown content belongs to another log.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -22,15 +22,15 @@ use super::siblings::SiblingFile;
 use super::watched_path::{OldGeneration, PollContext, WatchedPath};
 use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
 
-/// The scans behind a start, or behind a log that was closed, that look for what was read: one, and those that follow soon.
+/// Number of scans after a start, or after a log was closed, that search for moved files.
 pub(super) const SCANS: u64 = 6;
-/// Folders beside that of a link's file that are looked into, by the file's name.
+/// Maximum number of folders beside that of a link's target that are searched for a file of the same name.
 const FOLDERS: usize = 1000;
 
 impl WatchedPath {
-    /// Looks for the texts that the present scan did not meet, and for late lines of those that were found like that.
+    /// Searches for content that the current scan did not find, and for late lines in files that were found this way.
     pub(super) fn search_moved(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) {
-        let known = self.old_generations.iter().map(|past| &past.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
+        let known = self.old_generations.iter().map(|old| &old.path).filter(|path| !self.is_self_or_sibling(path)).cloned();
         let mut paths: BTreeSet<_> = known.collect();
         if self.is_searching(context) {
             paths.extend(self.moved_candidates(context));
@@ -48,7 +48,7 @@ impl WatchedPath {
                 Ok(SiblingAction::Read(log)) => found.push((sibling.rank, *log)),
                 Ok(SiblingAction::Retry) => self.scan_at = None,
                 Ok(SiblingAction::Ignore | SiblingAction::Unknown) => drop(self.finished_siblings.insert(stat.id, stat.content())),
-                // It is gone, or is none of ours to read.
+                // It is gone, or may not be read.
                 Err(_) => {}
             }
         }
@@ -58,20 +58,20 @@ impl WatchedPath {
         self.generations.iter().any(|log| matches!(log.state, GenerationState::Truncated { .. }))
     }
 
-    /// Whether a text was being read that was not met.
+    /// Whether content that was being read is missing.
     fn is_searching(&self, context: &PollContext<'_>) -> bool {
-        let is_in_folder = |past: &OldGeneration| past.path.parent() == Some(&self.folder);
+        let is_in_folder = |old: &OldGeneration| old.path.parent() == Some(&self.folder);
         self.has_truncated()
             || self.scans <= self.search_until_scan
-                && (self.old_generations.iter().any(|past| self.is_missing(past)) || context.unclaimed.iter().any(is_in_folder))
+                && (self.old_generations.iter().any(|old| self.is_missing(old)) || context.unclaimed.iter().any(is_in_folder))
     }
 
-    /// Whether the path led to this text when the state was kept, and no file that was met holds it.
-    fn is_missing(&self, past: &OldGeneration) -> bool {
-        past.path == self.path && past.id != (0, 0) && past.last_seen_scan < self.scans
+    /// Whether the path led to this content when the checkpoint was written, and no scanned file has it.
+    fn is_missing(&self, old: &OldGeneration) -> bool {
+        old.path == self.path && old.id != (0, 0) && old.last_seen_scan < self.scans
     }
 
-    /// The files that may hold it.
+    /// The files that may have the content.
     fn moved_candidates(&self, context: &mut PollContext<'_>) -> BTreeSet<PathBuf> {
         let mut paths = BTreeSet::new();
         let target = fs::canonicalize(&self.path).ok().filter(|target| target.parent() != self.absolute.parent());
@@ -81,7 +81,7 @@ impl WatchedPath {
             let is_away = |name: &&[u8]| *name != self.base && (folder != &self.folder || rank(&self.base, name).is_none());
             paths.extend(listing.names().filter(is_away).map(|name| folder.join(OsStr::from_bytes(name))));
         }
-        // A folder for each day: the file that is looked for has the same name in another one.
+        // With one folder per day, the file has the same name in another folder.
         if let (Some(target), Some(above)) = (&target, beside.as_deref().and_then(|folder| folder.parent())) {
             let folders = context.listings.get(above);
             let same = folders.below.iter().take(FOLDERS).map(|folder| folder.join(OsStr::from_bytes(&file_name_bytes(target))));
@@ -90,7 +90,7 @@ impl WatchedPath {
         paths
     }
 
-    /// Sees whether a file holds a text that is missed.
+    /// Checks whether a file has missing content.
     fn match_moved(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {

@@ -1,7 +1,7 @@
-//! Reads everything that is there now, and leaves: what `report` does where `follow` stays.
+//! Reads everything that exists now and stops, for `report`, where `follow` would continue.
 //!
-//! Waits for nothing. What is not finished, a packed file that is being written or a line without its end, is left for
-//! the next time; only where nothing more can come is an unfinished line told.
+//! Waits for nothing. A compressed file that is still being written and an unfinished line are left for the next run.
+//! An unfinished line is returned only if its file cannot grow any more.
 
 use std::fs::File;
 use std::io;
@@ -20,19 +20,19 @@ use super::{ExplicitInputs, LineChunk, Notice, Tail};
 use crate::input::magic;
 use crate::input::rotation_names::{RotationRank, path_without_compression_suffix};
 
-/// To a rotated file that nobody wrote to for so long nothing more comes.
+/// A rotated file that was not modified for this long is considered final.
 const FINAL_AFTER: Duration = Duration::from_secs(60);
-/// Read, told to the end, closed.
+/// Rounds needed to read, return the unfinished line, and close.
 const ROUNDS: usize = 3;
 
 impl Tail {
-    /// Reads everything that is there now, and waits for nothing. Unfinished last lines stay, unless nothing more can come:
-    /// to a packed file, or to a rotated one that was not written to for a minute.
+    /// Reads everything that exists now without waiting. Unfinished last lines are left, except in a compressed file,
+    /// or in a rotated file that was not modified for a minute.
     pub fn read_once(&mut self, now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) {
         self.read_once_until(now, &AtomicBool::new(false), each);
     }
 
-    /// The same, but ends when `stop` is set: how far it came then says nothing that is to be kept.
+    /// The same, but ends when `stop` is set. The checkpoints must not be saved in that case.
     pub fn read_once_until(&mut self, now: Instant, stop: &AtomicBool, each: &mut dyn FnMut(LineChunk<'_>)) {
         for _ in 0..ROUNDS {
             self.measure_backlog(now);
@@ -44,18 +44,18 @@ impl Tail {
         }
     }
 
-    /// Sees what there is to read, without reading it: [`logs`](Self::logs) then says how much that is.
+    /// Finds what there is to read without reading it. [`logs`](Self::logs) then gives the amount.
     pub fn measure_backlog(&mut self, now: Instant) {
         self.once = true;
         self.force_full_poll();
         self.poll(now, None);
     }
 
-    /// Makes places of all that the arguments lead to.
+    /// Watches all paths that the arguments lead to.
     pub(super) fn discover_explicit(&mut self) {
-        let mut given = ExplicitInputs::default();
-        let candidates = self.discovery.all(&mut given, &mut self.notices);
-        self.given = given;
+        let mut explicit = ExplicitInputs::default();
+        let candidates = self.discovery.all(&mut explicit, &mut self.notices);
+        self.explicit = explicit;
         for candidate in candidates {
             if self.is_full(&candidate) {
                 return;
@@ -66,15 +66,16 @@ impl Tail {
 }
 
 impl PollContext<'_> {
-    /// Whether a sibling was given, or is packed just now from one that was.
+    /// Whether a sibling was named on the command line, or is being compressed from a file that was.
     fn is_explicit(&self, sibling: &SiblingFile) -> bool {
         let unpacked = path_without_compression_suffix(&sibling.path);
-        self.given.ids.contains(&sibling.stat.id) || unpacked != sibling.path && self.given.paths.contains(&unpacked) && !unpacked.exists()
+        self.explicit.ids.contains(&sibling.stat.id)
+            || unpacked != sibling.path && self.explicit.paths.contains(&unpacked) && !unpacked.exists()
     }
 }
 
 impl WatchedPath {
-    /// Whether a sibling whose text nobody knows is not to be read.
+    /// Whether a sibling of unknown content is recorded as old instead of read.
     pub(super) fn is_old_at_start(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
         if self.scans != 1 {
             return false;
@@ -82,7 +83,7 @@ impl WatchedPath {
         self.start_at == StartAt::End || self.known == StateKnowledge::UnknownExplicitOnly && !context.is_explicit(sibling)
     }
 
-    /// Whether a sibling whose text nobody knows is nothing to this place.
+    /// Whether a sibling of unknown content does not belong to this path.
     pub(super) fn is_unrelated(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
         if context.once && context.is_explicit(sibling) {
             return false;
@@ -90,7 +91,7 @@ impl WatchedPath {
         self.role == PathRole::NotRequested || sibling.below && !self.is_in_rotated_folder(&sibling.path)
     }
 
-    /// Says, once, that a sibling holds what cannot be read, and notes it by its first bytes.
+    /// Reports a sibling that cannot be read once, and records it by its first bytes.
     pub(super) fn record_unreadable(
         &mut self,
         inspected: &InspectedFile,
@@ -104,7 +105,7 @@ impl WatchedPath {
             (Ok(Some(_)), Some(last_problem)) => last_problem.to_owned(),
             (Ok(_), _) => return Ok(()),
         };
-        if let Some(known) = self.old_generations.iter_mut().find(|past| past.content.offset > 0 && past.content.has_head(&raw)) {
+        if let Some(known) = self.old_generations.iter_mut().find(|old| old.content.offset > 0 && old.content.has_head(&raw)) {
             known.last_seen_scan = self.scans;
             return Ok(());
         }
@@ -121,7 +122,7 @@ impl WatchedPath {
         Ok(())
     }
 
-    /// Begins with the one line of a sibling that has no whole one, if none can become of it.
+    /// Starts a sibling; with its only line unfinished, if the file is final.
     pub(super) fn start_sibling(
         sibling: &SiblingFile,
         file: &Arc<File>,
@@ -131,8 +132,8 @@ impl WatchedPath {
         start_generation(file, how, context.generation_ids)
     }
 
-    /// Whether a log that its path does not lead to any more is to be closed, in one reading: when nothing more can come
-    /// and it was told to its end.
+    /// Whether a generation that its path does not lead to any more is closed when reading once: when it is final and
+    /// was read to its end.
     pub(super) fn is_finished(log: &mut Generation) -> bool {
         match log.state {
             GenerationState::Done => true,
@@ -147,8 +148,9 @@ impl WatchedPath {
         }
     }
 
-    /// Whether a sibling whose text nobody knows is older than all that are known, by its number and by its time: it was put
-    /// there since, and is nothing new. One of the two alone proves nothing: some count upwards, and clocks are set.
+    /// Whether a sibling of unknown content is older than all known ones, by its number and by its modification time:
+    /// then it was restored from a backup and is not new. Both are needed, because some tools count upwards and
+    /// clocks change.
     pub(super) fn is_restored_backup(&self, sibling: &SiblingFile, context: &PollContext<'_>) -> bool {
         let is_older = |(rank, stat): &(RotationRank, FileStat)| sibling.rank.is_older(rank) && sibling.stat.is_before(stat);
         self.known == StateKnowledge::Known
@@ -157,20 +159,20 @@ impl WatchedPath {
             && self.known_siblings.iter().all(is_older)
     }
 
-    /// Says what was to be read and is not to be found.
+    /// Reports paths and content that should have been read and were not found.
     fn report_missing(&mut self, notices: &mut Vec<Notice>) {
-        let mut say = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
+        let mut report = |what: String, problem| notices.push(Notice { path: self.path.clone(), what, problem });
         let is_empty = self.generations.is_empty() && self.old_generations.is_empty();
         if self.named && self.role == PathRole::Generation && self.missing.is_some() && (self.known != StateKnowledge::Known || is_empty) {
-            say("no such file".to_owned(), true);
+            report("no such file".to_owned(), true);
         }
-        for past in &mut self.old_generations {
-            // What the path led to when the state was kept.
-            let was_live = past.path == self.path && past.id != (0, 0) && past.content.offset > 0;
-            if was_live && past.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
-                past.id = (0, 0);
-                let read = past.content.offset;
-                say(format!("is another log than the one that was read up to byte {read}, and that is not to be found any more"), false);
+        for old in &mut self.old_generations {
+            // The path led to this content when the checkpoint was written.
+            let was_live = old.path == self.path && old.id != (0, 0) && old.content.offset > 0;
+            if was_live && old.last_seen_scan < self.scans && self.role != PathRole::NotRequested {
+                old.id = (0, 0);
+                let read = old.content.offset;
+                report(format!("is not the log that was read up to byte {read}, and that log was not found"), false);
             }
         }
     }

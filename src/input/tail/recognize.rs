@@ -1,6 +1,6 @@
-//! Knows a text again that was read before: in another file, by another name, before a restart.
+//! Recognizes content that was read before: in another file, under another name, or before a restart.
 //!
-//! Goes by what the text is; a text that nobody knows is left to others.
+//! Only the content counts. `content_index` searches the other paths for content that this path does not know.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::input::rotation_names::{file_name_bytes, is_name_variant};
 use crate::source::TAIL;
 
 impl WatchedPath {
-    /// The text of the live file: one that is known, or a new one.
+    /// Identifies the content of the live file: known or new.
     pub(super) fn identify(
         &mut self,
         file: &Arc<File>,
@@ -31,7 +31,7 @@ impl WatchedPath {
             if context.once {
                 self.role = PathRole::Compressed;
             } else if self.named {
-                self.report_problem_once(context, "is packed; only plain logs are followed");
+                self.report_problem_once(context, "is compressed; only uncompressed logs are followed");
             }
             return Ok(None);
         }
@@ -41,7 +41,7 @@ impl WatchedPath {
         if let Some(known) = self.recognize(&mut inspected, stat.id, context)? {
             return Ok(Some(known));
         }
-        // Where nothing of it is told, it does not matter whose it is.
+        // If it is not read from the start, it does not matter whose content it is.
         if self.start_at == StartAt::FirstLine {
             match context.find_elsewhere(&self.path, [Some(stat.id), None], &mut inspected)? {
                 None => {
@@ -54,32 +54,32 @@ impl WatchedPath {
             }
         }
         if context.once && self.is_known_prefix(&mut inspected)? {
-            context.notice(&self.path, "begins like a log that was read further: perhaps an older copy; read again from its start");
+            context.notice(&self.path, "starts like a log that was read further: perhaps an older copy; read again from its start");
         }
         start_generation(file, self.start_at, context.generation_ids)
     }
 
-    /// Another place goes on with this text.
+    /// Drops a content that another path continues.
     pub(super) fn drop_content(&mut self, generation: u64) {
-        self.old_generations.retain(|past| past.content.generation != generation);
+        self.old_generations.retain(|old| old.content.generation != generation);
         let is_it = |log: &Generation| log.content.as_ref().is_some_and(|content| content.generation == generation);
         self.generations.retain(|log| !is_it(log) || log.file().is_some());
         self.generations.iter_mut().filter(|log| is_it(log)).for_each(Generation::clear_content);
         self.moved = true;
     }
 
-    /// Whether a file begins like what was read before, and ends sooner.
+    /// Whether a file has the start of known content and ends before it.
     fn is_known_prefix(&mut self, inspected: &mut InspectedFile) -> io::Result<bool> {
-        for past in &mut self.old_generations {
-            if past.content.compare(inspected)? == ContentMatch::Prefix {
-                past.id = (0, 0);
+        for old in &mut self.old_generations {
+            if old.content.compare(inspected)? == ContentMatch::Prefix {
+                old.id = (0, 0);
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Claims the text of a file that was followed by a name of another family before a restart.
+    /// Claims an unclaimed checkpoint for a file that was followed under an unrelated name before a restart.
     pub(super) fn claim_content(
         &mut self,
         inspected: &mut InspectedFile,
@@ -88,7 +88,7 @@ impl WatchedPath {
     ) -> io::Result<()> {
         for index in 0..context.unclaimed.len() {
             let unclaimed_one = &context.unclaimed[index];
-            // Where nothing was read of it, its beginning alone proves little.
+            // If nothing was read of it, its head alone is weak evidence.
             let likely = unclaimed_one.content.offset > 0
                 || unclaimed_one.id == id
                 || is_name_variant(&file_name_bytes(&unclaimed_one.path), &file_name_bytes(path))
@@ -101,7 +101,7 @@ impl WatchedPath {
         Ok(())
     }
 
-    /// Takes the text of a file from those that are not read any more, or that lost their file.
+    /// Takes the content of a file from old generations, or from those that lost their file.
     fn recognize(
         &mut self,
         inspected: &mut InspectedFile,
@@ -111,9 +111,9 @@ impl WatchedPath {
         let path = self.path.clone();
         self.claim_content(inspected, (id, &path), context)?;
         let mut found = None;
-        for (index, past) in self.old_generations.iter().enumerate() {
-            let same_inode = past.id == id;
-            if (found.is_none() || same_inode) && past.content.compare(inspected)? == ContentMatch::Same {
+        for (index, old) in self.old_generations.iter().enumerate() {
+            let same_inode = old.id == id;
+            if (found.is_none() || same_inode) && old.content.compare(inspected)? == ContentMatch::Same {
                 found = Some(index);
             }
         }
@@ -134,14 +134,14 @@ impl WatchedPath {
         Ok(None)
     }
 
-    /// The files that lie where this place looks and that another one has.
+    /// The siblings, and the file of the path itself, that another path holds.
     pub(super) fn take_wanted(&mut self) -> Vec<(FileId, PathBuf)> {
         let mut wanted = std::mem::take(&mut self.wanted_siblings);
         wanted.extend(self.alias.map(|id| (id, self.path.clone())));
         wanted
     }
 
-    /// Hands on a log that lies at `path` now, if that is none of this place's.
+    /// Releases a generation whose file is at `path` now, if that path does not belong to this one.
     pub(super) fn release(&mut self, id: FileId, path: &Path) -> Option<Generation> {
         let is_given = |log: &Generation| log.stat.id == id && log.state == GenerationState::Draining && !log.is_compressed();
         let index = self.generations.iter().position(is_given).filter(|_| !self.is_self_or_sibling(path))?;
@@ -149,7 +149,7 @@ impl WatchedPath {
         Some(self.generations.remove(index))
     }
 
-    /// Takes on a log that lies at `path` now.
+    /// Takes over a generation whose file is at `path` now.
     pub(super) fn adopt(&mut self, mut log: Generation, path: PathBuf) {
         self.moved = true;
         if path == self.path {
@@ -165,7 +165,7 @@ impl WatchedPath {
     }
 }
 
-/// Whether `file` holds nothing but the beginning of what `log` read: the rest was cut off, and no new text begun.
+/// Whether `file` has only the start of what was read of `log`: the rest was cut off, and no new content begun.
 pub(super) fn is_truncated_prefix(log: &Generation, file: &Arc<File>) -> bool {
     let compare = |content: &ContentFingerprint| {
         let mut inspected = InspectedFile::new(file)?;

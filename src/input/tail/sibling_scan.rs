@@ -1,8 +1,8 @@
-//! Looks through the files that a log was rotated to: for the rest of a text that was truncated, for lines that came late
-//! to a closed log, and for whole generations that came and went between two looks.
+//! Scans the rotated siblings of a log: for the unread rest of truncated content, for late lines of a closed log, and
+//! for whole generations that came and went between two polls.
 //!
-//! A sibling whose text is known is never read again; one that nobody knows was written since the last look, because all
-//! that were there at the first one were noted.
+//! A sibling with known content is not read again. Unknown content was written since the last poll, because all
+//! siblings of the first poll were recorded.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,41 +24,42 @@ use crate::input::magic;
 use crate::input::rotation_names::RotationRank;
 use crate::source::HEAD;
 
-/// Siblings are looked through this often, whatever happens: nobody tells of a late line in a closed log.
+/// Interval between scans without a reason: a late line in a closed log causes no event.
 const EVERY: Duration = Duration::from_secs(15);
-/// So soon after a rotation, and so many times.
+/// Interval and number of the quick scans after a rotation.
 const SOON: Duration = Duration::from_millis(400);
 const RESCANS: u32 = 3;
-/// How often the list of siblings is read anew when one of them went away meanwhile.
+/// How often to list the siblings again if one of them disappeared meanwhile.
 const TRIES: u32 = 3;
 
-/// Texts that are kept in mind though no file of them was met lately.
+/// Maximum number of old generations without a file.
 const MAX_UNSEEN: usize = 64;
 
-/// What is to be done with a sibling.
+/// What to do with a sibling.
 pub(super) enum SiblingAction {
-    /// Nothing, as long as it stays as it is.
+    /// Nothing, as long as it does not change.
     Ignore,
-    /// It is still being written; to be looked at again.
+    /// It is still being written; check it again.
     Retry,
-    /// Nobody knows it; to be looked at again when all that are known are. It may be packed from one that is read just now.
+    /// Unknown content. Decide after all known siblings were found: it may be a compressed copy of a file that is
+    /// being read.
     Unknown,
-    /// It is to be read.
+    /// Read it.
     Read(Box<Generation>),
 }
 
 impl WatchedPath {
-    /// Something was rotated: the siblings are others now.
+    /// Schedules quick scans after a rotation.
     pub(super) fn schedule_scan(&mut self) {
         self.finished_siblings.clear();
         self.scan_at = None;
         self.rescans = RESCANS;
     }
 
-    /// Looks through the siblings.
+    /// Scans the siblings.
     pub(super) fn scan_siblings(&mut self, context: &mut PollContext<'_>) {
         self.scans += 1;
-        if context.others.is_none() {
+        if context.content_index.is_none() {
             self.known_siblings.clear();
         }
         self.scan_at = Some(context.now + if self.rescans > 0 { SOON } else { EVERY });
@@ -87,19 +88,19 @@ impl WatchedPath {
         self.prune_unseen();
     }
 
-    /// Forgets the oldest texts that no file holds any more.
+    /// Drops the oldest generations that no file has any more.
     fn prune_unseen(&mut self) {
-        let gone = self.old_generations.iter().filter(|past| past.last_seen_scan < self.scans).count();
+        let gone = self.old_generations.iter().filter(|old| old.last_seen_scan < self.scans).count();
         let mut surplus = gone.saturating_sub(MAX_UNSEEN);
         let scans = self.scans;
-        self.old_generations.retain(|past| {
-            let forgotten = surplus > 0 && past.last_seen_scan < scans;
+        self.old_generations.retain(|old| {
+            let forgotten = surplus > 0 && old.last_seen_scan < scans;
             surplus -= usize::from(forgotten);
             !forgotten
         });
     }
 
-    /// Whether the rest of a truncated log holds up what comes after it.
+    /// Whether later generations must wait for this one.
     pub(super) fn is_blocking(log: &Generation) -> bool {
         match log.state {
             GenerationState::Truncated { may_recover } => may_recover,
@@ -108,7 +109,7 @@ impl WatchedPath {
         }
     }
 
-    /// Goes through the list once; `false` if a file of it was gone before it could be opened.
+    /// Checks all siblings once; `false` if one was gone before it could be opened.
     fn scan_once(&mut self, found: &mut Vec<(RotationRank, Generation)>, context: &mut PollContext<'_>) -> bool {
         let mut complete = true;
         let folders = self.rotated_folders.len();
@@ -144,11 +145,11 @@ impl WatchedPath {
             let verdict = self.classify_unknown(&sibling, found, context);
             complete &= self.apply_action(verdict, sibling, found, context);
         }
-        // Others in a folder that turned out to be ours may be ours too.
+        // Other files in a subfolder that was just recognized may be siblings too.
         complete && self.rotated_folders.len() == folders
     }
 
-    /// Does what was found to be right with a sibling; `false` if it was gone before it could be opened.
+    /// Applies an action; `false` if the file was gone before it could be opened.
     fn apply_action(
         &mut self,
         verdict: io::Result<SiblingAction>,
@@ -170,7 +171,7 @@ impl WatchedPath {
         true
     }
 
-    /// Sees what a sibling is.
+    /// Decides what to do with a sibling.
     fn classify(&mut self, sibling: &SiblingFile, context: &mut PollContext<'_>) -> io::Result<SiblingAction> {
         let (file, stat) = open(&sibling.path)?;
         if stat.id != sibling.stat.id {
@@ -195,7 +196,7 @@ impl WatchedPath {
         Ok(SiblingAction::Unknown)
     }
 
-    /// Sees what to do with a sibling whose text nobody knows, when it is clear which are known.
+    /// Decides what to do with a sibling of unknown content, after all known ones were found.
     fn classify_unknown(
         &mut self,
         sibling: &SiblingFile,
@@ -208,7 +209,7 @@ impl WatchedPath {
         }
         let mut inspected = InspectedFile::new(&file)?;
         for (_, log) in found {
-            // A file that is being packed lies there twice.
+            // Both the plain and the compressed file exist while a file is being compressed.
             if is_copy(log, &mut inspected)? {
                 let is_final = inspected.compressed() && inspected.is_whole();
                 return self.record_copy(is_final, &inspected, &file, sibling, context);
@@ -221,7 +222,7 @@ impl WatchedPath {
         self.start_unknown(&mut inspected, &file, sibling, context)
     }
 
-    /// What to do with a sibling whose text is known; `None` if it is not.
+    /// What to do with a sibling of known content; `None` if it is unknown.
     fn match_known(
         &mut self,
         inspected: &mut InspectedFile,
@@ -237,7 +238,7 @@ impl WatchedPath {
                     return self.record_copy(final_copy, inspected, file, sibling, context).map(Some);
                 }
                 if shares_content(log, inspected)? {
-                    // Truncated just now, if its file does not hold the text any more: then this is where the rest is.
+                    // If its own file no longer has this content, it was truncated just now, and the rest is here.
                     log.mismatched = !log.holds()?;
                     return Ok(Some(if log.mismatched { SiblingAction::Retry } else { SiblingAction::Ignore }));
                 }
@@ -248,7 +249,7 @@ impl WatchedPath {
                 ContentMatch::Different => {}
                 _ if !inspected.is_whole() => return Ok(Some(SiblingAction::Retry)),
                 ContentMatch::Prefix => {
-                    // Copied before all was read: there is nothing to be found that was not told.
+                    // Copied before all was read: it contains nothing new.
                     return self.record_copy(true, inspected, file, sibling, context).map(Some);
                 }
                 ContentMatch::Same => {
@@ -263,8 +264,8 @@ impl WatchedPath {
         self.match_old(inspected, sibling, context)
     }
 
-    /// A copy that holds less than a text's known beginning is not known by that from a state's print of it: it is noted
-    /// as a text of its own, once nothing more comes to it.
+    /// A copy shorter than the known head cannot be recognized from the head's fingerprint in a checkpoint. It is
+    /// recorded as content of its own, once it is final.
     fn record_copy(
         &mut self,
         is_final: bool,
@@ -273,7 +274,7 @@ impl WatchedPath {
         sibling: &SiblingFile,
         context: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let known = self.old_generations.iter().any(|past| past.id == sibling.stat.id && past.content.offset == inspected.likely_len());
+        let known = self.old_generations.iter().any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
         let short = inspected.head().len() < HEAD && !known;
         if is_final && short { self.record_old(inspected, file, sibling, context) } else { Ok(SiblingAction::Ignore) }
     }
@@ -287,40 +288,38 @@ impl WatchedPath {
         self.claim_content(inspected, (sibling.stat.id, &sibling.path), context)?;
         let mut shorter = false;
         let mut same = None;
-        for (index, past) in self.old_generations.iter_mut().enumerate() {
-            // A copy that was noted while it was made is known by its inode, and of its text more may have been read elsewhere.
-            let known = (past.content.offset, past.id == sibling.stat.id);
-            match past.content.compare(inspected)? {
+        for (index, old) in self.old_generations.iter_mut().enumerate() {
+            // A copy that was recorded while it was being written is recognized by its inode; more of its content may
+            // have been read elsewhere.
+            let known = (old.content.offset, old.id == sibling.stat.id);
+            match old.content.compare(inspected)? {
                 ContentMatch::Different => continue,
                 ContentMatch::Prefix => shorter = true,
                 ContentMatch::Same if same.is_none_or(|(most, _)| known > most) => same = Some((known, index)),
                 ContentMatch::Same => {}
             }
-            past.last_seen_scan = self.scans;
+            old.last_seen_scan = self.scans;
         }
         let Some((_, index)) = same else {
             let verdict = || if inspected.is_whole() { SiblingAction::Ignore } else { SiblingAction::Retry };
             return Ok(shorter.then(verdict));
         };
-        let past = &mut self.old_generations[index];
-        past.id = sibling.stat.id;
-        past.path.clone_from(&sibling.path);
-        let more = if inspected.compressed() {
-            !inspected.claims_length(past.content.offset)
-        } else {
-            inspected.likely_len() > past.content.offset
-        };
+        let old = &mut self.old_generations[index];
+        old.id = sibling.stat.id;
+        old.path.clone_from(&sibling.path);
+        let more =
+            if inspected.compressed() { !inspected.claims_length(old.content.offset) } else { inspected.likely_len() > old.content.offset };
         if !more {
             return Ok(Some(SiblingAction::Ignore));
         }
         if !inspected.is_whole() {
             return Ok(Some(SiblingAction::Retry));
         }
-        let past = self.old_generations.remove(index);
-        Ok(Some(SiblingAction::Read(Box::new(reopen(past.content, inspected, sibling, context)))))
+        let old = self.old_generations.remove(index);
+        Ok(Some(SiblingAction::Read(Box::new(reopen(old.content, inspected, sibling, context)))))
     }
 
-    /// What to do with a sibling whose text nobody knows.
+    /// What to do with a sibling of unknown content.
     fn start_unknown(
         &mut self,
         inspected: &mut InspectedFile,
@@ -360,7 +359,7 @@ impl WatchedPath {
         Ok(SiblingAction::Read(Box::new(reopen(content, inspected, sibling, context))))
     }
 
-    /// A sibling that was there at the first look is not to be read; what comes to it later is.
+    /// Records a sibling without reading it, because it existed at the first poll. Lines added later are read.
     fn record_old(
         &mut self,
         inspected: &InspectedFile,
@@ -370,7 +369,7 @@ impl WatchedPath {
     ) -> io::Result<SiblingAction> {
         let generation = context.generation_ids.generation(inspected.head());
         let content = if inspected.compressed() {
-            // Any length but none says that nothing of it is wanted.
+            // Any length other than 0 means that nothing of it is wanted.
             ContentFingerprint::new(generation, inspected.head(), inspected.likely_len().max(1), 0, &[])
         } else {
             let end = inspected.likely_len();
@@ -385,7 +384,7 @@ impl WatchedPath {
         Ok(SiblingAction::Ignore)
     }
 
-    /// Whether a text of this family was met in the folder that this file lies in.
+    /// Whether the file is in a subfolder that contains known content of this log.
     pub(super) fn is_in_rotated_folder(&self, path: &Path) -> bool {
         path.parent().is_some_and(|folder| self.rotated_folders.contains(folder))
     }
@@ -399,13 +398,13 @@ impl WatchedPath {
     }
 
     fn mark_seen(&mut self, id: FileId) {
-        for past in self.old_generations.iter_mut().filter(|past| past.id == id) {
-            past.last_seen_scan = self.scans;
+        for old in self.old_generations.iter_mut().filter(|old| old.id == id) {
+            old.last_seen_scan = self.scans;
         }
     }
 }
 
-/// A log that is read to the end of a sibling.
+/// A generation that continues in a sibling.
 fn reopen(content: ContentFingerprint, inspected: &mut InspectedFile, sibling: &SiblingFile, context: &mut PollContext<'_>) -> Generation {
     let reader = GenerationReader::new(inspected, content.offset);
     let mut log = Generation::new(sibling.path.clone(), reader, sibling.stat, Some(content), context.now);

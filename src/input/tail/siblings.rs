@@ -1,6 +1,4 @@
-//! The files that a log may have been rotated to, and whether two files hold the same text.
-//!
-//! Lists and compares; what is to be done with a sibling is for others to say.
+//! Lists the rotated siblings of a log, and checks whether two files have the same content.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,12 +23,12 @@ pub(super) struct SiblingFile {
     pub(super) rank: RotationRank,
     pub(super) path: PathBuf,
     pub(super) stat: FileStat,
-    /// In a subfolder, which may be another log's.
+    /// It is in a subfolder, and may belong to another log.
     pub(super) below: bool,
 }
 
 impl WatchedPath {
-    /// The siblings there are: plain ones before packed ones, and the larger first, so that the fullest copy is met first.
+    /// The siblings: uncompressed files first, and larger ones first, so that the most complete copy comes first.
     pub(super) fn siblings(&self, listings: &mut FolderListings) -> Vec<SiblingFile> {
         let mut siblings = Vec::new();
         let here = listings.get(&self.folder);
@@ -38,7 +36,7 @@ impl WatchedPath {
             add(rank, self.folder.join(OsStr::from_bytes(name)), false, &mut siblings);
         }
         for folder in &here.below {
-            // Those that `olddir` took there, unless a log of its own of that name lies there.
+            // With `olddir`, unless the subfolder has a log of the same name.
             let below = listings.get(folder);
             for (rank, name) in below.rotated(&self.base).filter(|_| !below.has(&self.base)) {
                 add(rank, folder.join(OsStr::from_bytes(name)), true, &mut siblings);
@@ -52,12 +50,12 @@ impl WatchedPath {
     }
 }
 
-/// Whether a file begins with the text of a log, as far as it was read.
+/// Whether a file starts with the content of a log, as far as it was read.
 pub(super) fn shares_content(log: &Generation, inspected: &mut InspectedFile) -> io::Result<bool> {
     log.content.as_ref().map_or(Ok(false), |content| Ok(content.compare(inspected)? != ContentMatch::Different))
 }
 
-/// Whether a file is a copy of what a log's own file holds.
+/// Whether a file is a copy of a log's own file.
 pub(super) fn is_copy(log: &Generation, inspected: &mut InspectedFile) -> io::Result<bool> {
     let Some(file) = log.file() else {
         return shares_content(log, inspected);
@@ -85,12 +83,12 @@ fn add(rank: RotationRank, path: PathBuf, below: bool, siblings: &mut Vec<Siblin
     }
 }
 
-/// What lies in one folder.
+/// The entries of a folder.
 #[derive(Debug, Default)]
 pub(super) struct FolderListing {
-    /// Names of what is no folder, sorted.
+    /// Names of files, sorted.
     names: Vec<Vec<u8>>,
-    /// The folders below.
+    /// Subfolders.
     pub(super) below: Vec<PathBuf>,
 }
 
@@ -109,7 +107,7 @@ impl FolderListing {
         listing
     }
 
-    /// Whether a file of this name lies there.
+    /// Whether there is a file of this name.
     pub(super) fn has(&self, name: &[u8]) -> bool {
         self.names.binary_search_by(|other| other.as_slice().cmp(name)).is_ok()
     }
@@ -121,7 +119,7 @@ impl FolderListing {
 
     /// The names that a log called `base` may have been rotated to.
     pub(super) fn rotated(&self, base: &[u8]) -> impl Iterator<Item = (RotationRank, &[u8])> {
-        // Both `access.log.1` and `access-20261101.log` begin with what is before the last dot.
+        // Both `access.log.1` and `access-20261101.log` start with the part of the name before the last dot.
         let dot = base.iter().rposition(|&byte| byte == b'.').filter(|&dot| dot > 0).unwrap_or(base.len());
         let stem = base[..dot].to_vec();
         let first = self.names.partition_point(|name| name.as_slice() < stem.as_slice());
@@ -131,12 +129,12 @@ impl FolderListing {
     }
 }
 
-/// The folders that were read in one look.
+/// The folders that were listed in one poll, so that each is read once for all logs.
 #[derive(Debug, Default)]
 pub(super) struct FolderListings(HashMap<PathBuf, Arc<FolderListing>>);
 
 impl FolderListings {
-    /// What lies in `folder`, as it was when it was first asked for.
+    /// The entries of `folder` when it was first listed.
     pub(super) fn get(&mut self, folder: &Path) -> Arc<FolderListing> {
         if let Some(listing) = self.0.get(folder) {
             return Arc::clone(listing);
@@ -146,7 +144,7 @@ impl FolderListings {
         listing
     }
 
-    /// What was read is out of date.
+    /// Drops all listings.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

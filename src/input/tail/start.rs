@@ -1,6 +1,4 @@
-//! Finds where to begin in a file that was not read before: behind what is no text, or behind the last whole line.
-//!
-//! Reads what it must and keeps nothing but the bytes a text is known by.
+//! Finds where to start in a file that was not read before: after leading NULs, or after the last whole line.
 
 use std::fs::File;
 use std::io;
@@ -15,23 +13,23 @@ use crate::input::magic;
 use crate::input::sparse::{read_full_at, text_span};
 use crate::source::{HEAD, TAIL};
 
-/// Bytes read in one go.
+/// Bytes per read.
 const BLOCK: usize = 256 << 10;
-/// The lines of what is larger are not counted: it would hold up everything else.
+/// Lines are not counted in a larger file, since that would block all other logs.
 const COUNTED: u64 = 1 << 30;
 
-/// Where to begin.
+/// Where to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StartAt {
-    /// With its first line.
+    /// At the first line.
     FirstLine,
-    /// Behind its last line.
+    /// After the last line.
     End,
-    /// With its first line, though that may not be whole: nothing more is to come.
+    /// At the first line, even if it is unfinished: the file is final.
     PartialLine,
 }
 
-/// A new generation in `file`; `None` while there is no text in it.
+/// Starts a new generation in `file`; `None` if it has no content yet.
 ///
 /// # Errors
 ///
@@ -56,7 +54,7 @@ pub(super) fn start_generation(
     Ok(Some(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &before)))
 }
 
-/// A new generation of which the first `len` bytes are not to be told.
+/// Starts a new generation after the first `len` bytes, which are a copy of known content.
 ///
 /// # Errors
 ///
@@ -67,12 +65,12 @@ pub(super) fn start_after_copy(file: &Arc<File>, len: u64, generation_ids: &mut 
     Ok(ContentFingerprint::new(generation_ids.generation(&head), &head, offset, lines, &bytes_before(file, offset)?))
 }
 
-/// Whether a text that begins like this has not even one line: there is nothing to tell yet, and too little to know it by.
+/// Whether a head has no whole line: nothing can be returned yet, and it is too short to be recognized.
 pub(super) fn too_short(head: &[u8]) -> bool {
     head.len() < HEAD && !head.contains(&b'\n')
 }
 
-/// The bytes before `offset` that a text is known by.
+/// The bytes before `offset` that are part of the fingerprint.
 ///
 /// # Errors
 ///
@@ -85,7 +83,7 @@ pub(super) fn bytes_before(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     Ok(before)
 }
 
-/// Behind the last newline between `start` and `len`, and the lines between.
+/// The offset after the last newline between `start` and `len`, and the number of lines.
 fn last_line(file: &File, start: u64, len: u64) -> io::Result<(u64, u64)> {
     if len - start > COUNTED {
         return Ok((last_newline(file, start, len)?, 0));
@@ -107,7 +105,7 @@ fn last_line(file: &File, start: u64, len: u64) -> io::Result<(u64, u64)> {
     Ok((offset, lines))
 }
 
-/// The same without the lines, from behind.
+/// The same without the number of lines; searches backwards.
 fn last_newline(file: &File, start: u64, len: u64) -> io::Result<u64> {
     let mut end = len;
     let mut block = vec![0; BLOCK];

@@ -1,7 +1,7 @@
-//! One path that is followed: the log it leads to, those it led to before, and what is known of older ones.
+//! One watched path: the generation that it leads to, older ones that are still read, and known old ones.
 //!
-//! Looks and never reads lines. The path may lead anywhere at any time; what counts is the file that was opened, and its
-//! text.
+//! Polling reads no lines. The path may lead to another file at any time; what counts is the open file and its
+//! content.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -27,51 +27,51 @@ use crate::input::permission::describe_denied;
 use crate::input::rotation_names::{RotationRank, file_name_bytes, parent_folder, rank};
 use crate::source::Checkpoint;
 
-/// A log that was quiet for so long rests.
+/// A log without new data for this long is idle.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
-/// A path that leads nowhere for so long is worth a word.
+/// A path that is missing for this long is reported.
 const MISSING: Duration = Duration::from_secs(3);
 
-/// What a look needs from outside.
+/// What a poll needs from the tail.
 pub(super) struct PollContext<'a> {
     pub(super) now: Instant,
     pub(super) generation_ids: &'a mut GenerationIds,
     pub(super) notices: &'a mut Vec<Notice>,
-    /// Which place holds which file.
+    /// Index of the watched path that holds each file.
     pub(super) owners: &'a HashMap<FileId, usize>,
     pub(super) listings: &'a mut FolderListings,
-    /// Texts of a state that no place has claimed.
+    /// Old generations from the checkpoints that no path has claimed.
     pub(super) unclaimed: &'a mut Vec<OldGeneration>,
-    /// The number of the place that looks.
-    pub(super) place: usize,
-    /// All is read once, and no more.
+    /// The index of the path that is polled.
+    pub(super) path_index: usize,
+    /// Whether all logs are read once, without following them.
     pub(super) once: bool,
-    /// The files that were given.
-    pub(super) given: &'a ExplicitInputs,
-    /// What other places know, once all of them looked.
-    pub(super) others: Option<&'a mut ContentIndex>,
-    /// There are no others.
+    /// The files named on the command line.
+    pub(super) explicit: &'a ExplicitInputs,
+    /// What other paths know; available once all of them were polled.
+    pub(super) content_index: Option<&'a mut ContentIndex>,
+    /// There is only one path.
     pub(super) is_only_path: bool,
 }
 
 impl PollContext<'_> {
-    /// Asks the other places about the text of a file; `None` where they are to be asked when all of them looked.
+    /// Searches the content of a file among the other paths; `None` if they must be polled first.
     pub(super) fn find_elsewhere(
         &mut self,
         path: &Path,
         ids: [Option<FileId>; 2],
         inspected: &mut InspectedFile,
     ) -> io::Result<Option<IndexMatch>> {
-        match &mut self.others {
+        match &mut self.content_index {
             _ if self.is_only_path => Ok(Some(IndexMatch::None)),
-            Some(others) => others.find(self.place, path, ids, inspected).map(Some),
+            Some(others) => others.find(self.path_index, path, ids, inspected).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Whether another place holds this file.
+    /// Whether another path holds this file.
     pub(super) fn is_held_by_other(&self, id: FileId) -> bool {
-        self.owners.get(&id).is_some_and(|place| *place != self.place)
+        self.owners.get(&id).is_some_and(|index| *index != self.path_index)
     }
 
     pub(super) fn notice(&mut self, path: &Path, what: impl Into<String>) {
@@ -89,83 +89,83 @@ pub(super) struct OldGeneration {
     pub(super) content: ContentFingerprint,
     pub(super) id: FileId,
     pub(super) path: PathBuf,
-    /// The scan that last met its file.
+    /// Number of the last scan that found its file.
     pub(super) last_seen_scan: u64,
 }
 
-/// Whether a state knows a log or one that it was rotated to.
+/// Whether the checkpoints contain a log or one of its rotated siblings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateKnowledge {
     Known,
     Unknown,
-    /// And at the first look only those siblings are read that were given.
+    /// Unknown, and the first scan reads only siblings that were named on the command line.
     UnknownExplicitOnly,
 }
 
-/// What the path of a place leads to.
+/// What the path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathRole {
     /// The log.
     Generation,
-    /// A packed file, which is read as siblings are.
+    /// A compressed file, which is read as siblings are.
     Compressed,
-    /// It is not asked for: only files were given that its log was rotated to.
+    /// The path itself was not requested: only rotated siblings of its log were.
     NotRequested,
 }
 
-/// A followed path.
+/// A watched path.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations occur")]
 pub(super) struct WatchedPath {
     pub(super) path: PathBuf,
-    /// The same from the root on.
+    /// The absolute path.
     pub(super) absolute: PathBuf,
     pub(super) named: bool,
-    /// A pattern or a folder led to it.
+    /// It was found by a glob or in a folder.
     pub(super) from_pattern: bool,
-    /// Where its siblings are, and what their names begin with.
+    /// The folder of its siblings, and the start of their names.
     pub(super) folder: PathBuf,
     pub(super) base: Vec<u8>,
-    /// Oldest first; the live one, where there is one, is the last.
+    /// Oldest first. The live one, if there is one, is the last.
     pub(super) generations: Vec<Generation>,
     pub(super) old_generations: Vec<OldGeneration>,
-    /// What to do with text that nobody knows.
+    /// Where to start in unknown content.
     pub(super) start_at: StartAt,
-    /// Siblings in which there is nothing more to find, as they were then.
+    /// Siblings with nothing more to read, and their size and time at that moment.
     pub(super) finished_siblings: HashMap<FileId, (u64, (i64, i64))>,
-    /// Subfolders in which a text of this family was met.
+    /// Subfolders that contain known content of this log.
     pub(super) rotated_folders: BTreeSet<PathBuf>,
-    /// The number of the next scan for siblings, and when it is due.
+    /// Number of the next scan for siblings, and when it is due.
     pub(super) scans: u64,
     pub(super) scan_at: Option<Instant>,
-    /// The last of them that looks for what was read under any name.
+    /// The last scan that searches under unusual names too.
     pub(super) search_until_scan: u64,
-    /// Scans that follow the next one soon: while names are passed on, a list of them may miss one.
+    /// Number of quick rescans left: while files are being renamed, a listing may miss one.
     pub(super) rescans: u32,
-    /// It met a text that another place may know: the size of its file.
+    /// Size of a file whose content another path may know.
     pub(super) undecided: Option<u64>,
-    /// Files that are held changed.
+    /// The set of files held here changed.
     pub(super) moved: bool,
-    /// Another place holds the file that the path leads to.
+    /// The file of the path, if another path holds it.
     pub(super) alias: Option<FileId>,
-    /// Siblings that another place holds.
+    /// Siblings that another path holds.
     pub(super) wanted_siblings: Vec<(FileId, PathBuf)>,
-    /// Whether a state knows it.
+    /// Whether the checkpoints know it.
     pub(super) known: StateKnowledge,
     /// What the path itself is to it.
     pub(super) role: PathRole,
-    /// Siblings whose texts the present scan knew.
+    /// Siblings that the current scan recognized.
     pub(super) known_siblings: Vec<(RotationRank, FileStat)>,
-    /// Since when the path leads nowhere, and whether that was said.
+    /// Since when the path is missing, and whether that was reported.
     pub(super) missing: Option<(Instant, bool)>,
-    /// Whether it was looked at whether the file is mounted by itself.
+    /// Whether it was checked for a bind mount.
     mount_checked: bool,
-    /// What was last said to be wrong with the path.
+    /// The last problem that was reported.
     last_problem: Option<String>,
 }
 
 impl WatchedPath {
-    /// A place at `path`. `begin`: what to do with text that is there at the first look and that nobody knows.
+    /// Watches `path`. `start_at` applies to unknown content that exists at the first poll.
     pub(super) fn new(path: PathBuf, named: bool, start_at: StartAt) -> Self {
         let (folder, base) = (parent_folder(&path), file_name_bytes(&path));
         Self {
@@ -197,12 +197,12 @@ impl WatchedPath {
         }
     }
 
-    /// Whether a path may be this one, or one that its log was rotated to.
+    /// Whether `path` is this path or may be a rotated sibling.
     pub(super) fn is_self_or_sibling(&self, path: &Path) -> bool {
         path == self.path || path == self.absolute || self.is_sibling(path)
     }
 
-    /// Whether a path may be one that its log was rotated to.
+    /// Whether `path` may be a rotated sibling.
     pub(super) fn is_sibling(&self, path: &Path) -> bool {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let near = |folder: &Path| folder == self.folder || Some(folder) == self.absolute.parent();
@@ -214,11 +214,11 @@ impl WatchedPath {
         self.generations.iter().filter(|log| !matches!(log.state, GenerationState::Truncated { .. })).map(|log| log.stat.id)
     }
 
-    /// Adds how far everything here was read. A path without any text has a checkpoint too: it says that the path was
-    /// followed, so that what comes there is new.
+    /// Adds the checkpoints of this path. A path without content has a checkpoint too, which says that the path was
+    /// followed, so that content that appears later is new.
     pub(super) fn checkpoints(&self, checkpoints: &mut Vec<Checkpoint>) {
-        for past in &self.old_generations {
-            checkpoints.push(past.content.checkpoint_at(&past.path, past.id));
+        for old in &self.old_generations {
+            checkpoints.push(old.content.checkpoint_at(&old.path, old.id));
         }
         for log in &self.generations {
             let id = if matches!(log.state, GenerationState::Truncated { .. }) || log.stat.links == 0 { (0, 0) } else { log.stat.id };
@@ -232,20 +232,20 @@ impl WatchedPath {
         }
     }
 
-    /// Whether nothing has come for a while, and nothing is to be finished: a thousand such logs would cost more than the
-    /// one that is written to.
+    /// Whether there was no new data for a while and nothing is unfinished. Idle logs are polled less often, since a
+    /// thousand of them would cost more than one active log.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
         let [log] = self.generations.as_slice() else { return false };
         let rests = log.state == GenerationState::Live && log.content.is_some() && !log.mismatched && self.rescans == 0;
         rests && now.saturating_duration_since(log.quiet_since) >= IDLE_AFTER
     }
 
-    /// The log that the path leads to.
+    /// The generation that the path leads to.
     fn live(&mut self) -> Option<&mut Generation> {
         self.generations.last_mut().filter(|log| log.state == GenerationState::Live)
     }
 
-    /// Looks at the path and at the logs it led to before. Reads nothing but heads.
+    /// Checks the path and the generations that it led to before. Reads only the bytes that identify a file.
     pub(super) fn poll(&mut self, context: &mut PollContext<'_>) {
         match fs::metadata(&self.path) {
             _ if self.role != PathRole::Generation => {}
@@ -257,8 +257,8 @@ impl WatchedPath {
         self.poll_old(context);
     }
 
-    /// Looks through the siblings if it is time, and closes what is done with. Behind the look at all paths, so that
-    /// what is listed then is no older than what was seen of them.
+    /// Scans the siblings if a scan is due, and closes finished generations. Runs after all paths were polled, so
+    /// that the listings are not older than the metadata.
     pub(super) fn finish_poll(&mut self, context: &mut PollContext<'_>) {
         if self.scan_at.is_none_or(|at| at <= context.now) {
             self.scan_siblings(context);
@@ -277,10 +277,10 @@ impl WatchedPath {
         }
     }
 
-    /// The path leads where it led before.
+    /// The path still leads to the same file.
     fn path_unchanged(&mut self, stat: FileStat, context: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
-        if live.stat == stat && !live.mismatched && !stat.is_recent() && context.others.is_none() {
+        if live.stat == stat && !live.mismatched && !stat.is_recent() && context.content_index.is_none() {
             return;
         }
         if live.stat.size != stat.size {
@@ -289,7 +289,7 @@ impl WatchedPath {
         let changed = live.stat != stat;
         live.stat = stat;
         if live.content.is_none() {
-            // It may have held a text that was copied and truncated since.
+            // It may have had content that was copied and truncated since.
             if changed {
                 self.schedule_scan();
             }
@@ -313,8 +313,8 @@ impl WatchedPath {
         context.notice(&self.path, "was truncated");
     }
 
-    /// A file holds another text than the one that was read: what was not read of that must be elsewhere, if it is
-    /// anywhere, and the file is another log's. Whether the new text is what is left of the old one.
+    /// Separates a file from the content that it no longer has: the unread rest must be in another file, if anywhere,
+    /// and the file starts a new generation. Returns whether the file still has the start of the old content.
     pub(super) fn split_generation(&mut self, index: usize, context: &mut PollContext<'_>) -> bool {
         let old = &mut self.generations[index];
         let Some(file) = old.file().map(Arc::clone) else { return false };
@@ -329,7 +329,7 @@ impl WatchedPath {
         cut
     }
 
-    /// The path leads to a file that is not the live one.
+    /// The path leads to another file than before.
     fn path_replaced(&mut self, context: &mut PollContext<'_>) {
         let (file, stat) = match open(&self.path) {
             Ok(opened) => opened,
@@ -356,12 +356,12 @@ impl WatchedPath {
         }
         self.generations.push(Generation::new(self.path.clone(), GenerationReader::Plain(file), stat, None, context.now));
         if !std::mem::replace(&mut self.mount_checked, true) && is_bind_mounted_file(&self.path) {
-            context.notice(&self.path, "is a mounted file: a rotation outside cannot be seen here; mount its folder");
+            context.notice(&self.path, "is a mounted file: a rotation outside the container is not visible here; mount its folder");
         }
         self.start_live(context);
     }
 
-    /// Gives the live file its text, if it has any by now.
+    /// Identifies the content of the live file, if it has any.
     fn start_live(&mut self, context: &mut PollContext<'_>) {
         let Some(live) = self.live() else { return };
         let (Some(file), stat) = (live.file().map(Arc::clone), live.stat) else { return };
@@ -380,7 +380,7 @@ impl WatchedPath {
         }
     }
 
-    /// The path leads elsewhere from now on: what it led to is read until nothing comes any more.
+    /// The path leads elsewhere from now on. Its generation is read until no more data comes.
     fn retire_live(&mut self, now: Instant) {
         if let Some(live) = self.live() {
             live.state = GenerationState::Draining;
@@ -395,19 +395,19 @@ impl WatchedPath {
         if self.live().is_some() {
             self.retire_live(context.now);
         }
-        let (since, told) = self.missing.get_or_insert((context.now, false));
+        let (since, reported) = self.missing.get_or_insert((context.now, false));
         let never = self.generations.is_empty() && self.old_generations.is_empty();
-        if self.named && !context.once && !*told && (never || context.now.duration_since(*since) >= MISSING) {
-            *told = true;
-            let what = if never { "is not there yet; waiting for it" } else { "is gone; waiting for it to come back" };
+        if self.named && !context.once && !*reported && (never || context.now.duration_since(*since) >= MISSING) {
+            *reported = true;
+            let what = if never { "does not exist yet; waiting for it" } else { "was removed; waiting for it to be created again" };
             context.notice(&self.path, what);
         }
     }
 
     fn path_reappeared(&mut self, context: &mut PollContext<'_>) {
         self.last_problem = None;
-        if self.missing.take().is_some_and(|(_, told)| told) {
-            context.notice(&self.path, "is there now");
+        if self.missing.take().is_some_and(|(_, reported)| reported) {
+            context.notice(&self.path, "exists now");
         }
     }
 
@@ -416,12 +416,12 @@ impl WatchedPath {
         if error.kind() == io::ErrorKind::PermissionDenied { describe_denied(&self.path) } else { error.to_string() }
     }
 
-    /// The path leads to something that cannot be read now; what was opened before is read on.
+    /// Reports that the path cannot be read now. Files that are already open are still read.
     fn report_unreadable(&mut self, context: &mut PollContext<'_>, what: &str) {
         self.report_problem_once(context, what);
     }
 
-    /// Says what is wrong, once.
+    /// Reports a problem unless it was the last one reported.
     pub(super) fn report_problem_once(&mut self, context: &mut PollContext<'_>, what: &str) {
         if self.last_problem.as_deref() != Some(what) {
             self.last_problem = Some(what.to_owned());

@@ -1,8 +1,8 @@
-//! Wakes the reader when something happens in a folder, so that it need not wait for its next look.
+//! Watches folders, so that a change is noticed before the next poll.
 //!
-//! A wake-up says only that it is worth looking. The system may tell too much, too little, or nothing at all (an overlay,
-//! a mount, a network): whoever is woken looks at everything now and then all the same. Only folders are watched, never
-//! files: a watch on a file goes away with its name.
+//! An event only means that polling is worthwhile. The system may report too much, too little or nothing (overlay,
+//! mount, network), so all logs are still polled regularly. Only folders are watched, since a watch on a file ends
+//! with its name.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use notify::event::{AccessKind, AccessMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-/// What woke the reader.
+/// A change event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEvent {
-    /// Something happened to these.
+    /// These paths changed.
     Paths(Vec<PathBuf>),
-    /// Something may have happened to anything.
+    /// Anything may have changed.
     All,
 }
 
@@ -26,15 +26,15 @@ pub enum WatchEvent {
 #[derive(Debug)]
 pub struct FolderWatcher {
     watcher: Option<RecommendedWatcher>,
-    /// What is watched, and which folder that was.
+    /// The watched folders and their device and inode.
     watched: HashMap<PathBuf, (u64, u64)>,
-    /// Why there is no watcher, until it was told.
+    /// Why there is no watcher, until it is reported.
     error: Option<String>,
     reported: bool,
 }
 
 impl FolderWatcher {
-    /// Starts to listen; `send` is called from a thread of its own. With `poll_only` nothing is ever sent.
+    /// Starts watching; `send` is called on another thread. With `poll_only`, it is never called.
     pub fn new(poll_only: bool, send: impl Fn(WatchEvent) + Send + 'static) -> Self {
         let mut wake = Self { watcher: None, watched: HashMap::new(), error: None, reported: false };
         if poll_only {
@@ -52,8 +52,8 @@ impl FolderWatcher {
         wake
     }
 
-    /// Watches just these folders. To be called again at every full look: a folder that went away and came back is
-    /// another one. Gives a sentence, once, if not everything can be watched; it is then for the reader to look often.
+    /// Watches exactly these folders. Call it at every full poll, because a folder that was removed and created again
+    /// is another one. Returns a message, once, if not everything can be watched; the caller then polls more often.
     pub fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
         if let Some(watcher) = &mut self.watcher {
             let refused = update(watcher, &mut self.watched, folders);
@@ -63,11 +63,11 @@ impl FolderWatcher {
         if std::mem::replace(&mut self.reported, true) {
             return None;
         }
-        Some(format!("cannot be told of changes ({reason}); looks for them by itself"))
+        Some(format!("cannot be watched for changes ({reason}); polling instead"))
     }
 }
 
-/// Brings the watches up to date; why one was refused, if one was.
+/// Updates the watches; returns why one failed, if one did.
 fn update(system: &mut RecommendedWatcher, watched: &mut HashMap<PathBuf, (u64, u64)>, folders: &BTreeSet<PathBuf>) -> Option<String> {
     let mut refused = None;
     watched.retain(|folder, id| {
@@ -115,7 +115,7 @@ fn reason(error: &notify::Error) -> String {
     }
 }
 
-/// What an event is worth. That somebody opened or read a file is worth nothing, least of all if it was ourselves.
+/// Converts a system event. Opening and reading a file is no change, not least because this process does it too.
 fn event_of(event: notify::Result<Event>) -> Option<WatchEvent> {
     let Ok(event) = event else { return Some(WatchEvent::All) };
     if event.need_rescan() || event.paths.is_empty() {
@@ -135,7 +135,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::time::Duration;
 
-    /// Waits for word of `path`.
+    /// Waits for an event about `path`.
     fn receives_event_for(receiver: &Receiver<WatchEvent>, path: &Path) -> bool {
         loop {
             match receiver.recv_timeout(Duration::from_secs(20)) {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_made_anew_is_watched_again() {
+    fn a_recreated_folder_is_watched_again() {
         let outer = tempfile::tempdir().unwrap();
         let folder = outer.path().join("logs");
         let (sender, receiver) = channel();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_when_polling() {
+    fn no_event_is_sent_when_polling() {
         let folder = tempfile::tempdir().unwrap();
         let mut wake = FolderWatcher::new(true, |_| panic!("sent"));
         assert_eq!(wake.watch(&BTreeSet::from([folder.path().to_owned()])), None);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_once() {
+    fn a_failure_is_reported_once() {
         let mut wake = FolderWatcher::new(true, |_| {});
         wake.error = Some("limit".to_owned());
         let said = wake.watch(&BTreeSet::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Mapped, read, piped or packed: the same lines at the same offsets, each once, however the work is cut up.
+//! Mapped, read, piped or compressed: the same lines at the same offsets, each once, whatever the work sizes.
 
 use std::fs::{self, File};
 use std::io::{PipeReader, Write};
@@ -12,7 +12,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
-use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::find::find;
 use crate::input::lines_in_order::{self, LinesSummary, for_each_line};
 use crate::input::magic::{self, Compression};
@@ -20,14 +20,14 @@ use crate::input::read::read_pipe;
 
 /// A gzip file with a member for each part.
 pub(super) fn gzip<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
-    pack(Compression::Gzip, parts)
+    compress(Compression::Gzip, parts)
 }
 
 fn compression() -> impl Strategy<Value = Compression> {
     prop::sample::select(&COMPRESSIONS[..])
 }
 
-/// What comes out if `content` is written to a pipe.
+/// Reads `content` through a pipe.
 fn read_piped(content: &[u8], how: ReadMethod) -> (Vec<DeliveredLine>, ReadSummary) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let reader: Mutex<Option<PipeReader>> = Mutex::new(Some(reader));
@@ -37,7 +37,7 @@ fn read_piped(content: &[u8], how: ReadMethod) -> (Vec<DeliveredLine>, ReadSumma
     })
 }
 
-/// Text of few letters, so that newlines, NULs and marks meet in every way.
+/// Text of few letters, so that newlines, NULs and byte-order marks occur in all combinations.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => Just(b"\n".to_vec()),
@@ -58,9 +58,9 @@ fn sizes() -> impl Strategy<Value = (WorkSizes, usize)> {
 
 proptest! {
     #[test]
-    fn every_way_delivers_the_same_lines(text in text(), (sizes, max_line) in sizes(), cut in any::<prop::sample::Index>(), compression in compression()) {
+    fn all_read_methods_deliver_the_same_lines(text in text(), (sizes, max_line) in sizes(), cut in any::<prop::sample::Index>(), compression in compression()) {
         let expected = reference(&text, max_line);
-        let compressed = pack(compression, <[_; 2]>::from(text.split_at(cut.index(text.len() + 1))));
+        let compressed = compress(compression, <[_; 2]>::from(text.split_at(cut.index(text.len() + 1))));
         let (plain_file, packed_file) = (temporary(&text), temporary(&compressed));
         let how = |mmap| ReadMethod { mmap, max_line, sizes };
         let summaries = [
@@ -81,8 +81,8 @@ proptest! {
 
 proptest! {
     #[test]
-    fn one_after_the_other_they_are_the_same_lines(text in text(), compression in compression()) {
-        let (plain, compressed) = (temporary(&text), temporary(&pack(compression, [text.as_slice()])));
+    fn lines_in_order_are_the_same_lines(text in text(), compression in compression()) {
+        let (plain, compressed) = (temporary(&text), temporary(&compress(compression, [text.as_slice()])));
         let held = |line: DeliveredLine| match line.body {
             DeliveredBody::Held(text) => {
                 let ended = text.ends_with(b"\n");
@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn the_limit_is_the_longest_line_that_is_held() {
+fn a_line_of_the_maximum_length_is_kept() {
     let text = [&[b'a'; 100][..], b"\n", &[b'b'; 101], b"\nc\n", &[b'd'; 101]].concat();
     for (range, block) in [(1 << 20, 1 << 20), (10, 10), (1, 1)] {
         for mmap in [Mmap::Always, Mmap::Never] {
@@ -123,7 +123,7 @@ fn the_limit_is_the_longest_line_that_is_held() {
 }
 
 #[test]
-fn a_line_over_the_limit_is_not_held() {
+fn a_line_over_the_limit_is_not_kept() {
     let text = [b"a\n".repeat(1000), vec![b'x'; 9 << 20], b"\nb\n".to_vec()].concat();
     for mmap in [Mmap::Always, Mmap::Never] {
         let largest = AtomicU64::new(0);
@@ -141,7 +141,7 @@ fn a_line_over_the_limit_is_not_held() {
 }
 
 #[test]
-fn a_sparse_file_costs_nothing_and_keeps_its_offsets() {
+fn holes_are_skipped_and_offsets_are_kept() {
     let file = NamedTempFile::new().unwrap();
     file.as_file().set_len(100 << 30).unwrap();
     for mmap in [Mmap::Always, Mmap::Never] {
@@ -158,7 +158,7 @@ fn a_sparse_file_costs_nothing_and_keeps_its_offsets() {
 }
 
 #[test]
-fn what_has_no_length_is_read_all_the_same() {
+fn a_file_of_length_zero_with_content_is_read() {
     let (lines, summary) = read_path("/proc/self/status".as_ref(), ReadMethod::usual(Mmap::Always));
     assert!(lines.len() > 10 && summary.bytes > 100);
     let (lines, summary) = read_path(temporary(b"").path(), ReadMethod::usual(Mmap::Always));
@@ -166,7 +166,7 @@ fn what_has_no_length_is_read_all_the_same() {
 }
 
 #[test]
-fn names_do_not_decide_what_is_packed() {
+fn file_names_do_not_determine_the_compression() {
     let folder = tempfile::tempdir().unwrap();
     let [plain, compressed] = ["plain.gz", "packed"].map(|name| folder.path().join(name));
     fs::write(&plain, "one\n").unwrap();
@@ -190,7 +190,7 @@ fn a_named_pipe_is_read_to_its_end() {
 }
 
 #[test]
-fn a_reading_ends_when_asked() {
+fn a_read_ends_when_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -203,7 +203,7 @@ fn a_reading_ends_when_asked() {
     }
 }
 
-/// Runs itself in a process of its own: the limit holds for a whole process.
+/// Runs itself in a separate process, because the limit applies to a whole process.
 #[test]
 fn ten_thousand_files_need_few_descriptors() {
     const HERE: &str = "input::tests::equivalence::ten_thousand_files_need_few_descriptors";

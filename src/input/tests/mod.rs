@@ -1,4 +1,5 @@
-//! The laws of the room: every way of reading delivers the same lines, and no way delivers what was not in the file.
+//! Invariants of this module: all ways of reading deliver the same lines, and none delivers bytes that were not in
+//! the file.
 
 mod damage;
 mod equivalence;
@@ -77,7 +78,7 @@ fn split(chunk: Chunk<'_>, max_line: usize) -> Vec<DeliveredLine> {
     lines.split_inclusive(|&byte| byte == b'\n').map(line).collect()
 }
 
-/// Reads by way of `read` and gives what was kept, in order.
+/// Reads with `read` and returns the committed lines in order.
 fn collect(
     how: ReadMethod,
     read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError> + Sync,
@@ -101,7 +102,7 @@ fn read_path(path: &Path, how: ReadMethod) -> (Vec<DeliveredLine>, ReadSummary) 
     collect(how, |context| read_by(&source(path), context))
 }
 
-/// The lines of a text by the shortest way there is: what is between a mark or NULs before and NULs behind it.
+/// The lines of a text by the simplest method: all between leading and trailing NULs, after a byte-order mark.
 fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
     let bom = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let Some(start) = text[bom..].iter().position(|&byte| byte != 0) else { return Vec::new() };
@@ -114,7 +115,7 @@ fn reference(text: &[u8], max_line: usize) -> Vec<DeliveredLine> {
 }
 
 #[test]
-fn the_public_way_reads_and_counts() {
+fn the_public_function_reads_and_counts() {
     let file = temporary(b"one\ntwo\nthree");
     let (stop, progress, lines) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let options = ReadOptions { mmap: Mmap::Auto, max_line: MAX_LINE, stop: &stop, progress: &progress };
@@ -128,14 +129,14 @@ fn the_public_way_reads_and_counts() {
     assert_eq!((summary.damage, summary.notes.len(), summary.stopped), (None, 0, false));
 }
 
-/// Runs another test in a process of its own, where the pause is armed and already over.
+/// Runs another test in a separate process, where the pause is requested and may continue at once.
 #[cfg(feature = "failpoints")]
 #[test]
-fn a_pause_is_reached_and_left() {
+fn a_pause_is_reached_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("pause.go"), "").unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "input::tests::the_public_way_reads_and_counts"]);
+    child.args(["--exact", "input::tests::the_public_function_reads_and_counts"]);
     child.env("PROBEWATCH_PAUSE_AT", "chunk:1").env("PROBEWATCH_PAUSE_FILE", folder.path().join("pause"));
     assert!(child.output().unwrap().status.success());
     assert!(folder.path().join("pause.reached").exists());

@@ -1,4 +1,5 @@
-//! A file that changes while it is read: no signal ends the process, and nothing is kept that was not in the file.
+//! A file that changes while it is read: no signal ends the process, and no line is committed that was not in the
+//! file.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Length of every line, so that an offset says what must stand there.
+/// Length of every line, so that an offset determines the line.
 const LINE: u64 = 16;
 const LINES: u64 = 16_384;
 const LEN: u64 = LINE * LINES;
@@ -21,7 +22,7 @@ fn content() -> Vec<u8> {
     (0..LINES).flat_map(line).collect()
 }
 
-/// Reads a file to which `change` happens while the third chunk is judged; gives what was kept.
+/// Reads a file that `change` modifies while the third chunk is processed; returns the committed lines.
 fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (Vec<DeliveredLine>, ReadSummary) {
     let file = tempfile::Builder::new().tempfile_in(folder).unwrap();
     file.as_file().write_all_at(&content(), 0).unwrap();
@@ -43,7 +44,7 @@ fn read_changed(folder: &str, mmap: Mmap, change: &(dyn Fn(&File) + Sync)) -> (V
     (lines, summary)
 }
 
-/// Every line kept is one of the file's, in its place, and kept once.
+/// Asserts that every committed line is in the file at its offset, and was committed once.
 fn assert_genuine(lines: &[DeliveredLine]) {
     for kept in lines {
         assert_eq!(kept.body, DeliveredBody::Held(line(kept.offset / LINE)), "{}", kept.offset);
@@ -51,7 +52,7 @@ fn assert_genuine(lines: &[DeliveredLine]) {
     assert!(lines.windows(2).all(|pair| pair[0].offset < pair[1].offset));
 }
 
-/// On disk and in memory, mapped and read.
+/// Runs `check` on disk and in memory, with and without a map.
 fn everywhere(times: u32, check: impl Fn(&str, Mmap)) {
     for folder in [std::env::temp_dir().to_str().unwrap(), "/dev/shm"] {
         for mmap in [Mmap::Always, Mmap::Never] {
@@ -73,13 +74,13 @@ fn truncated_to_nothing() {
 
 #[test]
 fn truncated_within_a_page() {
-    // Within the head, behind it, far behind it; always within a line.
+    // Within the head, after it, and far after it; always within a line.
     for len in [1000, 5000, 100_001] {
         everywhere(30, |folder, mmap| {
             let (lines, summary) = read_changed(folder, mmap, &|file| file.set_len(len).unwrap());
             assert_genuine(&lines);
             assert!(summary.damage.unwrap().starts_with("truncated during the scan"));
-            // What is left is read, one way or the other.
+            // All remaining lines are read.
             let left: Vec<_> = lines.iter().map(|line| line.offset / LINE).take_while(|&number| number < len / LINE).collect();
             assert_eq!(left, (0..len / LINE).collect::<Vec<_>>());
         });
@@ -87,7 +88,7 @@ fn truncated_within_a_page() {
 }
 
 #[test]
-fn truncated_and_written_anew() {
+fn truncated_and_rewritten() {
     let other: Vec<u8> = (0..2 * LINES).flat_map(|number| format!("OTHER{number:010}\n").into_bytes()).collect();
     everywhere(100, |folder, mmap| {
         let (lines, summary) = read_changed(folder, mmap, &|file| {
@@ -100,8 +101,8 @@ fn truncated_and_written_anew() {
 }
 
 #[test]
-fn truncated_before_it_is_looked_at() {
-    // No chunk is judged yet when the last byte goes; the snapshot was taken long before.
+fn truncated_before_the_first_chunk() {
+    // No chunk was processed yet when the last byte is removed, after the snapshot.
     let file = temporary(&content());
     let snapshot = crate::input::file_snapshot::FileSnapshot::take(file.as_file()).unwrap();
     file.as_file().set_len(LEN - 1).unwrap();
@@ -122,8 +123,8 @@ fn a_hole_punched_in_the_middle() {
             let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
             rustix::fs::fallocate(file, flags, start, len).unwrap();
         });
-        // NULs were in the file, so they are delivered, in lines that are none; the others are untouched. Ranges judged
-        // before and after may disagree on where such a line starts, and then it is said.
+        // The NULs were in the file, so lines with NULs are delivered; the others are unchanged. Ranges processed
+        // before and after may disagree on where such a line starts, which is then reported.
         let (torn, whole): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|line| matches!(&line.body, DeliveredBody::Held(bytes) if bytes.contains(&0)));
         assert_genuine(&whole);
@@ -156,7 +157,7 @@ fn appended_to_or_unlinked_is_no_change() {
 }
 
 #[test]
-fn rewritten_further_down_is_said() {
+fn a_rewrite_further_down_is_reported() {
     everywhere(5, |folder, mmap| {
         let (_, summary) = read_changed(folder, mmap, &|file| file.write_all_at(b"LINE", LEN - LINE).unwrap());
         assert_eq!(summary.damage, Some(format!("rewritten during the scan: {LEN} of {LEN} bytes were read")));

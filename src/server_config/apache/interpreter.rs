@@ -1,6 +1,6 @@
-//! Goes through an Apache configuration in the order in which Apache reads it, and notes what is said of access logs.
+//! Reads an Apache configuration in Apache's order and collects its access logs.
 //!
-//! Resolves no nickname: Apache does so when it has read everything, and so does `resolve`.
+//! Format nicknames are resolved after everything was read, as in Apache; see `resolve`.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,35 +14,35 @@ use super::lexer::{lines, split, words};
 use super::variables::{ApacheVariables, mask_parameters};
 use super::{syntax, target};
 
-/// Sections whose content need not hold.
+/// Sections that may not apply.
 const CONDITIONAL: [&[u8]; 7] = [b"ifmodule", b"ifdefine", b"ifversion", b"iffile", b"ifdirective", b"ifsection", b"macro"];
 
-/// A site: the main server is 0, each `<VirtualHost>` one more.
+/// Index of a site: 0 is the main server, each `<VirtualHost>` is the next number.
 type SiteIndex = usize;
 
-/// A log, before all formats are known.
+/// A log; its format is resolved after everything was read.
 pub(super) struct ApacheLog {
     pub(super) path: PathBuf,
-    /// The nickname or text; `None` for the format that the site has without a name.
+    /// The nickname or the format itself; `None` for the default format of the site.
     pub(super) format: Option<String>,
     pub(super) site: SiteIndex,
     pub(super) location: String,
     pub(super) note: Option<String>,
 }
 
-/// A section that is open.
+/// An open section.
 struct OpenSection {
     name: Vec<u8>,
     line: usize,
-    /// What was the site before it.
+    /// The site before it.
     before: SiteIndex,
-    /// What is in it need not hold: a file that is included and not there is no error.
+    /// The section may not apply, so a missing file in it is not an error.
     is_conditional: bool,
-    /// It is known not to hold.
+    /// The section is known not to apply.
     is_skipped: bool,
 }
 
-/// A reading under way.
+/// Collects the logs of a configuration.
 pub(super) struct ApacheInterpreter {
     pub(super) logs: Vec<ApacheLog>,
     pub(super) notices: ConfigNotices,
@@ -58,9 +58,9 @@ pub(super) struct ApacheInterpreter {
 }
 
 impl ApacheInterpreter {
-    /// For a configuration in this folder.
+    /// For a configuration in `folder`.
     pub(super) fn new(folder: &Path) -> Self {
-        // What a package or the sources were built with: the folder, or for PREFIX/conf the one above.
+        // The server root of packages and source builds: this folder, or its parent for PREFIX/conf.
         let root = folder.parent().filter(|_| folder.ends_with("conf")).unwrap_or(folder).to_owned();
         Self {
             logs: Vec::new(),
@@ -77,12 +77,12 @@ impl ApacheInterpreter {
         }
     }
 
-    /// What a nickname stands for in a site, or in the main server.
+    /// The format of a nickname in a site, or in the main server.
     pub(super) fn format(&self, name: &str, site: SiteIndex) -> Option<String> {
         [site, 0].iter().find_map(|site| self.formats.get(&(*site, name.to_owned()))).cloned()
     }
 
-    /// The format that a site has without a name.
+    /// The default format of a site.
     pub(super) fn default_format(&self, site: SiteIndex) -> Option<String> {
         [site, 0].iter().find_map(|site| self.default_format.get(site)).map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
     }
@@ -99,7 +99,7 @@ impl ApacheInterpreter {
         }
         match self.sections.get(open..) {
             Some([section, ..]) => {
-                let what = format!("a <{}> that does not end in this file", String::from_utf8_lossy(&section.name));
+                let what = format!("a <{}> that is not closed in this file", String::from_utf8_lossy(&section.name));
                 Err(syntax(ConfigLocation { file, line: section.line }, &what))
             }
             _ => Ok(()),
@@ -111,9 +111,7 @@ impl ApacheInterpreter {
         let inner = inner.strip_suffix(b">").ok_or_else(|| syntax(location, "a section without its '>'"))?;
         match inner.strip_prefix(b"/") {
             Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
-            None if self.sections.len() > open + config_files::MAX_DEPTH => {
-                Err(syntax(location, "more than thirty sections in each other"))
-            }
+            None if self.sections.len() > open + config_files::MAX_DEPTH => Err(syntax(location, "sections nested more than 30 deep")),
             None => {
                 self.begin(location, inner.trim_ascii_start());
                 Ok(())
@@ -135,7 +133,7 @@ impl ApacheInterpreter {
         self.sections.push(OpenSection { name, line: location.line, before, is_conditional, is_skipped });
     }
 
-    /// `open` sections are of the files that include this one.
+    /// `open` is the number of sections that the including files opened.
     fn end(&mut self, location: ConfigLocation<'_>, name: &[u8], open: usize) -> Result<(), ServerConfigError> {
         let is_inner = self.sections.len() > open;
         let section = self.sections.pop_if(|section| is_inner && section.name == name);
@@ -177,7 +175,7 @@ impl ApacheInterpreter {
             vec![path]
         };
         if self.depth == config_files::MAX_DEPTH {
-            return Err(syntax(location, "includes that go round in a circle"));
+            return Err(syntax(location, "include cycle"));
         }
         self.depth += 1;
         let is_conditional = is_optional || self.sections.iter().any(|section| section.is_conditional);
@@ -185,7 +183,7 @@ impl ApacheInterpreter {
             match config_files::read(&path) {
                 Ok(text) => self.file(&path, &text)?,
                 Err(error) if is_conditional && error.kind() == io::ErrorKind::NotFound => {}
-                // A pattern may mean folders too.
+                // A glob may match folders too.
                 Err(_) if path.is_dir() => {}
                 Err(error) => return Err(refused(&path, error)),
             }
@@ -210,7 +208,7 @@ impl ApacheInterpreter {
         let path = mask_parameters(path, &self.parameters);
         let Some((path, mut note)) = target(&path, &self.root, location, &mut self.notices) else { return };
         if let Some(condition) = condition {
-            let what = format!("{} holds only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
+            let what = format!("{} contains only requests for which {} is true", path.display(), String::from_utf8_lossy(condition));
             self.notices.add(location, &what);
             note = Some(note.map_or(what.clone(), |note| format!("{note}; {what}")));
         }

@@ -1,17 +1,19 @@
-//! The grammar of an Apache configuration: a directive a line, a backslash at the end goes on, sections in angle brackets.
+//! Splits an Apache configuration into lines and words: one directive per line, continued after a backslash, with
+//! sections in angle brackets.
 //!
-//! As Apache itself reads it (`ap_cfg_getline`, `ap_getword_conf`). Source: <https://httpd.apache.org/docs/2.4/configuring.html>.
+//! Follows Apache's own functions (`ap_cfg_getline`, `ap_getword_conf`). Source:
+//! <https://httpd.apache.org/docs/2.4/configuring.html>.
 
-/// A directive or a section's begin or end.
+/// A directive, or the start or end of a section.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ConfigLine {
-    /// From 1: where it begins.
+    /// The number of its first line, from 1.
     pub(super) number: usize,
-    /// Lines joined, without the blanks around them.
+    /// The joined lines, without surrounding whitespace.
     pub(super) text: Vec<u8>,
 }
 
-/// The lines of a text that are neither empty nor a comment.
+/// The lines of a text, without empty lines and comments.
 pub(super) fn lines(text: &[u8]) -> Vec<ConfigLine> {
     let mut lines = Vec::new();
     let mut open: Option<ConfigLine> = None;
@@ -34,7 +36,7 @@ pub(super) fn lines(text: &[u8]) -> Vec<ConfigLine> {
     lines
 }
 
-/// Two backslashes at the end are one, and the line ends.
+/// Two backslashes at the end of a line are a literal one, and the line ends.
 fn continued(part: &[u8]) -> (&[u8], bool) {
     match part {
         [.., b'\\', b'\\'] => (&part[..part.len() - 1], false),
@@ -49,7 +51,7 @@ pub(super) fn split(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (text[..end].to_ascii_lowercase(), text[end..].trim_ascii_start())
 }
 
-/// The words of a directive behind its name, quotes undone.
+/// The words after the name of a directive, without quotes.
 pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut rest = text.trim_ascii_start();
@@ -62,7 +64,7 @@ pub(super) fn words(text: &[u8]) -> Vec<Vec<u8>> {
     words
 }
 
-/// A word, and the bytes that it takes with the quote that ends it.
+/// A word, and its length including the closing quote.
 fn word(text: &[u8], quote: Option<u8>) -> (Vec<u8>, usize) {
     let mut word = Vec::new();
     let mut at = 0;
@@ -93,13 +95,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_on_behind_a_backslash() {
+    fn lines_continue_after_a_backslash() {
         let text = b"\xef\xbb\xbfa 1\r\n# no \\\n no\n\n  b \\\n 2 \\\n 3\nc \\\\\nd \\";
         assert_eq!(texts(text), [(1, "a 1".into()), (5, "b  2  3".into()), (8, "c \\".into()), (9, "d".into())]);
     }
 
     #[test]
-    fn words_lose_their_quotes() {
+    fn quotes_are_removed_from_words() {
         let of = |text: &[u8]| words(text).into_iter().map(|word| String::from_utf8(word).unwrap()).collect::<Vec<_>>();
         assert_eq!(of(br#""%h \"%r\" %>s" combined"#), [r#"%h "%r" %>s"#, "combined"]);
         assert_eq!(of(br#"a 'b "c' "d\\e\t""#), ["a", "b \"c", r"d\e\t"]);

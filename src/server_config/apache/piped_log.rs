@@ -1,18 +1,18 @@
-//! The file that a piped log ends in: `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`.
+//! Finds the file of a piped log: `|/usr/bin/rotatelogs /var/log/access.%Y-%m-%d.log 86400`.
 //!
-//! Knows rotatelogs, cronolog and a shell's `>>`, and takes no other program for one that writes a file. Sources:
+//! Supports rotatelogs, cronolog and a shell's `>>`. Sources:
 //! <https://httpd.apache.org/docs/2.4/programs/rotatelogs.html>, cronolog(1).
 
 use super::super::path_pattern::{PathPattern, from_strftime};
 use super::lexer;
 
-/// Flags of rotatelogs with a value behind them.
+/// Flags of rotatelogs that take a value.
 const ROTATELOGS: [&[u8]; 3] = [b"-L", b"-p", b"-n"];
 
-/// Flags of cronolog with a value behind them.
+/// Flags of cronolog that take a value.
 const CRONOLOG: [&[u8]; 8] = [b"-H", b"-S", b"-l", b"-P", b"-p", b"-d", b"-x", b"-z"];
 
-/// The files that the command behind a `|` writes, as far as that is known.
+/// The file that the command after a `|` writes, if known.
 pub(super) fn file(command: &[u8]) -> Option<PathPattern> {
     // `||` starts the program without a shell, `|$` with one.
     let command = command.strip_prefix(b"|").or(command.strip_prefix(b"$")).unwrap_or(command);
@@ -29,8 +29,8 @@ fn rotatelogs(words: &[Vec<u8>]) -> Option<PathPattern> {
     let name = *arguments(words, &ROTATELOGS).first()?;
     let mut pattern = from_strftime(name);
     let has = |flag: &[u8]| words.iter().any(|word| word == flag);
-    // Without a time in its name, the second in which it begins is put behind it, unless it is cut (-t) or numbered (-n), where
-    // the name stays and the rest are its rotated files.
+    // Without a time in its name, rotatelogs appends the start second, unless the file is truncated (-t) or numbered
+    // (-n): then the name stays, and the other files are its rotated siblings.
     if !pattern.is_pattern() && !has(b"-t") && !has(b"-n") {
         pattern = pattern.with(b'.');
         pattern.unknown();
@@ -52,7 +52,7 @@ fn arguments<'a>(words: &'a [Vec<u8>], with_value: &[&[u8]]) -> Vec<&'a [u8]> {
     arguments
 }
 
-/// The file behind the last `>` or `>>`.
+/// The file after the last `>` or `>>`.
 fn redirected(words: &[Vec<u8>]) -> Option<&[u8]> {
     let at = words.iter().rposition(|word| word.starts_with(b">"))?;
     let name = words[at].trim_ascii_start();
@@ -65,7 +65,7 @@ mod tests {
     use crate::server_config::apache::piped_log::*;
 
     #[test]
-    fn the_file_at_the_end_of_a_pipe() {
+    fn the_file_of_a_piped_log_is_found() {
         for (command, expected) in [
             ("/usr/bin/rotatelogs /l/access.%Y-%m-%d.log 86400", Some("/l/access.*-*-*.log")),
             ("bin/rotatelogs -l -L /l/link -f '/l/my access' 5M", Some("/l/my access.*")),

@@ -1,4 +1,4 @@
-//! What is read out of Apache configurations.
+//! Tests of reading Apache configurations.
 
 use std::fs;
 
@@ -13,16 +13,16 @@ fn read(files: ConfigFixture<'_>) -> Result<ConfiguredLogs, String> {
     fixture::read(files, files[0].0, read_apache)
 }
 
-fn one(text: &str) -> Result<ConfiguredLogs, String> {
+fn read_text(text: &str) -> Result<ConfiguredLogs, String> {
     read(&[("apache2.conf", text)])
 }
 
 fn paths(logs: &ConfiguredLogs) -> Vec<&str> {
-    logs.found.iter().map(|log| log.path.to_str().unwrap()).collect()
+    logs.logs.iter().map(|log| log.path.to_str().unwrap()).collect()
 }
 
 #[test]
-fn debian_as_it_is_installed() {
+fn debian_default_configuration() {
     let logs = read(&[
         (
             "apache2.conf",
@@ -40,13 +40,13 @@ fn debian_as_it_is_installed() {
     ])
     .unwrap();
     assert_eq!(paths(&logs), ["/var/log/apache2/other_vhosts_access.log", "/var/log/apache2/access.log"]);
-    assert!(logs.found.iter().all(|log| log.format == ConfiguredFormat::Apache(COMBINED_TEXT.to_owned())), "{logs:?}");
-    assert_eq!(logs.found[1].from, "sites-enabled/000-default.conf:3");
+    assert!(logs.logs.iter().all(|log| log.format == ConfiguredFormat::Apache(COMBINED_TEXT.to_owned())), "{logs:?}");
+    assert_eq!(logs.logs[1].location, "sites-enabled/000-default.conf:3");
     assert!(logs.notices.is_empty(), "{:?}", logs.notices);
 }
 
 #[test]
-fn red_hat_as_it_is_installed() {
+fn red_hat_default_configuration() {
     let folder = folder(&[
         ("conf/httpd.conf", ""),
         ("conf.d/a.conf", "<IfModule !mod_x.c>\nTransferLog logs/a_log\n</IfModule>\n"),
@@ -61,7 +61,7 @@ fn red_hat_as_it_is_installed() {
     fs::write(&conf, text).unwrap();
     let logs = read_apache(&conf).unwrap();
     let formats: Vec<_> =
-        logs.found.iter().map(|log| (log.path.strip_prefix(folder.path()).unwrap().to_str().unwrap(), &log.format)).collect();
+        logs.logs.iter().map(|log| (log.path.strip_prefix(folder.path()).unwrap().to_str().unwrap(), &log.format)).collect();
     let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
     assert_eq!(
         formats,
@@ -70,11 +70,11 @@ fn red_hat_as_it_is_installed() {
 }
 
 #[test]
-fn formats_are_looked_up_when_all_is_read_and_a_site_has_its_own() {
+fn formats_are_resolved_last_and_per_site() {
     let text = "CustomLog /l/a x\nCustomLog /l/b \"%h \\\"%r\\\"\\t%>s\"\n<VirtualHost *>\nLogFormat \"%a site\" x\nCustomLog /l/c x\nGlobalLog /l/d y\n\
                 </VirtualHost>\nLogFormat \"%h main\" x\nLogFormat \"%h y\" y\nCustomLog /l/e vhost_combined\n";
-    let logs = one(text).unwrap();
-    let formats: Vec<_> = logs.found.iter().map(|log| log.format.clone()).collect();
+    let logs = read_text(text).unwrap();
+    let formats: Vec<_> = logs.logs.iter().map(|log| log.format.clone()).collect();
     let apache = |text: &str| ConfiguredFormat::Apache(text.to_owned());
     let expected =
         [apache("%h main"), apache("%h \"%r\"\\t%>s"), apache("%a site"), apache("%h y"), ConfiguredFormat::Named("vhost_combined")];
@@ -88,33 +88,37 @@ fn pipes_conditions_and_variables() {
                 CustomLog ${LOGS}/c h env=!dontlog\nCustomLog ${LOGS}/d h \"expr=%{REQUEST_STATUS} -ge 400\"\nCustomLog ${GONE}/e h\n\
                 CustomLog syslog:local1 h\nCustomLog /dev/null h\nCustomLog ${LOGS}/f-${GONE}.log h\n\
                 <Macro Site $name $dir>\n<VirtualHost *>\nCustomLog ${LOGS}/$name.log h\n</VirtualHost>\n</Macro>\nUse Site a b\n";
-    let logs = one(text).unwrap();
+    let logs = read_text(text).unwrap();
     assert_eq!(paths(&logs), ["/l/a.*", "/l/c", "/l/d", "/l/f-*.log", "/l/*.log"]);
     let notices = logs.notices.join("\n");
     for part in [
-        ":6: |/usr/bin/rotatelogs /l/a.%Y%m%d 86400: part of the name",
-        ":7: a log that is piped to `|/usr/bin/logger -t x` has no file",
-        ":8: /l/c holds only requests for which env=!dontlog is true",
-        ":9: /l/d holds only requests for which expr=%{REQUEST_STATUS} -ge 400 is true",
-        ":10: ${GONE}/e: the folder is known to the server only; left alone",
-        ":11: syslog:local1 goes to the system's log",
-        ":12: /dev/null goes to a device",
+        ":6: |/usr/bin/rotatelogs /l/a.%Y%m%d 86400: part of its name",
+        ":7: the file of the log piped to `|/usr/bin/logger -t x` is unknown",
+        ":8: /l/c contains only requests for which env=!dontlog is true",
+        ":9: /l/d contains only requests for which expr=%{REQUEST_STATUS} -ge 400 is true",
+        ":10: ${GONE}/e: its folder is known only to the server; skipped",
+        ":11: syslog:local1 goes to the system log",
+        ":12: /dev/null is a device",
     ] {
         assert!(notices.contains(part), "{part} in {notices}");
     }
 }
 
 #[test]
-fn what_is_wrong_names_the_place_and_what_to_type() {
+fn errors_name_the_location_and_what_to_type() {
     let cases: [(ConfigFixture<'_>, &str, &str); 8] = [
-        (&[("a.conf", "\nCustomLog /l/a main")], "a.conf:2: no LogFormat in what was read is called 'main'", "--log-format"),
+        (&[("a.conf", "\nCustomLog /l/a main")], "a.conf:2: no LogFormat is named 'main'", "--log-format"),
         (&[("a.conf", "\nInclude gone.conf")], "a.conf:2: includes gone.conf, which cannot", "name the logs themselves"),
-        (&[("a.conf", "<VirtualHost *>\n")], "a.conf:1: a <virtualhost> that does not end", "--from-apache=CONF"),
+        (&[("a.conf", "<VirtualHost *>\n")], "a.conf:1: a <virtualhost> that is not closed", "--from-apache=CONF"),
         (&[("a.conf", "</VirtualHost>\n")], "a.conf:1: </virtualhost> ends no section", "Apache would"),
         (&[("a.conf", "<VirtualHost *\n")], "a.conf:1: a section without", "Apache would"),
-        (&[("a.conf", "CustomLog \"|logger\" x\nErrorLog /l/e\n")], "no access log is named", "a.conf:1: a log that is piped"),
-        (&[("a.conf", "Include b.conf"), ("b.conf", "Include b.conf")], "b.conf:1: includes that go round", "--from-apache=CONF"),
-        (&[("a.conf", "Include b.conf\n</VirtualHost>"), ("b.conf", "<VirtualHost *>")], "b.conf:1: a <virtualhost>", "does not end"),
+        (
+            &[("a.conf", "CustomLog \"|logger\" x\nErrorLog /l/e\n")],
+            "names no access log that is a file",
+            "a.conf:1: the file of the log piped",
+        ),
+        (&[("a.conf", "Include b.conf"), ("b.conf", "Include b.conf")], "b.conf:1: include cycle", "--from-apache=CONF"),
+        (&[("a.conf", "Include b.conf\n</VirtualHost>"), ("b.conf", "<VirtualHost *>")], "b.conf:1: a <virtualhost>", "is not closed"),
     ];
     for (files, what, advice) in cases {
         let text = read(files).unwrap_err();
@@ -123,7 +127,7 @@ fn what_is_wrong_names_the_place_and_what_to_type() {
 }
 
 #[test]
-fn a_folder_is_included_whole_and_what_depends_on_modules_may_be_missing() {
+fn folders_are_included_and_conditional_files_may_be_missing() {
     let logs = read(&[
         ("a.conf", "Include conf.d\nIncludeOptional gone.conf\n<IfModule x>\nInclude gone.conf\n</IfModule>\n"),
         ("conf.d/b/c.conf", "CustomLog /l/c \"%h\"\n"),

@@ -1,6 +1,6 @@
-//! What `${NAME}` stands for in an Apache configuration: what `Define` says, and Debian's `envvars` beside it.
+//! Variables of an Apache configuration, from `Define` and from Debian's `envvars` file.
 //!
-//! Of `envvars` only what sets a variable by itself is understood; it is a script, and none is run. Sources:
+//! `envvars` is a shell script that is not run: only simple assignments are understood. Sources:
 //! <https://httpd.apache.org/docs/2.4/configuring.html#syntax>, `/etc/apache2/envvars` of Debian.
 
 use std::collections::HashMap;
@@ -8,17 +8,17 @@ use std::path::Path;
 
 use super::super::config_files;
 
-/// Names and what they stand for.
+/// Variables and their values.
 #[derive(Debug, Default)]
 pub(super) struct ApacheVariables {
     values: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl ApacheVariables {
-    /// Those of the `envvars` in this folder, where there is one.
+    /// The variables of the `envvars` file in this folder, if there is one.
     pub(super) fn from_envvars(folder: &Path) -> Self {
         let mut variables = Self::default();
-        // A second instance has its own folder, apache2-NAME, and a suffix to all its folders.
+        // A second instance on Debian has its own folder, apache2-NAME, and a suffix for all its folders.
         let name = folder.file_name().map(|name| name.as_encoded_bytes().to_vec()).unwrap_or_default();
         let suffix = name.strip_prefix(b"apache2-").map(|name| [b"-", name].concat()).unwrap_or_default();
         variables.define(b"SUFFIX", suffix);
@@ -42,12 +42,13 @@ impl ApacheVariables {
         self.values.contains_key(name)
     }
 
-    /// A text with each `${NAME}` that is known written out; others stay.
+    /// Expands each `${NAME}` that is known; others stay.
     pub(super) fn expand(&self, text: &[u8]) -> Vec<u8> {
         self.substitute(text, false)
     }
 
-    /// A line of shell: `export NAME=value`, `NAME=value`, `: ${NAME:=value}`. Indented ones depend on something.
+    /// Reads a line of shell: `export NAME=value`, `NAME=value`, `: ${NAME:=value}`. Indented lines are conditional
+    /// and ignored.
     fn read_shell_line(&mut self, line: &[u8]) {
         let line = line.trim_ascii_end();
         let line = line.strip_prefix(b"export ").unwrap_or(line);
@@ -65,7 +66,7 @@ impl ApacheVariables {
         self.define(name, value);
     }
 
-    /// `shell_syntax` is the shell's way, without braces and with nothing for what is unknown.
+    /// Replaces variables. With `shell_syntax`, braces are optional and unknown variables are empty.
     fn substitute(&self, text: &[u8], shell_syntax: bool) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut rest = text;
@@ -90,7 +91,7 @@ impl ApacheVariables {
     }
 }
 
-/// The name behind a `$`, and what stands behind it.
+/// The name after a `$`, and the rest.
 fn name(text: &[u8], shell_syntax: bool) -> Option<(&[u8], &[u8])> {
     if let Some(rest) = text.strip_prefix(b"{") {
         let end = rest.iter().position(|byte| *byte == b'}')?;
@@ -100,12 +101,13 @@ fn name(text: &[u8], shell_syntax: bool) -> Option<(&[u8], &[u8])> {
     (shell_syntax && end > 0).then(|| text.split_at(end))
 }
 
-/// A text with each of these parameters (`$name`, `%name`, `@name`) as a variable that nobody knows.
+/// Replaces each parameter of a `<Macro>` (`$name`, `%name`, `@name`) with a variable that is never defined, since
+/// its value depends on where the macro is used. Source: <https://httpd.apache.org/docs/2.4/mod/mod_macro.html>.
 pub(super) fn mask_parameters(text: &[u8], parameters: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [byte, tail @ ..] = rest {
-        // The longest first: $host and $hostname.
+        // The longest match first: $host and $hostname.
         let longest = parameters.iter().filter(|name| !name.is_empty() && rest.starts_with(name)).max_by_key(|name| name.len());
         if let Some(name) = longest {
             out.extend_from_slice(b"${macro}");
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn debian_says_where_logs_are() {
+    fn variables_of_debian_envvars() {
         let debian = "unset HOME\nif [ \"${A##x}\" != \"$B\" ] ; then\n\tSUFFIX=\"-x\"\nelse\n\tSUFFIX=\nfi\n\
                       export APACHE_LOG_DIR=/var/log/apache2$SUFFIX\n## export X=y\n";
         assert_eq!(value_in("apache2", debian, "${APACHE_LOG_DIR}/a.log"), "/var/log/apache2/a.log");
@@ -143,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_variables_has_none() {
+    fn a_folder_without_envvars_has_no_variables() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(ApacheVariables::from_envvars(folder.path()).expand(b"${A}/${"), b"${A}/${");
     }
 
     #[test]
-    fn parameters_are_hidden() {
+    fn macro_parameters_are_masked() {
         let parameters = [b"$host".to_vec(), b"$hostname".to_vec(), b"@x".to_vec()];
         assert_eq!(mask_parameters(b"/l/$hostname-$host_@x.$y", &parameters), b"/l/${macro}-${macro}_${macro}.$y");
     }

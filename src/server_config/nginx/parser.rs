@@ -1,31 +1,32 @@
-//! The grammar of an nginx configuration: words, `;` and blocks in braces.
+//! Parses an nginx configuration: words, `;` and blocks in braces.
 //!
-//! As nginx itself reads it (`ngx_conf_read_token`): quotes of both kinds, `\` before a quote, a backslash, `t`, `r` and `n`,
-//! comments, `${name}` within a word. Blocks of Lua are passed over. Source:
-//! <https://nginx.org/en/docs/dev/development_guide.html#config_directives>. Knows no directive but by its shape.
+//! Follows nginx's own parser (`ngx_conf_read_token`): both kinds of quotes, `\` before a quote, a backslash, `t`,
+//! `r` and `n`, comments, and `${name}` within a word. Lua blocks are skipped. Source:
+//! <https://nginx.org/en/docs/dev/development_guide.html#config_directives>. Has no knowledge of particular
+//! directives.
 
 use memchr::memchr_iter;
 
-/// Blocks in blocks; real ones have six.
+/// Maximum depth of blocks; real configurations have about six.
 const MAX_DEPTH: usize = 100;
 
-/// A directive: its words, and its block where it has one.
+/// A directive: its words, and its block if it has one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NginxDirective {
     pub(super) words: Vec<Vec<u8>>,
-    /// From 1: where its first word stands.
+    /// The line of its first word, from 1.
     pub(super) line: usize,
     pub(super) block: Option<Vec<NginxDirective>>,
 }
 
 impl NginxDirective {
-    /// A word, `None` where there are fewer.
+    /// The word at an index; `None` if there are fewer.
     pub(super) fn word(&self, at: usize) -> Option<&[u8]> {
         self.words.get(at).map(Vec::as_slice)
     }
 }
 
-/// What is wrong, and on which line.
+/// A syntax error and its line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NginxSyntaxError {
     pub(super) line: usize,
@@ -39,10 +40,10 @@ enum NginxToken {
     Close,
 }
 
-/// The directives of a text.
+/// Parses the directives of a text.
 pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError> {
     let mut lexer = NginxLexer { text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text), at: 0, line: 1, token_line: 1 };
-    // The directives of each open block; the last of the level above is the one whose block it is.
+    // The directives of each open block. The block belongs to the last directive of the level above.
     let mut levels: Vec<Vec<NginxDirective>> = vec![Vec::new()];
     let (mut words, mut start) = (Vec::new(), 1);
     while let Some(token) = lexer.token()? {
@@ -57,13 +58,13 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
             NginxToken::Close if !words.is_empty() => return Err(lexer.error("a '}' where a ';' should end the directive")),
             NginxToken::End => add(&mut levels, std::mem::take(&mut words), start, None),
             NginxToken::Open if is_lua_block(&words) => {
-                let skipped = lua_block_len(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a block of Lua that does not end"))?;
+                let skipped = lua_block_len(&lexer.text[lexer.at..]).ok_or_else(|| lexer.error("a Lua block that is not closed"))?;
                 lexer.skip(skipped);
                 add(&mut levels, std::mem::take(&mut words), start, None);
             }
             NginxToken::Open => {
                 if levels.len() > MAX_DEPTH {
-                    return Err(lexer.error("more than a hundred blocks in each other"));
+                    return Err(lexer.error("blocks nested more than 100 deep"));
                 }
                 add(&mut levels, std::mem::take(&mut words), start, Some(Vec::new()));
                 levels.push(Vec::new());
@@ -72,7 +73,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Vec<NginxDirective>, NginxSyntaxError
         }
     }
     if !words.is_empty() {
-        return Err(NginxSyntaxError { line: start, what: "a directive that no ';' ends".to_owned() });
+        return Err(NginxSyntaxError { line: start, what: "a directive without a ';' at its end".to_owned() });
     }
     match levels.pop() {
         Some(directives) if levels.is_empty() => Ok(directives),
@@ -86,9 +87,9 @@ fn add(levels: &mut [Vec<NginxDirective>], words: Vec<Vec<u8>>, line: usize, blo
     }
 }
 
-/// Puts the directives of the innermost block where they belong.
+/// Moves the directives of the innermost block to the directive that they belong to.
 fn close(levels: &mut Vec<Vec<NginxDirective>>) -> Result<(), &'static str> {
-    const NO_OPEN_BLOCK: &str = "a '}' and no block that it could end";
+    const NO_OPEN_BLOCK: &str = "a '}' without an open block";
     let inner = levels.pop().filter(|_| !levels.is_empty()).ok_or(NO_OPEN_BLOCK)?;
     let owner = levels.last_mut().and_then(|level| level.last_mut()).ok_or(NO_OPEN_BLOCK)?;
     owner.block = Some(inner);
@@ -99,7 +100,7 @@ struct NginxLexer<'a> {
     text: &'a [u8],
     at: usize,
     line: usize,
-    /// The line on which the last token began.
+    /// The line where the last token starts.
     token_line: usize,
 }
 
@@ -147,7 +148,7 @@ impl NginxLexer<'_> {
         let start = self.at;
         loop {
             match self.peek() {
-                None => return Err(NginxSyntaxError { line: self.token_line, what: "a quote that does not end".to_owned() }),
+                None => return Err(NginxSyntaxError { line: self.token_line, what: "a quote that is not closed".to_owned() }),
                 Some(b'\\') => self.skip(2),
                 Some(byte) if byte == quote => break,
                 Some(_) => self.skip(1),
@@ -157,7 +158,7 @@ impl NginxLexer<'_> {
         self.skip(1);
         match self.peek() {
             None | Some(b' ' | b'\t' | b'\r' | b'\n' | b';' | b'{' | b')') => Ok(word),
-            Some(_) => Err(self.error("something that touches the quote before it")),
+            Some(_) => Err(self.error("text directly after a closing quote")),
         }
     }
 
@@ -177,7 +178,7 @@ impl NginxLexer<'_> {
     }
 }
 
-/// A backslash before anything else stands for itself.
+/// Removes escapes. A backslash before any other byte is literal.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -195,12 +196,13 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Whether the block behind these words is Lua: `content_by_lua_block {`.
+/// Whether the block after these words is Lua: `content_by_lua_block {`.
 fn is_lua_block(words: &[Vec<u8>]) -> bool {
     words.first().is_some_and(|name| name.ends_with(b"_by_lua_block"))
 }
 
-/// The bytes up to and with the brace that ends the block; `None` where there is none.
+/// The length up to and including the brace that ends a Lua block; `None` if there is none. Follows the syntax of
+/// Lua: strings, comments and braces. Source: <https://www.lua.org/manual/5.1/manual.html#2.1>.
 fn lua_block_len(text: &[u8]) -> Option<usize> {
     let mut depth = 1_usize;
     let mut at = 0;
@@ -224,7 +226,7 @@ fn lua_block_len(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of a string in quotes.
+/// The length of a quoted string.
 fn lua_string_len(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
@@ -237,13 +239,13 @@ fn lua_string_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// The length of a comment, without the end of its line.
+/// The length of a comment without its line end.
 fn lua_comment_len(text: &[u8]) -> usize {
     let line = || text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
     lua_long_bracket_len(&text[2..]).map_or_else(line, |len| 2 + len)
 }
 
-/// The length of a text in long brackets: `[[...]]`, `[==[...]==]`; `None` where none begins here.
+/// The length of a long bracket, `[[...]]` or `[==[...]==]`; `None` if none starts here.
 fn lua_long_bracket_len(text: &[u8]) -> Option<usize> {
     let level = text.get(1..)?.iter().take_while(|byte| **byte == b'=').count();
     if text.first() != Some(&b'[') || text.get(1 + level) != Some(&b'[') {
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_that_nginx_reads() {
+    fn words_are_split_as_nginx_does() {
         assert_eq!(words("a b;\n c  'd e' \"f;\\\"{\";"), [vec!["a", "b"], vec!["c", "d e", "f;\"{"]]);
         assert_eq!(words("a ${b}c;d e#f; # g;\n"), [vec!["a", "${b}c"], vec!["d", "e#f"]]);
         assert_eq!(words(r"a '\t\\n\x' \;;"), [vec!["a", "\t\\n\\x", "\\;"]]);
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_hold_their_directives_with_their_lines() {
+    fn blocks_contain_their_directives_with_line_numbers() {
         let directives = parse(b"http {\n server {\n  a\n b;\n }\n}\nc;").unwrap();
         let server = &directives[0].block.as_ref().unwrap()[0];
         let inner = &server.block.as_ref().unwrap()[0];
@@ -284,32 +286,32 @@ mod tests {
     }
 
     #[test]
-    fn lua_is_passed_over() {
+    fn lua_blocks_are_skipped() {
         let text = "a_by_lua_block {\n local s = \"}\" -- }\n if x then y = { [[}]] } end --[=[ } ]=]\n}\nb;";
         let directives = parse(text.as_bytes()).unwrap();
         assert_eq!((directives.len(), directives[1].line), (2, 5));
     }
 
     #[test]
-    fn what_is_broken_is_found_on_its_line() {
+    fn syntax_errors_have_their_line() {
         for (text, line, what) in [
             ("a;\nb {\n c;\n", 4, "a '}' is missing"),
-            ("a;\n}\n", 2, "no block that it could end"),
-            ("a;\n\nb 'c;\n\n", 3, "does not end"),
-            ("a;\nb c\n", 2, "no ';' ends"),
+            ("a;\n}\n", 2, "without an open block"),
+            ("a;\n\nb 'c;\n\n", 3, "not closed"),
+            ("a;\nb c\n", 2, "without a ';' at its end"),
             (";", 1, "without a directive"),
             ("a { b }", 1, "should end the directive"),
-            ("a \"b\"c;", 1, "touches the quote"),
+            ("a \"b\"c;", 1, "after a closing quote"),
             ("x_by_lua_block { {", 1, "Lua"),
         ] {
             let wrong = parse(text.as_bytes()).unwrap_err();
             assert!(wrong.line == line && wrong.what.contains(what), "{text}: {wrong:?}");
         }
-        assert!(parse("a {".repeat(5_000).as_bytes()).unwrap_err().what.contains("hundred"));
+        assert!(parse("a {".repeat(5_000).as_bytes()).unwrap_err().what.contains("100 deep"));
     }
 
     #[test]
-    fn the_end_is_the_brace_that_lua_means() {
+    fn a_lua_block_ends_at_its_own_brace() {
         for text in ["}", " a = {} }", " s = '}\\'}' }", " --}\n }", " --[[ } ]] }", " s = [==[ ]] } ]==] }", " a = b[1] }", " a - -b }"] {
             assert_eq!(lua_block_len(format!("{text};}}").as_bytes()), Some(text.len()), "{text}");
         }
@@ -320,12 +322,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_parse_or_fail(text in proptest::collection::vec(any::<u8>(), 0..200)) {
             drop(parse(&text));
         }
 
         #[test]
-        fn a_quoted_word_comes_back(word in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn a_quoted_word_round_trips(word in proptest::collection::vec(any::<u8>(), 0..40)) {
             let mut text = b"a \"".to_vec();
             for byte in &word {
                 if matches!(byte, b'"' | b'\\') {

@@ -1,4 +1,5 @@
-//! Rotated logs in every packing: each line once, whoever packs them, whenever, and into however many parts.
+//! Rotated logs in every compression: each line is read once, whatever compresses them, at any time, in any number of
+//! parts.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +7,10 @@ use std::time::Duration;
 
 use super::read_once::{OneShotRuns, some};
 use super::{TailHarness, append, lines, number_of};
-use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::magic::Compression;
 
-/// The ending that goes with a packing.
+/// The file name suffix of a compression.
 fn ending(compression: Compression) -> &'static str {
     match compression {
         Compression::Gzip => "gz",
@@ -19,32 +20,32 @@ fn ending(compression: Compression) -> &'static str {
     }
 }
 
-/// Packs a file in two parts: the packed one beside it, and then it is gone.
-fn pack_file(path: &Path, compression: Compression) {
+/// Compresses a file in two parts, beside the original, and then removes the original.
+fn compress_file(path: &Path, compression: Compression) {
     let text = fs::read(path).unwrap();
     let parts: [&[u8]; 2] = text.split_at(text.len() / 2).into();
-    fs::write(format!("{}.{}", path.display(), ending(compression)), pack(compression, parts)).unwrap();
+    fs::write(format!("{}.{}", path.display(), ending(compression)), compress(compression, parts)).unwrap();
     fs::remove_file(path).unwrap();
 }
 
-/// Moves the packed logs on by one number, and packs the one that was the live one.
+/// Increments the numbers of the compressed logs, and compresses the live one.
 fn rotate(path: impl Fn(&str) -> std::path::PathBuf, compression: Compression) {
     let end = ending(compression);
     for old in (1..9).rev() {
         let _ = fs::rename(path(&format!("access.log.{old}.{end}")), path(&format!("access.log.{}.{end}", old + 1)));
     }
     fs::rename(path("access.log"), path("access.log.1")).unwrap();
-    pack_file(&path("access.log.1"), compression);
+    compress_file(&path("access.log.1"), compression);
 }
 
 #[test]
-fn every_line_of_packed_siblings_is_read_once() {
+fn lines_of_compressed_siblings_are_read_once() {
     for compression in COMPRESSIONS {
         let first = format!("access.log.1.{}", ending(compression));
         for names in [&["access.log", &first][..], &["access.log*"], &[""], &["access.log"]] {
             let mut runs = OneShotRuns::new();
             append(&runs.path("access.log.1"), &lines(0..300));
-            pack_file(&runs.path("access.log.1"), compression);
+            compress_file(&runs.path("access.log.1"), compression);
             append(&runs.path("access.log"), &lines(300..310));
             let from = if names.len() == 1 && names[0] == "access.log" { 300 } else { 0 };
             assert_eq!(runs.run(names), some(from..310), "{compression:?} {names:?}");
@@ -62,16 +63,16 @@ fn every_line_of_packed_siblings_is_read_once() {
 }
 
 #[test]
-fn a_log_that_is_packed_anew_is_the_same() {
+fn a_recompressed_log_is_recognized() {
     for (from, to) in COMPRESSIONS.iter().zip(COMPRESSIONS.iter().cycle().skip(1)) {
         let mut runs = OneShotRuns::new();
         append(&runs.path("access.log.1"), &lines(0..300));
-        pack_file(&runs.path("access.log.1"), *from);
+        compress_file(&runs.path("access.log.1"), *from);
         let name = |compression| format!("access.log.1.{}", ending(compression));
         assert_eq!(runs.run(&[&name(*from)]), some(0..300));
         fs::remove_file(runs.path(&name(*from))).unwrap();
         append(&runs.path("access.log.1"), &lines(0..300));
-        pack_file(&runs.path("access.log.1"), *to);
+        compress_file(&runs.path("access.log.1"), *to);
         assert_eq!(runs.run(&[&name(*to)]), [], "{to:?}");
         assert!(runs.notices.is_empty(), "{:?}", runs.notices);
     }
@@ -79,14 +80,14 @@ fn a_log_that_is_packed_anew_is_the_same() {
 
 /// C11, C12.
 #[test]
-fn a_packed_log_that_grows_is_read_part_by_part() {
+fn a_growing_compressed_log_is_read_part_by_part() {
     for compression in COMPRESSIONS {
         let mut runs = OneShotRuns::new();
         let name = format!("access.log.1.{}", ending(compression));
-        let parts = [lines(0..100), lines(100..200), lines(200..300)].map(|text| pack(compression, [text.as_bytes()]));
+        let parts = [lines(0..100), lines(100..200), lines(200..300)].map(|text| compress(compression, [text.as_bytes()]));
         fs::write(runs.path(&name), &parts[0]).unwrap();
         assert_eq!(runs.run(&[&name]), some(0..100), "{compression:?}");
-        // Half a part is nobody's yet.
+        // An incomplete part is not read.
         fs::write(runs.path(&name), [&parts[0][..], &parts[1][..parts[1].len() / 2]].concat()).unwrap();
         assert_eq!(runs.run(&[&name]), [], "{compression:?}");
         fs::write(runs.path(&name), parts.concat()).unwrap();
@@ -97,16 +98,16 @@ fn a_packed_log_that_grows_is_read_part_by_part() {
 }
 
 #[test]
-fn damage_is_told_once_and_what_was_before_it_is_read() {
+fn damage_is_reported_once_and_the_text_before_it_is_read() {
     let mut all = COMPRESSIONS.map(|compression| {
         let runs = OneShotRuns::new();
         let name = format!("access.log.1.{}", ending(compression));
-        // More than the blocks that are unpacked at once.
-        let compressed = pack(compression, [lines(0..8000).as_bytes()]);
+        // More than the blocks that are decompressed at a time.
+        let compressed = compress(compression, [lines(0..8000).as_bytes()]);
         fs::write(runs.path(&name), &compressed[..compressed.len() / 2]).unwrap();
         (runs, name, compression)
     });
-    // What changed just now may still be being written.
+    // A file that changed just now may still be written to.
     std::thread::sleep(Duration::from_millis(2100));
     for (runs, name, compression) in &mut all {
         let read = runs.run(&[name]);
@@ -118,37 +119,37 @@ fn damage_is_told_once_and_what_was_before_it_is_read() {
     }
 }
 
-/// C10. What was not read when the log was packed is read from there, whatever it was rotated to meanwhile.
+/// C10. The part that was not read when the log was compressed is read afterwards, whatever its name by then.
 #[test]
-fn rotations_that_were_missed_are_followed() {
+fn missed_rotations_are_followed() {
     for compression in COMPRESSIONS {
-        let mut rig = TailHarness::whole();
-        append(&rig.path("access.log"), &lines(0..10));
-        rig.go();
-        append(&rig.path("access.log"), &lines(10..20));
+        let mut harness = TailHarness::from_start();
+        append(&harness.path("access.log"), &lines(0..10));
+        harness.poll_and_read();
+        append(&harness.path("access.log"), &lines(10..20));
         for rotation in 0..3 {
-            rotate(|name| rig.path(name), compression);
-            append(&rig.path("access.log"), &lines(20 + rotation * 10..30 + rotation * 10));
+            rotate(|name| harness.path(name), compression);
+            append(&harness.path("access.log"), &lines(20 + rotation * 10..30 + rotation * 10));
         }
-        rig.wait(100);
-        rig.assert_numbers(50);
+        harness.wait(100);
+        harness.assert_numbers(50);
     }
 }
 
 #[test]
-fn packed_siblings_are_followed_from_the_start_and_left_alone_otherwise() {
+fn compressed_siblings_are_read_only_from_the_start() {
     for compression in COMPRESSIONS {
         let prepare = |folder: &Path| {
             for (name, numbers) in [("access.log.2", 0..300), ("access.log.1", 300..600)] {
                 append(&folder.join(name), &lines(numbers));
-                pack_file(&folder.join(name), compression);
+                compress_file(&folder.join(name), compression);
             }
         };
-        let mut whole = TailHarness::new(&["."], true, prepare);
-        whole.assert_numbers(600);
-        append(&whole.path("access.log"), &lines(600..610));
-        whole.wait(2);
-        whole.assert_numbers(610);
+        let mut from_start = TailHarness::new(&["."], true, prepare);
+        from_start.assert_numbers(600);
+        append(&from_start.path("access.log"), &lines(600..610));
+        from_start.wait(2);
+        from_start.assert_numbers(610);
         let mut end = TailHarness::new(&["access.log"], false, prepare);
         append(&end.path("access.log"), &lines(900..905));
         end.wait(2);
@@ -157,13 +158,13 @@ fn packed_siblings_are_followed_from_the_start_and_left_alone_otherwise() {
         append(&end.path("access.log"), &lines(905..910));
         end.restart(state);
         end.wait(20);
-        let told: Vec<_> = end.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(told, some(900..910), "{compression:?} {:?}", end.notices);
+        let emitted: Vec<_> = end.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(emitted, some(900..910), "{compression:?} {:?}", end.notices);
     }
 }
 
 #[test]
-fn what_asks_for_too_much_is_refused_once_by_name() {
+fn a_window_over_the_limit_is_reported_once() {
     let mut runs = OneShotRuns::new();
     append(&runs.path("access.log"), &lines(0..3));
     runs.run(&["access.log"]);

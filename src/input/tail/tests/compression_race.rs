@@ -1,4 +1,4 @@
-//! A start that meets compression under way: the log that is being packed is one log, at every step of it.
+//! Starts during a compression: the plain and the compressed file are one log, at every stage.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::read_once::OneShotRuns;
-use super::{TailHarness, append, lines, note, number_of};
-use crate::input::decompress::fixture::{COMPRESSIONS, pack};
+use super::{TailHarness, append, lines, number_of, record};
+use crate::input::decompress::fixture::{COMPRESSIONS, compress};
 use crate::input::magic::Compression;
 use crate::input::tail::StartPosition;
 
-/// What lies there at a start.
+/// The state of the compressed file at a start.
 #[derive(Debug, Clone, Copy)]
 enum CompressionStage {
     Absent,
@@ -20,7 +20,7 @@ enum CompressionStage {
     Whole,
 }
 
-const STEPS: [(CompressionStage, bool); 5] = [
+const STAGES: [(CompressionStage, bool); 5] = [
     (CompressionStage::Absent, true),
     (CompressionStage::Empty, true),
     (CompressionStage::Half, true),
@@ -37,9 +37,9 @@ fn ending(compression: Compression) -> &'static str {
     }
 }
 
-/// `access.log.1` with so many lines, as far as its packing is.
+/// Creates `access.log.1` with `text` at a stage of its compression.
 fn put(folder: &Path, compression: Compression, text: &str, (packed_at, plain): (CompressionStage, bool)) {
-    let compressed = pack(compression, [text.as_bytes()]);
+    let compressed = compress(compression, [text.as_bytes()]);
     let out = folder.join(format!("access.log.1.{}", ending(compression)));
     match packed_at {
         CompressionStage::Absent => {}
@@ -57,63 +57,68 @@ fn put(folder: &Path, compression: Compression, text: &str, (packed_at, plain): 
     }
 }
 
-/// The texts that are packed: of one line, of less than what a text is known by, and of more than a block.
+/// Lengths of the texts: one line, less than the size of a head, and more than a block.
 const LENGTHS: [usize; 4] = [1, 5, 100, 3000];
 
 #[test]
-fn a_follow_from_the_start_reads_a_log_that_is_being_packed_once() {
+fn follow_reads_a_log_that_is_being_compressed_once() {
     for compression in COMPRESSIONS {
         for length in LENGTHS {
-            for (first, step) in STEPS.iter().enumerate() {
+            for (first, step) in STAGES.iter().enumerate() {
                 for names in [&["."][..], &["access.log"]] {
                     let text = lines(0..length);
-                    let mut rig = TailHarness::new(names, true, |folder| {
+                    let mut harness = TailHarness::new(names, true, |folder| {
                         append(&folder.join("access.log"), &lines(length..length + 10));
                         put(folder, compression, &text, *step);
                     });
-                    for step in &STEPS[first..] {
-                        put(rig.folder.path(), compression, &text, *step);
-                        rig.wait(1);
+                    for step in &STAGES[first..] {
+                        put(harness.folder.path(), compression, &text, *step);
+                        harness.wait(1);
                     }
-                    rig.wait(20);
-                    let mut told: Vec<_> = rig.lines().iter().map(|text| number_of(text).unwrap()).collect();
-                    told.sort_unstable();
-                    assert_eq!(told, (0..length + 10).collect::<Vec<_>>(), "{compression:?} {length} {step:?} {names:?} {:?}", rig.notices);
+                    harness.wait(20);
+                    let mut emitted: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+                    emitted.sort_unstable();
+                    assert_eq!(
+                        emitted,
+                        (0..length + 10).collect::<Vec<_>>(),
+                        "{compression:?} {length} {step:?} {names:?} {:?}",
+                        harness.notices
+                    );
                 }
             }
         }
     }
 }
 
-/// At each step a run ends, and the next one starts at another.
+/// A run ends at each stage, and the next one starts at another.
 #[test]
-fn starts_at_any_steps_of_a_packing_read_its_log_once() {
+fn restarts_at_any_stage_of_a_compression_read_the_log_once() {
     for compression in [Compression::Gzip, Compression::Zstd] {
         for length in [1, 100] {
             for before in [0, 1, length / 2] {
-                for steps in 1u32..1 << STEPS.len() {
+                for steps in 1u32..1 << STAGES.len() {
                     for names in [&["."][..], &["access.log"]] {
                         let text = lines(0..length);
-                        let mut rig = TailHarness::new(names, true, |folder| append(&folder.join("access.log"), &lines(0..before)));
-                        append(&rig.path("access.log"), &lines(before..length));
-                        rig.rename("access.log", "access.log.1");
-                        append(&rig.path("access.log"), &lines(length..length + 10));
-                        let mut state = rig.tail.checkpoints();
-                        for (_, step) in STEPS.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
-                            put(rig.folder.path(), compression, &text, *step);
-                            rig.restart(state);
-                            state = rig.tail.checkpoints();
+                        let mut harness = TailHarness::new(names, true, |folder| append(&folder.join("access.log"), &lines(0..before)));
+                        append(&harness.path("access.log"), &lines(before..length));
+                        harness.rename("access.log", "access.log.1");
+                        append(&harness.path("access.log"), &lines(length..length + 10));
+                        let mut state = harness.tail.checkpoints();
+                        for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
+                            put(harness.folder.path(), compression, &text, *step);
+                            harness.restart(state);
+                            state = harness.tail.checkpoints();
                         }
-                        put(rig.folder.path(), compression, &text, (CompressionStage::Whole, false));
-                        rig.restart(state);
-                        rig.wait(5);
-                        let mut told: Vec<_> = rig.lines().iter().map(|text| number_of(text).unwrap()).collect();
-                        told.sort_unstable();
+                        put(harness.folder.path(), compression, &text, (CompressionStage::Whole, false));
+                        harness.restart(state);
+                        harness.wait(5);
+                        let mut emitted: Vec<_> = harness.lines().iter().map(|text| number_of(text).unwrap()).collect();
+                        emitted.sort_unstable();
                         assert_eq!(
-                            told,
+                            emitted,
                             (0..length + 10).collect::<Vec<_>>(),
                             "{compression:?} {length} {before} {steps:b} {names:?} {:?}",
-                            rig.notices
+                            harness.notices
                         );
                     }
                 }
@@ -123,34 +128,34 @@ fn starts_at_any_steps_of_a_packing_read_its_log_once() {
 }
 
 #[test]
-fn runs_at_any_steps_of_a_packing_read_its_log_once() {
+fn runs_at_any_stage_of_a_compression_read_the_log_once() {
     for compression in [Compression::Gzip, Compression::Zstd] {
         for length in [1, 100] {
             for before in [None, Some(0), Some(1), Some(length / 2)] {
-                for steps in 1u32..1 << STEPS.len() {
+                for steps in 1u32..1 << STAGES.len() {
                     for names in [&[""][..], &["access.log"], &["access.log*"]] {
                         if before.is_none() && names[0] == "access.log" {
                             continue;
                         }
                         let text = lines(0..length);
                         let mut runs = OneShotRuns::new();
-                        let mut told = Vec::new();
+                        let mut emitted = Vec::new();
                         if let Some(before) = before {
                             append(&runs.path("access.log"), &lines(0..before));
-                            told.extend(runs.run(names));
+                            emitted.extend(runs.run(names));
                         }
                         fs::write(runs.path("access.log.1"), &text).unwrap();
                         fs::write(runs.path("access.log"), lines(length..length + 10)).unwrap();
-                        for (_, step) in STEPS.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
+                        for (_, step) in STAGES.iter().enumerate().filter(|(number, _)| steps & 1 << number != 0) {
                             put(runs.folder.path(), compression, &text, *step);
-                            told.extend(runs.run(names));
+                            emitted.extend(runs.run(names));
                         }
                         put(runs.folder.path(), compression, &text, (CompressionStage::Whole, false));
-                        told.extend(runs.run(names));
-                        let mut told: Vec<_> = told.into_iter().map(Option::unwrap).collect();
-                        told.sort_unstable();
+                        emitted.extend(runs.run(names));
+                        let mut emitted: Vec<_> = emitted.into_iter().map(Option::unwrap).collect();
+                        emitted.sort_unstable();
                         assert_eq!(
-                            told,
+                            emitted,
                             (0..length + 10).collect::<Vec<_>>(),
                             "{compression:?} {length} {before:?} {steps:b} {names:?} {:?}",
                             runs.notices
@@ -162,12 +167,12 @@ fn runs_at_any_steps_of_a_packing_read_its_log_once() {
     }
 }
 
-/// Packs a file as a program does it: block by block, and then it is gone. Waits for nobody.
-fn pack_beside(path: PathBuf, compression: Compression, pause: Duration) -> thread::JoinHandle<()> {
+/// Compresses a file block by block and then removes it, without waiting for readers.
+fn compress_concurrently(path: PathBuf, compression: Compression, pause: Duration) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         use std::io::Write;
         let text = fs::read(&path).unwrap();
-        let compressed = pack(compression, [&text[..]]);
+        let compressed = compress(compression, [&text[..]]);
         thread::sleep(pause);
         let mut out = File::create(format!("{}.{}", path.display(), ending(compression))).unwrap();
         for block in compressed.chunks(compressed.len() / 4 + 1) {
@@ -180,7 +185,7 @@ fn pack_beside(path: PathBuf, compression: Compression, pause: Duration) -> thre
 }
 
 #[test]
-fn a_packing_that_does_not_wait_is_read_once() {
+fn a_concurrent_compression_is_read_once() {
     let trials: u64 = std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(60);
     let mut wrong = Vec::new();
     for trial in 0..trials {
@@ -199,34 +204,34 @@ fn a_packing_that_does_not_wait_is_read_once() {
         } else {
             "access.log"
         };
-        let packer = pack_beside(runs.path("access.log.1"), compression, pause);
-        let mut told = Vec::new();
+        let compressor = compress_concurrently(runs.path("access.log.1"), compression, pause);
+        let mut emitted = Vec::new();
         if once {
             let begin = if trial / 64 % 2 == 0 { StartPosition::ExplicitInputs } else { StartPosition::Start };
-            told.extend(runs.run_with(&[name], begin));
-            packer.join().unwrap();
-            told.extend(runs.run_with(&[name], begin));
+            emitted.extend(runs.run_with(&[name], begin));
+            compressor.join().unwrap();
+            emitted.extend(runs.run_with(&[name], begin));
         } else {
-            let mut heard = Vec::new();
+            let mut followed = Vec::new();
             let mut tail = runs.tail(&[name], StartPosition::Start);
             let mut now = Instant::now();
             for _ in 0..3 {
                 tail.poll(now, None);
-                while tail.read(now, &mut |piece| note(&mut heard, piece)) {}
+                while tail.read(now, &mut |piece| record(&mut followed, piece)) {}
                 now += Duration::from_millis(250);
             }
-            packer.join().unwrap();
+            compressor.join().unwrap();
             for _ in 0..100 {
                 tail.poll(now, None);
-                while tail.read(now, &mut |piece| note(&mut heard, piece)) {}
+                while tail.read(now, &mut |piece| record(&mut followed, piece)) {}
                 now += Duration::from_millis(500);
             }
-            told.extend(heard.iter().map(|told| told.text.as_deref().and_then(number_of)));
+            emitted.extend(followed.iter().map(|emitted| emitted.text.as_deref().and_then(number_of)));
         }
-        let count = told.len();
-        let mut told: Vec<_> = told.into_iter().map(Option::unwrap).collect();
-        told.sort_unstable();
-        if told != (0..length + 10).collect::<Vec<_>>() {
+        let count = emitted.len();
+        let mut emitted: Vec<_> = emitted.into_iter().map(Option::unwrap).collect();
+        emitted.sort_unstable();
+        if emitted != (0..length + 10).collect::<Vec<_>>() {
             wrong.push(format!("{trial} {compression:?} {length} once {once} {name:?}: {count} of {}; {:?}", length + 10, runs.notices));
         }
     }

@@ -1,4 +1,4 @@
-//! A writer and a rotator that do not wait for the tail.
+//! A writer and a rotation that run concurrently with the tail.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{line, note, number_of};
+use super::{line, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 
 const LINES: usize = 20_000;
 
-/// Runs a writer that writes all lines, and `rotate` again and again beside it; gives the numbers that were told.
+/// Runs a writer of all lines, and `rotate` repeatedly at the same time; returns the numbers of the lines returned.
 fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<usize> {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("access.log");
@@ -44,12 +44,12 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
             thread::sleep(Duration::from_millis(15));
         }
     });
-    let mut told = Vec::new();
+    let mut emitted = Vec::new();
     let mut now = Instant::now();
     let mut last = false;
     loop {
         tail.poll(now, None);
-        while tail.read(now, &mut |piece| note(&mut told, piece)) {}
+        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
         if last {
             break;
         }
@@ -59,11 +59,11 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     for _ in 0..8 {
         now += Duration::from_secs(3);
         tail.poll(now, None);
-        while tail.read(now, &mut |piece| note(&mut told, piece)) {}
+        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
     }
     writing.join().unwrap();
     rotating.join().unwrap();
-    told.iter().map(|told| number_of(told.text.as_deref().unwrap()).unwrap_or_else(|| panic!("garbled: {told:?}"))).collect()
+    emitted.iter().map(|emitted| number_of(emitted.text.as_deref().unwrap()).unwrap_or_else(|| panic!("garbled: {emitted:?}"))).collect()
 }
 
 fn shift(log: &Path) {
@@ -73,12 +73,12 @@ fn shift(log: &Path) {
     }
 }
 
-fn assert_all(mut told: Vec<usize>) {
-    let count = told.len();
-    told.sort_unstable();
-    told.dedup();
-    assert_eq!(count - told.len(), 0, "doubled");
-    assert_eq!(LINES - told.len(), 0, "lost");
+fn assert_all(mut emitted: Vec<usize>) {
+    let count = emitted.len();
+    emitted.sort_unstable();
+    emitted.dedup();
+    assert_eq!(count - emitted.len(), 0, "doubled");
+    assert_eq!(LINES - emitted.len(), 0, "lost");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn renamed_while_it_is_written() {
 fn copied_and_truncated_while_it_is_written() {
     assert_all(follow(|log, writer, _| {
         shift(log);
-        // Nothing is written between, so that nothing is destroyed.
+        // Nothing is written in between, so no line is destroyed.
         let writer = writer.lock().unwrap();
         fs::copy(log, format!("{}.1", log.display())).unwrap();
         writer.set_len(0).unwrap();

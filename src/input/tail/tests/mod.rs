@@ -1,4 +1,4 @@
-//! How a tail behaves: rotations, truncations, restarts, by hand and by the dice.
+//! Behavior of the tail: rotations, truncations and restarts, as single cases and as random programs.
 
 mod compressed;
 mod compression_race;
@@ -22,43 +22,43 @@ use super::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::input::chunk::Body;
 use crate::source::Checkpoint;
 
-/// A line that was handed out.
+/// A line that the tail returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EmittedLine {
     log: u32,
     generation: u64,
     offset: u64,
     number: u64,
-    /// Without its newline; `None` of one that was too long.
+    /// The line without its newline; `None` for one over the limit.
     text: Option<String>,
 }
 
-/// A folder, a tail that follows something in it, and a clock that a test turns.
+/// A folder, a tail that follows files in it, and a simulated clock.
 pub(super) struct TailHarness {
     folder: TempDir,
     paths: Vec<PathBuf>,
     options: TailOptions,
     tail: Tail,
     now: Instant,
-    told: Vec<EmittedLine>,
+    emitted: Vec<EmittedLine>,
     notices: Vec<String>,
 }
 
 impl TailHarness {
-    /// A tail that follows `names` in a new folder, after `prepare` put into it what is there at the start.
+    /// A tail that follows `names` in a new folder, after `prepare` created the initial files.
     fn new(names: &[&str], from_start: bool, prepare: impl FnOnce(&Path)) -> Self {
         let folder = TempDir::new().unwrap();
         prepare(folder.path());
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
         let options = TailOptions { start: if from_start { StartPosition::Start } else { StartPosition::End }, max_line: 4096, block: 512 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
-        let mut rig = Self { folder, paths, options, tail, now: Instant::now(), told: Vec::new(), notices: Vec::new() };
-        rig.go();
-        rig
+        let mut harness = Self { folder, paths, options, tail, now: Instant::now(), emitted: Vec::new(), notices: Vec::new() };
+        harness.poll_and_read();
+        harness
     }
 
-    /// One that follows `access.log` from its start.
-    fn whole() -> Self {
+    /// Follows `access.log` from its start.
+    fn from_start() -> Self {
         Self::new(&["access.log"], true, |_| {})
     }
 
@@ -66,34 +66,34 @@ impl TailHarness {
         self.folder.path().join(name)
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         self.tail.poll(self.now, None);
         self.notices.extend(self.tail.notices().into_iter().map(|notice| notice.what));
     }
 
-    /// Looks and reads until there is nothing more.
-    fn go(&mut self) {
-        self.look();
-        let told = &mut self.told;
+    /// Polls and reads until there is no more data.
+    fn poll_and_read(&mut self) {
+        self.poll();
+        let emitted = &mut self.emitted;
         let mut turns = 0;
-        while self.tail.read(self.now, &mut |piece| note(told, piece)) {
+        while self.tail.read(self.now, &mut |piece| record(emitted, piece)) {
             turns += 1;
             assert!(turns < 100_000, "reads without end");
         }
     }
 
-    /// The same several times while so many seconds pass.
+    /// Polls and reads repeatedly while `seconds` pass.
     fn wait(&mut self, seconds: u64) {
         for _ in 0..seconds * 4 {
             self.now += Duration::from_millis(250);
-            self.go();
+            self.poll_and_read();
         }
     }
 
-    /// As after a kill: what was read since these checkpoints is forgotten.
+    /// Restarts as after a kill: reads since these checkpoints are lost.
     fn restart(&mut self, checkpoints: Vec<Checkpoint>) {
         self.tail = Tail::new(self.paths.clone(), self.options.clone(), Some(checkpoints));
-        self.go();
+        self.poll_and_read();
     }
 
     fn append(&self, name: &str, text: &str) {
@@ -114,24 +114,24 @@ impl TailHarness {
     }
 
     fn lines(&self) -> Vec<&str> {
-        self.told.iter().map(|told| told.text.as_deref().unwrap_or("OVERSIZED")).collect()
+        self.emitted.iter().map(|emitted| emitted.text.as_deref().unwrap_or("OVERSIZED")).collect()
     }
 
-    /// Numbered lines, told in their order.
+    /// Asserts that the numbered lines were returned in order.
     fn assert_numbers(&self, count: usize) {
-        let told: Vec<_> = self.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(told, (0..count).map(Some).collect::<Vec<_>>(), "{:?}", self.notices);
+        let emitted: Vec<_> = self.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(emitted, (0..count).map(Some).collect::<Vec<_>>(), "{:?}", self.notices);
     }
 }
 
-/// Lines of a piece, one by one.
-pub(super) fn note(told: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
+/// Records the lines of a chunk.
+pub(super) fn record(emitted: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
     let LineChunk { log, generation, lines_before, .. } = piece;
     let mut number = lines_before;
     let mut offset = piece.chunk.offset;
     let mut push = |text: Option<String>, length: u64| {
         number += 1;
-        told.push(EmittedLine { log, generation, offset, number, text });
+        emitted.push(EmittedLine { log, generation, offset, number, text });
         offset += length;
     };
     match piece.chunk.body {
@@ -146,7 +146,7 @@ pub(super) fn note(told: &mut Vec<EmittedLine>, piece: LineChunk<'_>) {
     }
 }
 
-/// The line with this number, as a log might have it.
+/// The line with this number, in a log format.
 pub(super) fn line(number: usize) -> String {
     format!("192.0.2.7 - - [21/Nov/2026:10:00:00 +0000] \"GET /{number} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
 }
@@ -166,7 +166,7 @@ pub(super) fn append(path: &Path, text: &str) {
     file.write_all(text.as_bytes()).unwrap();
 }
 
-/// Packs a file as `gzip` does: the packed one beside it, and then it is gone.
+/// Compresses a file as `gzip` does, and then removes the original.
 pub(super) fn gzip(path: &Path) {
     let compressed = PathBuf::from(format!("{}.gz", path.display()));
     let out = File::create(compressed).unwrap();

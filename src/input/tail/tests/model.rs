@@ -1,16 +1,17 @@
-//! A tail against a model: programs of writes, rotations, copies, truncations, packing, deletions, stalls and kills.
+//! Tests the tail against a model with random programs of writes, rotations, copies, truncations, compressions,
+//! deletions, stalls and kills.
 //!
-//! The model is the disk itself. A line is owed from the first look at which it stood, whole, in any file of the family,
-//! and at the end if it stands there then. Owed lines are told once, others at most once; after a kill only those told
-//! since the last checkpoints may come again, under the same name and offset.
+//! The model is the disk. A line is expected from the first poll at which it is complete in any file of the log, and
+//! also if it is there at the end. Expected lines must be returned once, others at most once. After a kill, only
+//! lines returned since the last saved checkpoints may be returned again, with the same generation and offset.
 //!
-//! What is destroyed on the disk before a look is not owed, nor is a line of which two files hold one half each. Two things more
-//! are excused, as nothing on the disk tells them apart from what is right. A file of another name beside a log that is
-//! followed alone is that log's only by its inode and its text: one of which no checkpoint was kept, or that is a copy and of
-//! which nothing was read, is another log's. And a file of an unrelated name with the text of a log that is still there may
-//! be a second log that the server writes the same lines to; that it was a copy shows only when the log is truncated.
+//! Lines destroyed before a poll are not expected, nor are lines with halves in two files. Two more cases are
+//! excused, since the disk looks the same as in a correct case. First, a file of another name beside a log that is
+//! followed alone belongs to it only by its inode and content: without a saved checkpoint, or if it is a copy and
+//! nothing of it was read, it belongs to another log. Second, a file of an unrelated name with the content of a log
+//! that still exists may be a second log of the same server; that it is a copy shows only when the log is truncated.
 //!
-//! Runs 300 programs, or as many as `PROBEWATCH_MODEL_PROGRAMS` says (5,000 for a night).
+//! Runs 300 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS` (5,000 for a nightly run).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -25,71 +26,71 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{EmittedLine, line, lines, note, number_of};
+use super::{EmittedLine, line, lines, number_of, record};
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::source::{Checkpoint, Fingerprint};
 
-/// Rotated files that are kept.
+/// Number of rotated files that are kept.
 const KEPT: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 enum ModelStep {
-    /// Whole lines; the first one completes a partial line.
+    /// Writes whole lines; the first one completes a partial line.
     Write(usize),
-    /// So many bytes of a line.
+    /// Writes N bytes of a line.
     Partial(usize),
-    /// Renames; the writer keeps its file.
+    /// Renames the log; the writer keeps its file open.
     Rotate {
         create: bool,
     },
-    /// The writer opens the path anew.
+    /// The writer reopens the path.
     Reopen,
-    /// Copies and truncates; lines written between are lost. Perhaps somebody looks while the copy is half done, and
+    /// Copies and truncates; lines written in between are lost. Optionally polls while the copy is incomplete, and in
     /// between.
     CopyTruncate {
-        looks: bool,
+        polls: bool,
         between: usize,
     },
     /// Truncates without a copy.
     Truncate,
-    /// Packs the newest rotated file that is not; perhaps somebody looks while it is half done.
+    /// Compresses the newest uncompressed rotated file; optionally polls while that is incomplete.
     Compress {
-        looks: bool,
+        polls: bool,
         starts: bool,
     },
     /// Deletes the oldest rotated file.
     Delete,
-    /// Looks and reads, and keeps the checkpoints.
+    /// Polls, reads, and saves the checkpoints.
     PollStep,
-    /// The same without keeping them.
-    LookOnly,
-    /// The same for a time that closes what is quiet.
+    /// The same without saving them.
+    PollUnsaved,
+    /// The same for long enough that quiet files are closed.
     Wait,
-    /// Kills and starts anew with the checkpoints kept last.
+    /// Kills the tail and restarts it with the last saved checkpoints.
     Kill,
-    /// Moves the log away, looks, moves it back, and perhaps looks.
+    /// Moves the log away, polls, moves it back, and optionally polls.
     AwayAndBack {
-        looks: bool,
+        polls: bool,
     },
-    /// Moves it to a name that no rotation gives, or copies it there and truncates it, or packs it.
+    /// Moves the log to an unusual name, or copies it there and truncates it, or compresses it.
     Away {
         name: usize,
         how: ModelMove,
     },
-    /// Kills; nothing looks until it is started again.
+    /// Kills the tail; there is no poll until it is restarted.
     Down,
     Up,
 }
 
-/// How a log comes by another name.
+/// How a log gets another name.
 #[derive(Debug, Clone, Copy)]
 enum ModelMove {
     Rename { create: bool },
-    CopyTruncate { looks: bool },
+    CopyTruncate { polls: bool },
     Gzip,
 }
 
-/// Names that no rotation gives.
+/// Names that no rotation tool gives.
 const AWAY: [&str; 4] = ["access.log.bak", "access-1.log", "old.log", "access.log.1-2026112223.backup"];
 
 fn step() -> impl Strategy<Value = ModelStep> {
@@ -98,15 +99,15 @@ fn step() -> impl Strategy<Value = ModelStep> {
         2 => (1usize..70).prop_map(ModelStep::Partial),
         3 => any::<bool>().prop_map(|create| ModelStep::Rotate { create }),
         3 => Just(ModelStep::Reopen),
-        3 => (any::<bool>(), 0usize..3).prop_map(|(looks, between)| ModelStep::CopyTruncate { looks, between }),
+        3 => (any::<bool>(), 0usize..3).prop_map(|(polls, between)| ModelStep::CopyTruncate { polls, between }),
         1 => Just(ModelStep::Truncate),
-        2 => any::<(bool, bool)>().prop_map(|(looks, starts)| ModelStep::Compress { looks, starts }),
+        2 => any::<(bool, bool)>().prop_map(|(polls, starts)| ModelStep::Compress { polls, starts }),
         1 => Just(ModelStep::Delete),
         5 => Just(ModelStep::PollStep),
-        2 => Just(ModelStep::LookOnly),
+        2 => Just(ModelStep::PollUnsaved),
         1 => Just(ModelStep::Wait),
         2 => Just(ModelStep::Kill),
-        1 => any::<bool>().prop_map(|looks| ModelStep::AwayAndBack { looks }),
+        1 => any::<bool>().prop_map(|polls| ModelStep::AwayAndBack { polls }),
         2 => (0..AWAY.len(), how()).prop_map(|(name, how)| ModelStep::Away { name, how }),
         1 => Just(ModelStep::Down),
         1 => Just(ModelStep::Up),
@@ -116,12 +117,12 @@ fn step() -> impl Strategy<Value = ModelStep> {
 fn how() -> impl Strategy<Value = ModelMove> {
     prop_oneof![
         2 => any::<bool>().prop_map(|create| ModelMove::Rename { create }),
-        2 => any::<bool>().prop_map(|looks| ModelMove::CopyTruncate { looks }),
+        2 => any::<bool>().prop_map(|polls| ModelMove::CopyTruncate { polls }),
         1 => Just(ModelMove::Gzip),
     ]
 }
 
-/// The world of one program.
+/// The state of one program.
 struct TailModel {
     folder: TempDir,
     paths: Vec<PathBuf>,
@@ -131,21 +132,21 @@ struct TailModel {
     now: Instant,
     state: Vec<Checkpoint>,
     writer: File,
-    /// The next line's number, and how much of it was written.
+    /// Number of the next line, and how many of its bytes were written.
     next: usize,
-    begun: usize,
-    /// What a truncation made of lines that were half written: they may be told as they are.
-    torn: HashSet<String>,
-    /// Lines that were told unfinished, after their file was quiet for long.
-    spoilt: HashSet<usize>,
-    owed: BTreeSet<usize>,
-    /// What was told of each line, first.
-    told: HashMap<usize, (u64, u64)>,
-    /// Told since the checkpoints were kept.
-    unkept: Vec<usize>,
-    /// May be told again.
-    again: HashSet<usize>,
-    /// The last offset and line number told, by log.
+    written: usize,
+    /// Halves of lines that a truncation divided. They may be returned as they are.
+    fragments: HashSet<String>,
+    /// Lines that were returned unfinished, after their file was quiet for long.
+    returned_early: HashSet<usize>,
+    expected: BTreeSet<usize>,
+    /// The first ID of each line.
+    emitted: HashMap<usize, (u64, u64)>,
+    /// Returned since the checkpoints were saved.
+    unsaved: Vec<usize>,
+    /// May be returned again.
+    may_repeat: HashSet<usize>,
+    /// The last offset and line number, by log.
     order: HashMap<u32, (u64, u64)>,
     text_of: HashMap<(u64, u64), String>,
 }
@@ -161,7 +162,7 @@ impl TailModel {
         let paths = vec![if folder_given { folder.path().to_owned() } else { log.clone() }];
         let options = TailOptions { start: StartPosition::End, max_line: 4096, block: 700 };
         let tail = Tail::new(paths.clone(), options.clone(), None);
-        let mut world = Self {
+        let mut model = Self {
             writer: writer(&log),
             folder,
             paths,
@@ -171,18 +172,18 @@ impl TailModel {
             now: Instant::now(),
             state: Vec::new(),
             next: 0,
-            begun: 0,
-            torn: HashSet::new(),
-            spoilt: HashSet::new(),
-            owed: BTreeSet::new(),
-            told: HashMap::new(),
-            unkept: Vec::new(),
-            again: HashSet::new(),
+            written: 0,
+            fragments: HashSet::new(),
+            returned_early: HashSet::new(),
+            expected: BTreeSet::new(),
+            emitted: HashMap::new(),
+            unsaved: Vec::new(),
+            may_repeat: HashSet::new(),
             order: HashMap::new(),
             text_of: HashMap::new(),
         };
-        world.look(true);
-        world
+        model.poll(true);
+        model
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -201,29 +202,29 @@ impl TailModel {
                 }
             }
             ModelStep::Reopen => self.reopen(),
-            ModelStep::CopyTruncate { looks, between } => self.copy_truncate(looks, between),
+            ModelStep::CopyTruncate { polls, between } => self.copy_truncate(polls, between),
             ModelStep::Truncate => self.truncate(),
-            ModelStep::Compress { looks, starts } => self.compress(looks, starts),
+            ModelStep::Compress { polls, starts } => self.compress(polls, starts),
             ModelStep::Delete => {
                 if let Some(oldest) = self.rotated().pop() {
                     fs::remove_file(oldest).unwrap();
                 }
             }
-            ModelStep::PollStep => self.look(true),
-            ModelStep::LookOnly => self.look(false),
+            ModelStep::PollStep => self.poll(true),
+            ModelStep::PollUnsaved => self.poll(false),
             ModelStep::Wait => self.wait(),
             ModelStep::Kill | ModelStep::Up => self.kill(),
             ModelStep::Down => self.is_down = true,
             ModelStep::Away { name, how } => self.away(AWAY[name], how),
-            ModelStep::AwayAndBack { looks } => {
+            ModelStep::AwayAndBack { polls } => {
                 if fs::rename(self.path("access.log"), self.path("away")).is_ok() {
-                    self.look(true);
+                    self.poll(true);
                     if self.path("access.log").exists() {
                         fs::remove_file(self.path("away")).unwrap();
                     } else {
                         fs::rename(self.path("away"), self.path("access.log")).unwrap();
-                        if looks {
-                            self.look(true);
+                        if polls {
+                            self.poll(true);
                         }
                     }
                 }
@@ -233,34 +234,34 @@ impl TailModel {
 
     fn write(&mut self, count: usize) {
         for _ in 0..count {
-            self.writer.write_all(&line(self.next).as_bytes()[self.begun..]).unwrap();
+            self.writer.write_all(&line(self.next).as_bytes()[self.written..]).unwrap();
             self.next += 1;
-            self.begun = 0;
+            self.written = 0;
         }
     }
 
     fn partial(&mut self, bytes: usize) {
         let line = line(self.next);
-        let end = (self.begun + bytes).min(line.len() - 1);
-        self.writer.write_all(&line.as_bytes()[self.begun..end]).unwrap();
-        self.begun = end;
+        let end = (self.written + bytes).min(line.len() - 1);
+        self.writer.write_all(&line.as_bytes()[self.written..end]).unwrap();
+        self.written = end;
     }
 
-    /// The rest of a half-written line goes to another file, or to none: neither half is a line.
-    fn tear(&mut self) {
-        if self.begun > 0 {
+    /// The rest of a partial line goes to another file or is lost: neither half is a line.
+    fn divide(&mut self) {
+        if self.written > 0 {
             let line = line(self.next);
-            self.torn.insert(line[..self.begun].to_owned());
-            self.torn.insert(line[self.begun..].trim_end().to_owned());
-            self.writer.write_all(&line.as_bytes()[self.begun..]).unwrap();
-            self.begun = 0;
+            self.fragments.insert(line[..self.written].to_owned());
+            self.fragments.insert(line[self.written..].trim_end().to_owned());
+            self.writer.write_all(&line.as_bytes()[self.written..]).unwrap();
+            self.written = 0;
             self.next += 1;
         }
     }
 
-    /// A writer ends its line before it opens its log anew.
+    /// A writer ends its line before it reopens its log.
     fn reopen(&mut self) {
-        if self.begun > 0 {
+        if self.written > 0 {
             self.write(1);
         }
         self.writer = writer(&self.path("access.log"));
@@ -285,18 +286,18 @@ impl TailModel {
         }
     }
 
-    fn copy_truncate(&mut self, looks: bool, between: usize) {
+    fn copy_truncate(&mut self, polls: bool, between: usize) {
         let Ok(text) = fs::read(self.path("access.log")) else { return };
         self.shift();
         let mut copy = File::create_new(self.path("access.log.1")).unwrap();
         copy.write_all(&text[..text.len() / 2]).unwrap();
-        if looks {
-            self.look(true);
+        if polls {
+            self.poll(true);
         }
         copy.write_all(&text[text.len() / 2..]).unwrap();
-        self.torn.insert(line(self.next)[..self.begun].to_owned());
-        if looks {
-            self.look(false);
+        self.fragments.insert(line(self.next)[..self.written].to_owned());
+        if polls {
+            self.poll(false);
         }
         self.write(between);
         self.truncate();
@@ -305,7 +306,7 @@ impl TailModel {
     fn truncate(&mut self) {
         if let Ok(file) = OpenOptions::new().write(true).open(self.path("access.log")) {
             file.set_len(0).unwrap();
-            self.tear();
+            self.divide();
         }
     }
 
@@ -322,128 +323,130 @@ impl TailModel {
                     File::create_new(log).unwrap();
                 }
             }
-            ModelMove::CopyTruncate { looks } => {
+            ModelMove::CopyTruncate { polls } => {
                 fs::copy(&log, away).unwrap();
-                self.torn.insert(line(self.next)[..self.begun].to_owned());
-                // A server may write the same lines to two logs: as long as both are there, only the name says which is a copy.
-                if looks && name.starts_with("access") {
-                    self.look(false);
+                self.fragments.insert(line(self.next)[..self.written].to_owned());
+                // A server may write the same lines to two logs: while both exist, only the name tells which is a
+                // copy.
+                if polls && name.starts_with("access") {
+                    self.poll(false);
                 }
                 self.truncate();
             }
             ModelMove::Gzip => {
                 fs::rename(&log, &away).unwrap();
-                self.pack(&away, false, false);
+                self.compress_file(&away, false, false);
             }
         }
     }
 
-    fn compress(&mut self, looks: bool, starts: bool) {
+    fn compress(&mut self, polls: bool, starts: bool) {
         let Some(plain) = self.rotated().into_iter().find(|path| path.extension().is_none_or(|ending| ending != "gz")) else { return };
-        self.pack(&plain, looks, starts);
+        self.compress_file(&plain, polls, starts);
     }
 
-    fn pack(&mut self, plain: &Path, looks: bool, starts: bool) {
+    fn compress_file(&mut self, plain: &Path, polls: bool, starts: bool) {
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
         compressed.write_all(&fs::read(plain).unwrap()).unwrap();
-        self.torn.insert(line(self.next)[..self.begun].to_owned());
+        self.fragments.insert(line(self.next)[..self.written].to_owned());
         let compressed = compressed.finish().unwrap();
         let mut out = File::create(format!("{}.gz", plain.display())).unwrap();
         out.write_all(&compressed[..compressed.len() / 2]).unwrap();
         if starts {
             self.kill();
         }
-        if looks {
-            self.look(true);
+        if polls {
+            self.poll(true);
         }
         out.write_all(&compressed[compressed.len() / 2..]).unwrap();
         if starts {
             self.kill();
         }
-        if looks {
-            self.look(false);
+        if polls {
+            self.poll(false);
         }
         fs::remove_file(plain).unwrap();
     }
 
-    fn look(&mut self, keep: bool) {
+    fn poll(&mut self, save: bool) {
         if self.is_down {
             return;
         }
-        self.note_owed();
+        self.record_expected();
         self.now += Duration::from_millis(250);
-        // Woken, as by a system that tells of everything, the name that a log was moved away from too: a line that comes late to a
-        // closed log is seen at once.
+        // All paths count as changed, also the one that a log was moved away from, so that a late line in a closed
+        // log is found at once.
         let names = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path()).chain([self.path("access.log")]);
         self.tail.poll(self.now, Some(&names.collect()));
         self.tail.poll(self.now, None);
         if self.tail.has_new_generation() {
-            self.keep();
+            self.save();
         }
         self.read();
-        if keep {
-            self.keep();
+        if save {
+            self.save();
         }
     }
 
-    fn keep(&mut self) {
+    fn save(&mut self) {
         self.state = self.tail.checkpoints();
         let names: Vec<_> = self.state.iter().map(|checkpoint| checkpoint.generation).filter(|name| *name != 0).collect();
         assert_eq!(names.len(), names.iter().collect::<HashSet<_>>().len(), "a name was given twice");
         let done: HashMap<u64, u64> = self.state.iter().map(|checkpoint| (checkpoint.generation, checkpoint.offset)).collect();
-        let told = &self.told;
-        let behind = |number: &usize| told.get(number).is_some_and(|(name, offset)| done.get(name).is_some_and(|done| offset >= done));
-        self.unkept.retain(behind);
-        self.again.retain(behind);
+        let emitted = &self.emitted;
+        let behind = |number: &usize| emitted.get(number).is_some_and(|(name, offset)| done.get(name).is_some_and(|done| offset >= done));
+        self.unsaved.retain(behind);
+        self.may_repeat.retain(behind);
     }
 
     fn read(&mut self) {
-        let mut told = Vec::new();
+        let mut emitted = Vec::new();
         let mut turns = 0;
-        while self.tail.read(self.now, &mut |piece| note(&mut told, piece)) {
+        while self.tail.read(self.now, &mut |piece| record(&mut emitted, piece)) {
             turns += 1;
             assert!(turns < 10_000, "reads without end");
         }
-        for told in told {
-            self.hear(&told);
+        for emitted in emitted {
+            self.receive(&emitted);
         }
     }
 
-    fn hear(&mut self, told: &EmittedLine) {
-        let text = told.text.clone().expect("no line is too long");
-        let place = (told.offset, told.number);
-        let before = self.order.insert(told.log, place);
+    fn receive(&mut self, emitted: &EmittedLine) {
+        let text = emitted.text.clone().expect("no line is too long");
+        let place = (emitted.offset, emitted.number);
+        let before = self.order.insert(emitted.log, place);
         assert!(before.is_none_or(|(offset, number)| offset < place.0 && number < place.1), "out of order: {text}");
-        let id = (told.generation, told.offset);
+        let id = (emitted.generation, emitted.offset);
         let first = self.text_of.entry(id).or_insert_with(|| text.clone());
-        // A file may have been packed when half of its last line was written.
+        // A file may have been compressed when half of its last line was written.
         let same = first.starts_with(&text) || text.starts_with(&*first);
         assert!(same, "two lines have the name {id:?}: {first} and {text}");
         let Some(number) = number_of(&text) else {
-            let torn = |this: &Self| this.torn.contains(&text) || this.spoilt.iter().any(|number| line(*number).contains(&text));
-            assert!(self.is_unfinished(&text) || torn(self), "garbled: {text}");
+            let fragments =
+                |this: &Self| this.fragments.contains(&text) || this.returned_early.iter().any(|number| line(*number).contains(&text));
+            assert!(self.is_unfinished(&text) || fragments(self), "garbled: {text}");
             return;
         };
         assert!(number < 800_000, "old: {text}");
         // All but its newline was there when its file was closed.
-        let _ = self.is_unfinished(&text) && self.spoilt.remove(&number);
-        match self.told.insert(number, id) {
+        let _ = self.is_unfinished(&text) && self.returned_early.remove(&number);
+        match self.emitted.insert(number, id) {
             None => {}
-            Some(_) if !self.again.remove(&number) => panic!("doubled: {number}"),
+            Some(_) if !self.may_repeat.remove(&number) => panic!("doubled: {number}"),
             Some(first) => assert_eq!(first, id, "line {number} came again under another name"),
         }
-        self.unkept.push(number);
+        self.unsaved.push(number);
     }
 
-    /// The beginning of the line that is being written, in a file that was closed for good.
+    /// Whether it is the start of the line that is being written, in a file that was closed for good.
     fn is_unfinished(&mut self, text: &str) -> bool {
         let line = line(self.next);
-        let begun = &line[..self.begun];
-        let unfinished = self.begun > 0 && (text == begun || self.spoilt.contains(&self.next) && begun.ends_with(text));
+        let written = &line[..self.written];
+        let unfinished = self.written > 0 && (text == written || self.returned_early.contains(&self.next) && written.ends_with(text));
         if unfinished {
-            // Its rest may come all the same, as a line of its own.
-            self.spoilt.insert(self.next);
-            self.torn.insert(line[self.begun..].trim_end().to_owned());
+            // The rest may still be returned as a separate line.
+            self.returned_early.insert(self.next);
+            self.fragments.insert(line[self.written..].trim_end().to_owned());
         }
         unfinished
     }
@@ -451,43 +454,43 @@ impl TailModel {
     fn wait(&mut self) {
         for _ in 0..16 {
             self.now += Duration::from_secs(5);
-            self.look(true);
+            self.poll(true);
         }
     }
 
     fn kill(&mut self) {
         self.is_down = false;
-        self.again.extend(self.unkept.drain(..));
+        self.may_repeat.extend(self.unsaved.drain(..));
         self.order.clear();
         self.tail = Tail::new(self.paths.clone(), self.options.clone(), Some(self.state.clone()));
-        self.look(false);
+        self.poll(false);
     }
 
-    /// All whole lines on disk are owed from now on.
-    fn note_owed(&mut self) {
+    /// All whole lines on disk are expected from now on.
+    fn record_expected(&mut self) {
         let files = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
         for file in files.collect::<Vec<_>>() {
             let text = text_of(&file);
-            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-            if !self.is_known(&file, whole) {
+            let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+            if !self.is_known(&file, complete) {
                 continue;
             }
-            self.owed.extend(whole.lines().filter_map(number_of).filter(|number| *number < 800_000));
+            self.expected.extend(complete.lines().filter_map(number_of).filter(|number| *number < 800_000));
         }
     }
 
-    /// What lies under any name is one log's only if some of its text was read, and kept: where a file is followed, nothing
-    /// else says that it is its.
+    /// A file of any name belongs to a log only if some of its content was read and saved. If only a file is
+    /// followed, there is no other evidence.
     fn is_known(&self, file: &Path, text: &str) -> bool {
         let name = file.file_name().unwrap().to_str().unwrap();
         let is_given = self.paths[0] == self.folder.path() || name == "access.log" || self.rotated().iter().any(|rotated| rotated == file);
         let is_kept = |number: usize| {
-            number >= 800_000 || self.told.contains_key(&number) && !self.unkept.contains(&number) && !self.again.contains(&number)
+            number >= 800_000 || self.emitted.contains_key(&number) && !self.unsaved.contains(&number) && !self.may_repeat.contains(&number)
         };
         is_given || text.lines().find_map(number_of).is_some_and(is_kept) || self.is_in_state(file)
     }
 
-    /// Whether a file is one that a checkpoint speaks of, by its inode and its beginning, of which nothing need have been told.
+    /// Whether a file is one of a checkpoint, by its inode and its head, even if nothing of it was returned.
     fn is_in_state(&self, file: &Path) -> bool {
         let (Ok(metadata), Ok(bytes)) = (fs::metadata(file), fs::read(file)) else { return false };
         let is_it = |known: &Checkpoint| {
@@ -503,8 +506,8 @@ impl TailModel {
         }
         self.wait();
         self.wait();
-        let owed = self.owed.iter().filter(|number| !self.spoilt.contains(number));
-        let lost: Vec<_> = owed.filter(|number| !self.told.contains_key(number)).collect();
+        let expected = self.expected.iter().filter(|number| !self.returned_early.contains(number));
+        let lost: Vec<_> = expected.filter(|number| !self.emitted.contains_key(number)).collect();
         assert!(lost.is_empty(), "lost: {lost:?}; notices: {:?}", self.tail.notices());
     }
 }
@@ -513,7 +516,7 @@ fn writer(path: &Path) -> File {
     OpenOptions::new().append(true).create(true).open(path).unwrap()
 }
 
-/// The text of a file, as far as it can be unpacked.
+/// The text of a file, as far as it can be decompressed.
 fn text_of(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let mut text = Vec::new();
@@ -529,40 +532,37 @@ fn programs() -> u32 {
     std::env::var("PROBEWATCH_MODEL_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
 }
 
-/// Follows the folder, or the log alone, through a program.
+/// Runs a program; follows the folder, or only the log.
 fn run(folder: bool, old: bool, steps: impl IntoIterator<Item = ModelStep>) {
-    let mut world = TailModel::new(folder, old);
+    let mut model = TailModel::new(folder, old);
     for step in steps {
-        world.step(step);
+        model.step(step);
     }
-    world.end();
+    model.end();
 }
 
-/// The file that is copied over was the log before, and is still open.
+/// The file that is overwritten with the copy was the log before, and is still open.
 #[test]
-fn a_log_that_is_copied_over_the_one_before() {
+fn a_log_is_copied_over_the_previous_one() {
     let before = ModelStep::Away { name: 0, how: ModelMove::Rename { create: false } };
-    let over = ModelStep::Away { name: 0, how: ModelMove::CopyTruncate { looks: true } };
+    let over = ModelStep::Away { name: 0, how: ModelMove::CopyTruncate { polls: true } };
     run(false, true, [before, ModelStep::Write(1), ModelStep::Reopen, ModelStep::Write(1), over]);
 }
 
-/// The copy was noted while it was half done, and the log itself was read further by then.
+/// The copy was recorded while it was incomplete, and the log itself was read further by then.
 #[test]
-fn a_log_that_is_moved_back_and_copied_between_two_looks() {
-    let copy = ModelStep::CopyTruncate { looks: true, between: 0 };
-    run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { looks: false }, copy, ModelStep::Write(1), ModelStep::Down]);
+fn a_log_is_moved_back_and_copied_between_two_polls() {
+    let copy = ModelStep::CopyTruncate { polls: true, between: 0 };
+    run(true, false, [ModelStep::Write(2), ModelStep::AwayAndBack { polls: false }, copy, ModelStep::Write(1), ModelStep::Down]);
 }
 
-/// The rest of the first copy was being read when it was written over with a copy of the new log.
+/// The rest of the first copy is being read when it is overwritten with a copy of the new log.
 #[test]
-fn a_copy_that_is_written_over_with_a_copy_of_the_next_log() {
-    let copy = ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { looks: true } };
-    let packed = ModelStep::Compress { looks: true, starts: false };
-    run(
-        true,
-        false,
-        [ModelStep::Write(1), copy, ModelStep::Rotate { create: false }, ModelStep::Reopen, packed, ModelStep::Write(1), copy],
-    );
+fn a_copy_is_overwritten_with_a_copy_of_the_next_log() {
+    let copy = ModelStep::Away { name: 1, how: ModelMove::CopyTruncate { polls: true } };
+    let compress = ModelStep::Compress { polls: true, starts: false };
+    let rotate = ModelStep::Rotate { create: false };
+    run(true, false, [ModelStep::Write(1), copy, rotate, ModelStep::Reopen, compress, ModelStep::Write(1), copy]);
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Logs that are moved or copied to names that no rotation gives: known by their text, whatever the name.
+//! Logs that are moved or copied to unusual names are recognized by their content.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,7 +19,7 @@ const NAMES: [&str; 9] = [
     "0",
 ];
 
-/// How the log comes by its other name.
+/// How the log gets its other name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum MoveMethod {
     Rename,
@@ -44,12 +44,12 @@ fn move_away(folder: &Path, name: &str, how: MoveMethod) {
     }
 }
 
-fn sorted(mut told: Vec<Option<usize>>) -> Vec<usize> {
-    told.sort_unstable();
-    told.into_iter().map(|number| number.expect("a whole line")).collect()
+fn sorted(mut emitted: Vec<Option<usize>>) -> Vec<usize> {
+    emitted.sort_unstable();
+    emitted.into_iter().map(|number| number.expect("a whole line")).collect()
 }
 
-/// `read` lines are read before it is moved, the others of 100 are not.
+/// `read` of the 100 lines are read before the move, the others are not.
 fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
     for name in NAMES {
         for how in WAYS {
@@ -63,75 +63,75 @@ fn each(mut test: impl FnMut(&str, MoveMethod, &'static str, usize)) {
 }
 
 #[test]
-fn a_follower_that_runs_knows_a_log_by_any_name() {
+fn a_running_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut rig = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
-        append(&rig.path("access.log"), &lines(read..100));
-        move_away(rig.folder.path(), name, how);
-        append(&rig.path("access.log"), &lines(100..110));
-        rig.wait(20);
-        let told = rig.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(sorted(told), (0..110).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", rig.notices);
+        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        append(&harness.path("access.log"), &lines(read..100));
+        move_away(harness.folder.path(), name, how);
+        append(&harness.path("access.log"), &lines(100..110));
+        harness.wait(20);
+        let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
     });
 }
 
 #[test]
-fn a_follower_that_starts_again_knows_a_log_by_any_name() {
+fn a_restarted_follower_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
-        let mut rig = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
-        let state = rig.tail.checkpoints();
-        append(&rig.path("access.log"), &lines(read..100));
-        move_away(rig.folder.path(), name, how);
-        append(&rig.path("access.log"), &lines(100..110));
-        rig.restart(state);
-        rig.wait(5);
-        let state = rig.tail.checkpoints();
-        append(&rig.path("access.log"), &lines(110..120));
-        rig.restart(state);
-        rig.wait(5);
-        let told = rig.lines().iter().map(|text| number_of(text)).collect();
-        assert_eq!(sorted(told), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", rig.notices);
+        let mut harness = TailHarness::new(&[target], true, |folder| append(&folder.join("access.log"), &lines(0..read)));
+        let state = harness.tail.checkpoints();
+        append(&harness.path("access.log"), &lines(read..100));
+        move_away(harness.folder.path(), name, how);
+        append(&harness.path("access.log"), &lines(100..110));
+        harness.restart(state);
+        harness.wait(5);
+        let state = harness.tail.checkpoints();
+        append(&harness.path("access.log"), &lines(110..120));
+        harness.restart(state);
+        harness.wait(5);
+        let emitted = harness.lines().iter().map(|text| number_of(text)).collect();
+        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", harness.notices);
     });
 }
 
 #[test]
-fn a_run_knows_a_log_by_any_name() {
+fn reading_once_recognizes_a_log_by_any_name() {
     each(|name, how, target, read| {
         let target = if target == "." { "" } else { target };
         let mut runs = OneShotRuns::new();
         append(&runs.path("access.log"), &lines(0..read));
-        let mut told = runs.run(&[target]);
+        let mut emitted = runs.run(&[target]);
         append(&runs.path("access.log"), &lines(read..100));
         move_away(runs.folder.path(), name, how);
         append(&runs.path("access.log"), &lines(100..110));
-        told.extend(runs.run(&[target]));
+        emitted.extend(runs.run(&[target]));
         append(&runs.path("access.log"), &lines(110..120));
-        told.extend(runs.run(&[target]));
-        assert_eq!(sorted(told), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", runs.notices);
+        emitted.extend(runs.run(&[target]));
+        assert_eq!(sorted(emitted), (0..120).collect::<Vec<_>>(), "{name} {how:?} {target} {read} {:?}", runs.notices);
     });
 }
 
-/// A copy that lies beside its log: with what was read of it, and with more.
+/// A copy beside its log, with the lines that were read and more.
 #[test]
-fn a_copy_of_a_log_is_no_other_log() {
+fn a_copy_of_a_log_is_not_another_log() {
     for name in NAMES.into_iter().filter(|name| !["old.log", "0"].contains(name)) {
         for read in [3, 40, 100] {
             let mut runs = OneShotRuns::new();
             append(&runs.path("access.log"), &lines(0..read));
-            let mut told = runs.run(&[""]);
+            let mut emitted = runs.run(&[""]);
             append(&runs.path("access.log"), &lines(read..100));
             fs::copy(runs.path("access.log"), runs.path(name)).unwrap();
             append(&runs.path("access.log"), &lines(100..110));
-            told.extend(runs.run(&[""]));
-            told.extend(runs.run(&[""]));
-            assert_eq!(sorted(told), (0..110).collect::<Vec<_>>(), "{name} {read} {:?}", runs.notices);
+            emitted.extend(runs.run(&[""]));
+            emitted.extend(runs.run(&[""]));
+            assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{name} {read} {:?}", runs.notices);
         }
     }
 }
 
-/// A link is switched while nothing runs.
+/// The target of a symbolic link changes between two runs.
 #[test]
-fn the_rest_of_what_a_link_led_to_is_read() {
+fn the_rest_of_the_old_link_target_is_read() {
     for (old, new) in [
         ("access-2026-11-22.log", "access-2026-11-23.log"),
         ("a", "b"),
@@ -154,32 +154,32 @@ fn the_rest_of_what_a_link_led_to_is_read() {
                     fs::remove_file(folder.join("current")).unwrap();
                     symlink(new, folder.join("current")).unwrap();
                 };
-                let told = if is_run {
+                let emitted = if is_run {
                     let mut runs = runs;
-                    let mut told = runs.run(&["current"]);
+                    let mut emitted = runs.run(&["current"]);
                     switch();
-                    told.extend(runs.run(&["current"]));
+                    emitted.extend(runs.run(&["current"]));
                     if is_two {
-                        told.extend(runs.run(&["current"]));
+                        emitted.extend(runs.run(&["current"]));
                     }
-                    told
+                    emitted
                 } else {
-                    let mut rig = TailHarness::new(&["."], true, |_| {});
-                    rig.folder = runs.folder;
-                    rig.paths = vec![rig.path("current")];
-                    rig.restart(Vec::new());
-                    let state = rig.tail.checkpoints();
+                    let mut harness = TailHarness::new(&["."], true, |_| {});
+                    harness.folder = runs.folder;
+                    harness.paths = vec![harness.path("current")];
+                    harness.restart(Vec::new());
+                    let state = harness.tail.checkpoints();
                     switch();
-                    rig.restart(state);
+                    harness.restart(state);
                     if is_two {
-                        rig.wait(5);
-                        let state = rig.tail.checkpoints();
-                        rig.restart(state);
+                        harness.wait(5);
+                        let state = harness.tail.checkpoints();
+                        harness.restart(state);
                     }
-                    rig.wait(5);
-                    rig.lines().iter().map(|text| number_of(text)).collect()
+                    harness.wait(5);
+                    harness.lines().iter().map(|text| number_of(text)).collect()
                 };
-                assert_eq!(sorted(told), (0..110).collect::<Vec<_>>(), "{old} {new} run {is_run} two {is_two}");
+                assert_eq!(sorted(emitted), (0..110).collect::<Vec<_>>(), "{old} {new} run {is_run} two {is_two}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One-shot reading: what a first run reads, what later runs find, and what is said of what cannot be read.
+//! Reading once: what a first run reads, what later runs find, and how unreadable files are reported.
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::Write;
@@ -7,51 +7,51 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tempfile::TempDir;
 
-use super::{EmittedLine, append, gzip, line, lines, note, number_of};
+use super::{EmittedLine, append, gzip, line, lines, number_of, record};
 use crate::input::tail::{Notice, StartPosition, Tail, TailOptions};
 use crate::source::Checkpoint;
 
-/// A folder whose logs are read run by run.
+/// A folder whose logs are read in several runs.
 pub(super) struct OneShotRuns {
     pub(super) folder: TempDir,
     pub(super) state: Option<Vec<Checkpoint>>,
-    /// All that was told.
-    pub(super) told: Vec<EmittedLine>,
+    /// All lines returned.
+    pub(super) emitted: Vec<EmittedLine>,
     pub(super) notices: Vec<Notice>,
-    /// What waited for its end at the end of the last run: file names.
+    /// File names with unfinished lines after the last run.
     pub(super) pending: Vec<String>,
 }
 
 impl OneShotRuns {
     pub(super) fn new() -> Self {
-        Self { folder: TempDir::new().unwrap(), state: None, told: Vec::new(), notices: Vec::new(), pending: Vec::new() }
+        Self { folder: TempDir::new().unwrap(), state: None, emitted: Vec::new(), notices: Vec::new(), pending: Vec::new() }
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// A tail of `names`; an empty one is the folder.
+    /// A tail of `names`; an empty name is the folder.
     pub(super) fn tail(&self, names: &[&str], begin: StartPosition) -> Tail {
         let paths = names.iter().map(|name| if name.is_empty() { self.folder.path().to_owned() } else { self.path(name) });
         Tail::new(paths.collect(), TailOptions { start: begin, max_line: 4096, block: 512 }, self.state.clone())
     }
 
-    /// One run; gives the numbers of its lines, `None` of what is no such line.
+    /// One run; returns the numbers of its lines, `None` for other lines.
     pub(super) fn run(&mut self, names: &[&str]) -> Vec<Option<usize>> {
         self.run_with(names, StartPosition::ExplicitInputs)
     }
 
     pub(super) fn run_with(&mut self, names: &[&str], begin: StartPosition) -> Vec<Option<usize>> {
         let mut tail = self.tail(names, begin);
-        let mut told = Vec::new();
-        tail.read_once(Instant::now(), &mut |piece| note(&mut told, piece));
+        let mut emitted = Vec::new();
+        tail.read_once(Instant::now(), &mut |piece| record(&mut emitted, piece));
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         self.pending = tail.logs().filter(|log| log.pending).map(|log| name(log.path)).collect();
         self.notices = tail.notices();
         self.state = Some(tail.checkpoints());
-        let numbers = told.iter().map(|told| told.text.as_deref().and_then(number_of)).collect();
-        self.told.extend(told);
+        let numbers = emitted.iter().map(|emitted| emitted.text.as_deref().and_then(number_of)).collect();
+        self.emitted.extend(emitted);
         numbers
     }
 
@@ -72,14 +72,14 @@ pub(super) fn some(numbers: std::ops::Range<usize>) -> Vec<Option<usize>> {
     numbers.map(Some).collect()
 }
 
-/// As if nobody had written to it for two minutes.
-fn rest(path: &Path) {
+/// Sets the modification time to two minutes ago.
+fn make_old(path: &Path) {
     let then = SystemTime::now() - Duration::from_secs(120);
     OpenOptions::new().append(true).open(path).unwrap().set_times(FileTimes::new().set_modified(then)).unwrap();
 }
 
 #[test]
-fn a_first_run_reads_what_it_was_given() {
+fn a_first_run_reads_the_named_files() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log.2", &lines(0..10));
     gzip(&runs.path("access.log.2"));
@@ -98,7 +98,7 @@ fn a_first_run_reads_what_it_was_given() {
 }
 
 #[test]
-fn all_that_a_shell_names_is_read_once() {
+fn all_files_of_a_glob_or_folder_are_read_once() {
     for names in [&["access.log", "access.log.1", "access.log.2.gz"][..], &["access.log*"], &[""]] {
         let mut runs = OneShotRuns::new();
         runs.append("access.log.2", &lines(0..10));
@@ -121,14 +121,14 @@ fn all_that_a_shell_names_is_read_once() {
 }
 
 #[test]
-fn rotated_files_named_alone_are_read_once() {
+fn rotated_files_without_their_log_are_read_once() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log.2", &lines(0..10));
     gzip(&runs.path("access.log.2"));
     runs.append("access.log", &lines(900..910));
     assert_eq!(runs.run(&["access.log.2.gz"]), some(0..10));
     assert_eq!(runs.run(&["access.log.2.gz"]), []);
-    // Another text by that name is new; the same by another name is not.
+    // Other content under that name is new; the same content under another name is not.
     runs.rename("access.log.2.gz", "access.log.3.gz");
     runs.append("access.log.2", &lines(10..20));
     gzip(&runs.path("access.log.2"));
@@ -137,7 +137,7 @@ fn rotated_files_named_alone_are_read_once() {
 }
 
 #[test]
-fn a_packed_file_of_any_name_is_read() {
+fn a_compressed_file_of_any_name_is_read() {
     let mut runs = OneShotRuns::new();
     runs.append("packed", &lines(0..10));
     gzip(&runs.path("packed"));
@@ -148,8 +148,8 @@ fn a_packed_file_of_any_name_is_read() {
 }
 
 #[test]
-fn a_file_that_is_being_packed_is_read_once() {
-    for whole in [false, true] {
+fn a_file_that_is_being_compressed_is_read_once() {
+    for is_complete in [false, true] {
         let mut runs = OneShotRuns::new();
         runs.append("access.log", &lines(0..5));
         assert_eq!(runs.run(&["access.log"]), some(0..5));
@@ -165,7 +165,7 @@ fn a_file_that_is_being_packed_is_read_once() {
             fs::remove_file(runs.path("copy.gz")).unwrap();
             compressed
         };
-        let part = if whole { &compressed[..] } else { &compressed[..compressed.len() / 2] };
+        let part = if is_complete { &compressed[..] } else { &compressed[..compressed.len() / 2] };
         fs::write(runs.path("access.log.1.gz"), part).unwrap();
         assert_eq!(runs.run(&["access.log"]), some(5..210));
         fs::write(runs.path("access.log.1.gz"), &compressed).unwrap();
@@ -187,7 +187,7 @@ fn the_same_file_by_many_names_is_read_once() {
 }
 
 #[test]
-fn a_log_of_a_folder_whose_old_ones_lie_below_is_read_once() {
+fn a_log_with_olddir_in_a_folder_is_read_once() {
     let mut runs = OneShotRuns::new();
     fs::create_dir(runs.path("old")).unwrap();
     runs.append("access.log", &lines(10..20));
@@ -203,7 +203,7 @@ fn a_log_of_a_folder_whose_old_ones_lie_below_is_read_once() {
 }
 
 #[test]
-fn a_new_log_of_a_folder_is_read_with_what_it_was_rotated_to() {
+fn a_new_log_of_a_folder_is_read_with_its_rotated_files() {
     let mut runs = OneShotRuns::new();
     runs.append("a.log", &lines(0..10));
     for names in [&[""][..], &["*.log"]] {
@@ -233,7 +233,7 @@ fn an_unfinished_line_waits_for_its_end() {
     runs.append("access.log", &line(3)[..20]);
     assert_eq!(runs.run(&["access.log"]), some(0..3));
     assert_eq!(runs.pending, ["access.log"]);
-    rest(&runs.path("access.log"));
+    make_old(&runs.path("access.log"));
     assert_eq!(runs.run(&["access.log"]), []);
     runs.append("access.log", &line(3)[20..]);
     assert_eq!(runs.run(&["access.log"]), some(3..4));
@@ -241,25 +241,25 @@ fn an_unfinished_line_waits_for_its_end() {
 }
 
 #[test]
-fn an_unfinished_line_of_a_rotated_file_is_told_when_nothing_more_comes() {
-    for whole in [0, 3] {
+fn an_unfinished_line_of_a_final_rotated_file_is_returned() {
+    for complete in [0, 3] {
         let mut runs = OneShotRuns::new();
         File::create(runs.path("access.log")).unwrap();
         runs.run(&["access.log"]);
-        runs.append("access.log", &lines(0..whole));
-        runs.append("access.log", line(whole).trim_end());
+        runs.append("access.log", &lines(0..complete));
+        runs.append("access.log", line(complete).trim_end());
         runs.rename("access.log", "access.log.1");
-        assert_eq!(runs.run(&["access.log"]), some(0..whole));
-        assert_eq!(runs.pending.len(), usize::from(whole > 0));
-        rest(&runs.path("access.log.1"));
-        assert_eq!(runs.run(&["access.log"]), some(whole..whole + 1));
+        assert_eq!(runs.run(&["access.log"]), some(0..complete));
+        assert_eq!(runs.pending.len(), usize::from(complete > 0));
+        make_old(&runs.path("access.log.1"));
+        assert_eq!(runs.run(&["access.log"]), some(complete..complete + 1));
         assert_eq!(runs.run(&["access.log"]), []);
         assert!(runs.pending.is_empty());
     }
 }
 
 #[test]
-fn a_log_that_never_held_a_whole_line_is_pending() {
+fn a_log_without_a_whole_line_is_pending() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", "half a li");
     assert_eq!(runs.run(&["access.log"]), []);
@@ -269,7 +269,7 @@ fn a_log_that_never_held_a_whole_line_is_pending() {
 }
 
 #[test]
-fn what_was_named_and_never_there_is_a_problem() {
+fn a_named_file_that_never_existed_is_a_problem() {
     let mut runs = OneShotRuns::new();
     for _ in 0..2 {
         runs.run(&["access.log"]);
@@ -279,7 +279,7 @@ fn what_was_named_and_never_there_is_a_problem() {
     }
     runs.append("access.log", &line(0));
     assert_eq!(runs.run(&["access.log"]), some(0..1));
-    // It is away just now, between its renaming and its first new line.
+    // The log does not exist at the moment, between its renaming and its first new line.
     runs.append("access.log", &line(1));
     runs.rename("access.log", "access.log.1");
     assert_eq!(runs.run(&["access.log"]), some(1..2));
@@ -289,7 +289,7 @@ fn what_was_named_and_never_there_is_a_problem() {
 }
 
 #[test]
-fn what_is_no_file_is_a_problem() {
+fn a_path_that_is_not_a_file_is_a_problem() {
     let mut runs = OneShotRuns::new();
     rustix::fs::mknodat(rustix::fs::CWD, runs.path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     for name in ["pipe", "/dev/null"] {
@@ -301,7 +301,7 @@ fn what_is_no_file_is_a_problem() {
 }
 
 #[test]
-fn damage_is_told_once() {
+fn damage_is_reported_once() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(0..2000));
     gzip(&runs.path("access.log.1"));
@@ -317,21 +317,21 @@ fn damage_is_told_once() {
 }
 
 #[test]
-fn a_packing_that_is_not_read_is_told_once() {
+fn an_unsupported_compression_is_reported_once() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..3));
     runs.run(&["access.log"]);
     fs::write(runs.path("access.log.1.Z"), b"\x1f\x9d\x90 and so on").unwrap();
     runs.run(&["access.log"]);
     assert_eq!(runs.problems().len(), 1, "{:?}", runs.notices);
-    assert!(runs.problems()[0].contains("is packed with compress"));
+    assert!(runs.problems()[0].contains("is compressed with compress"));
     runs.rename("access.log.1.Z", "access.log.2.Z");
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
 
 #[test]
-fn an_older_copy_is_read_again_and_said_to_be() {
+fn an_older_copy_is_read_again_and_reported() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..100));
     runs.run(&["access.log"]);
@@ -345,41 +345,41 @@ fn an_older_copy_is_read_again_and_said_to_be() {
 }
 
 #[test]
-fn a_log_that_vanished_is_said_to_be() {
+fn a_vanished_log_is_reported() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..100));
     runs.run(&["access.log"]);
     fs::write(runs.path("access.log"), lines(200..300)).unwrap();
     assert_eq!(runs.run(&["access.log"]), some(200..300));
     assert_eq!(runs.notices.len(), 1, "{:?}", runs.notices);
-    assert!(runs.notices[0].what.contains("not to be found") && !runs.notices[0].problem);
+    assert!(runs.notices[0].what.contains("was not found") && !runs.notices[0].problem);
     runs.run(&["access.log"]);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
 }
 
 #[test]
-fn what_is_put_there_and_older_is_not_read() {
+fn a_restored_older_sibling_is_not_read() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log.1", &lines(10..20));
     runs.append("access.log", &lines(20..30));
     assert_eq!(runs.run(&["access.log"]), some(20..30));
     runs.append("access.log.5", &lines(0..10));
-    rest(&runs.path("access.log.5"));
+    make_old(&runs.path("access.log.5"));
     assert_eq!(runs.run(&["access.log"]), []);
     assert!(runs.notices[0].what.contains("older"), "{:?}", runs.notices);
     assert_eq!(runs.run(&["access.log"]), []);
     assert!(runs.notices.is_empty(), "{:?}", runs.notices);
-    // One that counts upwards is.
+    // A tool that counts upwards creates new files with higher numbers.
     runs.append("access.log.7", &lines(40..45));
     assert_eq!(runs.run(&["access.log"]), some(40..45));
-    // And by its name all is.
+    // A file that is named is read in any case.
     runs.append("access.log.6", &lines(30..35));
-    rest(&runs.path("access.log.6"));
+    make_old(&runs.path("access.log.6"));
     assert_eq!(runs.run(&["access.log", "access.log.6"]), some(30..35));
 }
 
 #[test]
-fn what_is_read_stays_where_it_was_while_nothing_is_kept() {
+fn unsaved_lines_are_read_again_with_the_same_id() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     runs.run(&["access.log"]);
@@ -388,13 +388,13 @@ fn what_is_read_stays_where_it_was_while_nothing_is_kept() {
     assert_eq!(runs.run(&["access.log"]), some(10..20));
     runs.state = before;
     assert_eq!(runs.run(&["access.log"]), some(10..20));
-    let told = &runs.told;
-    assert_eq!(told[10].offset, told[20].offset);
-    assert_eq!((told[10].generation, told[10].number), (told[20].generation, 11));
+    let emitted = &runs.emitted;
+    assert_eq!(emitted[10].offset, emitted[20].offset);
+    assert_eq!((emitted[10].generation, emitted[10].number), (emitted[20].generation, 11));
 }
 
 #[test]
-fn a_survey_reads_nothing_and_tells_the_lag() {
+fn measuring_the_backlog_reads_nothing() {
     let mut runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     runs.run(&["access.log"]);
@@ -406,13 +406,13 @@ fn a_survey_reads_nothing_and_tells_the_lag() {
 }
 
 #[test]
-fn no_more_than_what_is_there_is_read() {
+fn a_run_ends_although_lines_are_appended() {
     let runs = OneShotRuns::new();
     runs.append("access.log", &lines(0..10));
     let mut tail = runs.tail(&["access.log"], StartPosition::ExplicitInputs);
     let mut writer = OpenOptions::new().append(true).open(runs.path("access.log")).unwrap();
     let mut pieces = 0;
-    // Whoever writes faster than is read does not hold up the end.
+    // A writer that is faster than the reader does not keep it from ending.
     tail.read_once(Instant::now(), &mut |_| {
         pieces += 1;
         writer.write_all(lines(0..50).as_bytes()).unwrap();

@@ -1,7 +1,7 @@
-//! One-shot reading against a model: whatever is written, rotated and packed between two runs, the runs together tell
-//! every line once.
+//! Tests reading once against a model: whatever is written, rotated and compressed between the runs, together they
+//! return every line once.
 //!
-//! Runs 200 programs, or as many as `PROBEWATCH_MODEL_PROGRAMS` says.
+//! Runs 200 programs, or the number in `PROBEWATCH_MODEL_PROGRAMS`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
@@ -15,40 +15,41 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::read_once::OneShotRuns;
-use super::{line, lines, note, number_of};
+use super::{line, lines, number_of, record};
 use crate::input::tail::StartPosition;
 
 #[derive(Debug, Clone, Copy)]
 enum OneShotStep {
-    /// Whole lines; the first one completes a partial line.
+    /// Writes whole lines; the first one completes a partial line.
     Write(usize),
-    /// So many bytes of a line.
+    /// Writes N bytes of a line.
     Partial(usize),
-    /// Renames; the writer keeps its file until it opens its log anew.
+    /// Renames the log; the writer keeps its file open until it reopens the path.
     Rotate {
         create: bool,
     },
     Reopen,
-    /// Perhaps with a run when the copy is half done, and one before the original is cut.
+    /// Optionally with a run while the copy is incomplete, and one before the original is truncated.
     CopyTruncate {
         runs: bool,
     },
-    /// Packs the newest rotated file that is not; perhaps with a run when it is half done, and one when it lies there twice.
+    /// Compresses the newest uncompressed rotated file; optionally with a run while that is incomplete, and one
+    /// before the original is removed.
     Compress {
         runs: bool,
     },
-    /// A run whose checkpoints are kept.
+    /// A run whose checkpoints are saved.
     Run,
-    /// A run that was killed before it could keep anything.
+    /// A run that is killed before it saves its checkpoints.
     Killed,
-    /// Renames the log to a name that no rotation gives, or copies it there and truncates it, or packs it.
+    /// Moves the log to an unusual name, or copies it there and truncates it, or compresses it.
     Away {
         name: usize,
         how: OneShotMove,
     },
 }
 
-/// How a log comes by another name.
+/// How a log gets another name.
 #[derive(Debug, Clone, Copy)]
 enum OneShotMove {
     Rename,
@@ -56,16 +57,16 @@ enum OneShotMove {
     Gzip { runs: bool },
 }
 
-/// Names that no rotation gives, made longer by a number each time.
+/// Names that no rotation tool gives; a number is added each time.
 const AWAY: [&str; 3] = ["access.log.bak", "access-1.log", "old.log"];
 
-/// How the log is named.
+/// How the log is named on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArgumentKind {
     Alone,
     Folder,
     Glob,
-    /// As a shell does it: every file there is.
+    /// Every existing file, as a shell expands a glob.
     Each,
 }
 
@@ -96,13 +97,13 @@ struct OneShotModel {
     named: ArgumentKind,
     writer: File,
     next: usize,
-    begun: usize,
-    /// Times that the log was moved to another name.
+    written: usize,
+    /// How often the log was moved to another name.
     moved: usize,
-    torn: HashSet<String>,
-    /// Lines that were cut in two: their first halves may be all but the newline.
-    spoilt: HashSet<usize>,
-    told: HashMap<usize, usize>,
+    fragments: HashSet<String>,
+    /// Lines that were divided: the first half may be all but the newline.
+    divided: HashSet<usize>,
+    emitted: HashMap<usize, usize>,
     ids: HashMap<(u64, u64), String>,
 }
 
@@ -117,11 +118,11 @@ impl OneShotModel {
             runs,
             named,
             next: 5,
-            begun: 0,
+            written: 0,
             moved: 0,
-            torn: HashSet::new(),
-            spoilt: HashSet::new(),
-            told: HashMap::new(),
+            fragments: HashSet::new(),
+            divided: HashSet::new(),
+            emitted: HashMap::new(),
             ids: HashMap::new(),
         }
     }
@@ -131,9 +132,9 @@ impl OneShotModel {
             OneShotStep::Write(count) => self.write(count),
             OneShotStep::Partial(bytes) => {
                 let line = line(self.next);
-                let end = (self.begun + bytes).min(line.len() - 1);
-                self.writer.write_all(&line.as_bytes()[self.begun..end]).unwrap();
-                self.begun = end;
+                let end = (self.written + bytes).min(line.len() - 1);
+                self.writer.write_all(&line.as_bytes()[self.written..end]).unwrap();
+                self.written = end;
             }
             OneShotStep::Rotate { create } => {
                 self.shift();
@@ -153,15 +154,15 @@ impl OneShotModel {
 
     fn write(&mut self, count: usize) {
         for _ in 0..count {
-            self.writer.write_all(&line(self.next).as_bytes()[self.begun..]).unwrap();
+            self.writer.write_all(&line(self.next).as_bytes()[self.written..]).unwrap();
             self.next += 1;
-            self.begun = 0;
+            self.written = 0;
         }
     }
 
-    /// A writer ends its line before it opens its log anew.
+    /// A writer ends its line before it reopens its log.
     fn reopen(&mut self) {
-        if self.begun > 0 {
+        if self.written > 0 {
             self.write(1);
         }
         self.writer = writer(&self.runs.path("access.log"));
@@ -205,16 +206,16 @@ impl OneShotModel {
     fn cut(&mut self, log: &Path) {
         let file = OpenOptions::new().write(true).open(log).unwrap();
         file.set_len(0).unwrap();
-        if self.begun > 0 {
-            // Its halves are in two files, or the second is in one that has no name: neither is a line.
+        if self.written > 0 {
+            // Its halves are in two files, or the second is in a deleted file: neither is a line.
             let line = line(self.next);
-            self.torn.insert(line[..self.begun].to_owned());
-            self.torn.insert(line[self.begun..].trim_end().to_owned());
+            self.fragments.insert(line[..self.written].to_owned());
+            self.fragments.insert(line[self.written..].trim_end().to_owned());
             if file.metadata().unwrap().ino() == self.writer.metadata().unwrap().ino() {
-                self.writer.write_all(&line.as_bytes()[self.begun..]).unwrap();
-                self.begun = 0;
+                self.writer.write_all(&line.as_bytes()[self.written..]).unwrap();
+                self.written = 0;
                 self.next += 1;
-                self.spoilt.insert(self.next - 1);
+                self.divided.insert(self.next - 1);
             }
         }
     }
@@ -225,7 +226,7 @@ impl OneShotModel {
             return;
         }
         if self.named != ArgumentKind::Folder {
-            // Where its file alone is named, a text is known by what was read of it.
+            // If only the log is named, content is recognized only if some of it was read.
             self.write(1);
             self.run(true);
         }
@@ -236,7 +237,8 @@ impl OneShotModel {
             OneShotMove::Rename => fs::rename(&log, away).unwrap(),
             OneShotMove::CopyTruncate { runs } => {
                 fs::copy(&log, &away).unwrap();
-                // Two logs that are written may begin alike; that one is a copy of the other is known by its name only.
+                // Two logs that are written at the same time may start alike; only the name tells that one is a copy
+                // of the other.
                 if runs && AWAY[name].starts_with("access") {
                     self.run(true);
                 }
@@ -244,7 +246,7 @@ impl OneShotModel {
             }
             OneShotMove::Gzip { runs } => {
                 fs::rename(&log, &away).unwrap();
-                self.pack(&away, runs);
+                self.compress_file(&away, runs);
             }
         }
     }
@@ -252,12 +254,13 @@ impl OneShotModel {
     fn compress(&mut self, runs: bool) {
         let plain = |path: &PathBuf| path.extension().is_some_and(|ending| ending.to_str().unwrap().parse::<u32>().is_ok());
         let Some(plain) = self.names().into_iter().find(plain) else { return };
-        self.pack(&plain, runs);
+        self.compress_file(&plain, runs);
     }
 
-    fn pack(&mut self, plain: &Path, runs: bool) {
+    fn compress_file(&mut self, plain: &Path, runs: bool) {
         if fs::metadata(plain).unwrap().ino() == self.writer.metadata().unwrap().ino() {
-            // `delaycompress`, or a signal to the writer: nobody packs what is still being written.
+            // With `delaycompress`, or after a signal to the writer, a file that is still written to is not
+            // compressed.
             self.reopen();
         }
         let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
@@ -275,7 +278,7 @@ impl OneShotModel {
         fs::remove_file(plain).unwrap();
     }
 
-    fn run(&mut self, keep: bool) {
+    fn run(&mut self, save: bool) {
         let names: Vec<String> = match self.named {
             ArgumentKind::Alone => vec!["access.log".to_owned()],
             ArgumentKind::Folder => vec![String::new()],
@@ -283,40 +286,40 @@ impl OneShotModel {
             ArgumentKind::Each => self.names().iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect(),
         };
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        if !keep {
+        if !save {
             let mut tail = self.runs.tail(&names, StartPosition::ExplicitInputs);
-            let mut told = Vec::new();
-            tail.read_once(Instant::now(), &mut |piece| note(&mut told, piece));
+            let mut emitted = Vec::new();
+            tail.read_once(Instant::now(), &mut |piece| record(&mut emitted, piece));
             let _ = tail.checkpoints();
             return;
         }
-        let before = self.runs.told.len();
+        let before = self.runs.emitted.len();
         self.runs.run(&names);
         let notices = &self.runs.notices;
         assert!(notices.iter().all(|notice| !notice.problem), "{notices:?}");
-        for told in &self.runs.told[before..] {
-            let text = told.text.clone().unwrap();
-            let known = self.ids.insert((told.generation, told.offset), text.clone());
+        for emitted in &self.runs.emitted[before..] {
+            let text = emitted.text.clone().unwrap();
+            let known = self.ids.insert((emitted.generation, emitted.offset), text.clone());
             assert!(known.is_none_or(|known| text.starts_with(&known)), "two lines of one name: {text}");
             match number_of(&text) {
-                Some(number) => *self.told.entry(number).or_default() += 1,
-                None => assert!(self.torn.contains(&text), "garbled: {text}"),
+                Some(number) => *self.emitted.entry(number).or_default() += 1,
+                None => assert!(self.fragments.contains(&text), "garbled: {text}"),
             }
         }
     }
 
     fn end(mut self) {
-        if self.begun > 0 {
+        if self.written > 0 {
             self.write(1);
         }
         self.run(true);
         self.run(true);
-        for number in (0..self.next).filter(|number| !self.spoilt.contains(number)) {
-            assert_eq!(self.told.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
+        for number in (0..self.next).filter(|number| !self.divided.contains(number)) {
+            assert_eq!(self.emitted.get(&number), Some(&1), "line {number}; {:?}", self.runs.notices);
         }
         let old = usize::from(self.named != ArgumentKind::Alone);
         for number in 900_000..900_020 {
-            assert_eq!(self.told.get(&number).copied().unwrap_or(0), old, "old line {number}");
+            assert_eq!(self.emitted.get(&number).copied().unwrap_or(0), old, "old line {number}");
         }
     }
 }
@@ -333,18 +336,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: programs(), failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn runs_together_tell_every_line_once(
+    fn runs_together_return_every_line_once(
         named in prop_oneof![Just(ArgumentKind::Alone), Just(ArgumentKind::Folder), Just(ArgumentKind::Glob), Just(ArgumentKind::Each)],
         steps in prop::collection::vec(step(), 1..40),
     ) {
-        let mut world = OneShotModel::new(named);
-        // A first run reads only what it is given.
+        let mut model = OneShotModel::new(named);
+        // A first run reads only the files that are named.
         if named == ArgumentKind::Alone {
-            world.run(true);
+            model.run(true);
         }
         for step in steps {
-            world.step(step);
+            model.step(step);
         }
-        world.end();
+        model.end();
     }
 }
