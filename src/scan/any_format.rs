@@ -1,19 +1,20 @@
-//! Judges lines of any format: as they are where the engine reads them, and else by what a format says of them.
+//! Scans lines of any format: directly where the engine can read them, otherwise through their format.
 //!
-//! What comes of a line does not depend on the way that is tried first: that saves work, and no more.
+//! Trying the direct way first only saves work; the findings are the same either way.
 
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::Findings;
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
 
-/// Where lines are read. Keeps its buffers.
+/// Scans lines of any format. Keeps its buffers.
 #[derive(Debug, Default)]
 pub(super) struct AnyFormatScanner {
     log_reader: LogReader,
 }
 
 impl AnyFormatScanner {
-    /// Judges whole lines; the last one may lack its newline. Findings are at their places in `lines`, whatever they were read as.
+    /// Scans whole lines; the last one may lack its newline. Findings refer to offsets in `lines`, even where the
+    /// lines were rewritten.
     pub(super) fn scan(
         &mut self,
         judge: Judge<'_>,
@@ -22,7 +23,7 @@ impl AnyFormatScanner {
         context: &LineContext<'_>,
         scratch: &mut Scratch,
     ) -> Findings {
-        // A format of the engine's own was asked for, and no other.
+        // The user requested a format that the engine reads, and no other.
         if scope.format.is_some() {
             return judge.judge(lines, scratch);
         }
@@ -44,7 +45,7 @@ impl AnyFormatScanner {
     }
 }
 
-/// Whether lines without a time are counted.
+/// Whether lines without a time are counted, which a time range requires.
 pub(super) fn has_time_range(scope: &Scope) -> bool {
     scope.since.is_some() || scope.until.is_some()
 }
@@ -79,7 +80,7 @@ mod tests {
         )
     }
 
-    /// Findings with names instead of their numbers, which tell who asked for them first.
+    /// Findings with names instead of IDs, because IDs depend on the order in which names were interned.
     fn told(mut findings: Findings, scratch: &Scratch) -> String {
         let names = &scratch.names;
         let path = |number: &mut u32| String::from_utf8_lossy(names.paths.key(std::mem::take(number))).into_owned();
@@ -109,7 +110,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_500))]
 
         #[test]
-        fn what_is_found_is_what_is_found_in_lines_written_down_again(
+        fn findings_equal_those_in_rewritten_lines(
             lines in prop::collection::vec(line(), 0..40), is_w3c: bool, ended: bool, since in prop::option::of(Just(TimeBound::Instant(1_793_606_460))),
         ) {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! Reads one input through the engine into the tallies, and accounts for its lines.
+//! Scans one input into the tallies and accounts for its lines.
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -23,10 +23,10 @@ use crate::input::read::{self, Unread};
 use crate::source::SourceInfo;
 use crate::tally::Place;
 
-/// A text may begin with a byte-order mark, which belongs to no line.
+/// A byte-order mark at the start belongs to no line.
 const MAX_BOM_LEN: u64 = 3;
 
-/// One input and everybody who has to do with it.
+/// The scan of one input, with what it shares with others.
 pub(super) struct InputScan<'a> {
     number: usize,
     source: &'a Source,
@@ -39,7 +39,7 @@ pub(super) struct InputScan<'a> {
     state: Mutex<InputState<'a>>,
 }
 
-/// What came of one input.
+/// The result of one input.
 pub(super) struct InputResult {
     pub(super) text: SourceInfo,
     pub(super) input: Option<Input>,
@@ -50,37 +50,37 @@ pub(super) struct InputResult {
 }
 
 impl InputResult {
-    /// A file of a folder that is something else.
+    /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, what: &str) -> Self {
         let notices = vec![format!("passed over: {what}, no access log")];
         Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false, has_forwarded: false }
     }
 }
 
-/// What is known of an input so far.
+/// What is known about an input so far.
 #[derive(Default)]
 struct InputState<'w> {
     stats: InputStats,
-    /// Where each run of lines begins, and how many lines it has.
+    /// The byte offset and the number of lines of each chunk.
     runs: Vec<(u64, u64)>,
     head: LogHead,
-    /// Findings, until a line parses or the input is known to be a log: it may be none at all.
+    /// Findings that are held back until a line parses or the input is known to be a log.
     held: Vec<ChunkResult<'w>>,
     is_log: bool,
 }
 
-/// What was found in one chunk.
+/// The findings in one chunk.
 struct ChunkResult<'w> {
     worker: usize,
     offset: u64,
     findings: Findings,
-    /// How the text begins, where this is its first chunk.
+    /// The start of the text, for the first chunk.
     head: Option<LogHead>,
     in_flight: Option<InFlightGuard<'w>>,
 }
 
 impl InputResult {
-    /// Of an input that is not read.
+    /// The result of an input that is not read.
     pub(super) fn skipped(source: &Source, why: Skipped, progress: &AtomicU64) -> Self {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
@@ -109,7 +109,7 @@ impl<'a> InputScan<'a> {
         Self { number, source, job, judge, workers, spool, headers, clients: ClientPositionCache::default(), state: Mutex::default() }
     }
 
-    /// Reads it to the end.
+    /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
         let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
         let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
@@ -120,7 +120,7 @@ impl<'a> InputScan<'a> {
         self.into_result(reading)
     }
 
-    /// Looks at a chunk that comes in order, before any is result.
+    /// Observes a chunk of an input that is read in order, before it is scanned.
     fn observe(&self, chunk: Chunk<'_>) {
         self.headers.observe(chunk);
         self.clients.observe(chunk);
@@ -147,7 +147,7 @@ impl<'a> InputScan<'a> {
         ChunkResult { worker, offset: chunk.offset, findings, head, in_flight }
     }
 
-    /// What the lines from here on are read by.
+    /// The context of the lines from this offset on.
     fn context(&self, offset: u64) -> LineContext<'a> {
         let ScanJob { formats, scope, .. } = *self.job;
         let (first, header, clients) = (formats.preferred_for(&self.source.path), self.headers.at(offset), self.clients.current());
@@ -169,7 +169,7 @@ impl<'a> InputScan<'a> {
         self.count(ready);
     }
 
-    /// Puts findings into the tallies of their workers.
+    /// Adds findings to the tallies of their workers.
     fn count(&self, ready: Vec<ChunkResult<'a>>) {
         for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
             let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
@@ -185,7 +185,7 @@ impl<'a> InputScan<'a> {
         }
     }
 
-    /// How it was found.
+    /// How the input was found.
     fn found_by(&self) -> FoundBy {
         match (self.source.named, self.source.literal) {
             (_, true) => FoundBy::Name,

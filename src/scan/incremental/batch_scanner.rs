@@ -1,7 +1,7 @@
-//! Gathers lines into batches, has them judged on all threads, and counts what came of it.
+//! Gathers lines into batches, scans them on all threads, and counts the results.
 //!
-//! Two steps go over all lines side by side, to read their times and to judge them; between the two, one thread goes over
-//! the pieces in their order and says which of them count, and when.
+//! All lines pass through two parallel steps, which read times and match rules. Between them, one thread assigns each
+//! batch to a period in order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
@@ -32,28 +32,28 @@ use crate::source::SourceInfo;
 use crate::tally::Place;
 use crate::time::PeriodRule;
 
-/// Bytes that are judged side by side.
+/// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
-/// Pieces that are, where they are small.
+/// The maximum number of line batches, if they are small.
 const BATCH_PIECES: usize = 1024;
-/// Bytes of one log that wait.
+/// The limit of bytes of one log that wait.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// What was seen in an batch before it is judged.
+/// What is known about a line batch before it is scanned.
 struct PreparedBatch {
     runs: Vec<PeriodRun>,
     parses: bool,
-    /// Its lines, where they are cut and of another format.
+    /// The lines in another format, rewritten to read their times.
     rewritten: Option<RewrittenLines>,
 }
 
-/// Everything that is being counted.
+/// Gathers and scans lines.
 #[derive(Debug)]
 pub(super) struct BatchScanner<'a> {
     job: &'a IncrementalJob<'a>,
     cut: Option<&'a PeriodRule>,
     judge: Judge<'a>,
-    /// Bytes of a batch.
+    /// The number of bytes at which a batch is scanned.
     most: usize,
     batch: Vec<LineBatch>,
     bytes: usize,
@@ -79,7 +79,7 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Takes a piece; judges the batch if that is full.
+    /// Adds a piece of a log; scans the batch if it is full.
     pub(super) fn take(&mut self, piece: &Piece<'_>) {
         if self.job.stop.load(Ordering::Relaxed) {
             return;
@@ -118,12 +118,12 @@ impl<'a> BatchScanner<'a> {
         self.count(&ready);
     }
 
-    /// Looks at an batch, beside others.
+    /// Prepares a line batch; runs in parallel.
     fn prepare(&self, batch: &LineBatch) -> PreparedBatch {
         let BatchLines::Text(text) = &batch.lines else { return PreparedBatch { runs: Vec::new(), parses: false, rewritten: None } };
         let log = self.logs.get(&batch.log);
         let mut context = self.job.context(batch, log);
-        // The times of lines must be read before they are judged, so they are written down here.
+        // The times must be known before the scan, so lines of other formats are rewritten here.
         let mut written = RewrittenLines::default();
         let may_write = self.cut.is_some() && self.job.scope.format.is_none();
         let mut is_written = may_write && LogReader::default().rewrite(text, &context, &mut written);
@@ -142,7 +142,8 @@ impl<'a> BatchScanner<'a> {
         PreparedBatch { runs, parses: is_known || any_line_parses(text, &context, self.job.scope.format), rewritten }
     }
 
-    /// Sees whether an batch counts, and when; one that waits is held back, and those that waited for it are let go on.
+    /// Decides whether a line batch counts and in which period. If that is not known yet, it waits; otherwise the
+    /// waiting batches of its log are released.
     fn assign_periods(&mut self, batch: LineBatch, seen: PreparedBatch, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
         let Some(log) = self.logs.get_mut(&batch.log) else { return };
         log.is_known |= seen.parses;
@@ -172,7 +173,7 @@ impl<'a> BatchScanner<'a> {
         ready.push((batch, runs));
     }
 
-    /// A log waited for too long: it is taken for what it seems to be.
+    /// A log has waited too long: it is classified by what is known.
     fn end_waiting(&mut self, number: u32, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
         let Some(log) = self.logs.get_mut(&number) else { return };
         log.is_known |= !log.is_not_access_log();
@@ -188,7 +189,7 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Judges what counts.
+    /// Scans the lines that count.
     fn count(&mut self, ready: &[(LineBatch, Vec<PeriodRun>)]) {
         let mut counted = Vec::new();
         for (batch, runs) in ready {
@@ -222,7 +223,7 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// The number of the text that a log's lines count to.
+    /// The number of the input of a log.
     fn text_of(&mut self, number: u32) -> Option<u32> {
         let log = self.logs.get_mut(&number)?;
         if let Some(text) = log.text {
@@ -241,7 +242,7 @@ impl<'a> BatchScanner<'a> {
         Some(text)
     }
 
-    /// Judges what is left, and says what came of it all.
+    /// Scans the rest and returns the results.
     pub(super) fn finish(mut self, tail: &mut Tail) -> IncrementalResult {
         self.flush();
         let mut notices = tail.notices();
@@ -266,7 +267,7 @@ impl<'a> BatchScanner<'a> {
         IncrementalResult { parts: self.parts.into_parts(&self.texts), texts: self.texts, without_time, stopped: false, notices }
     }
 
-    /// Sees whether a log counts of which no line parsed.
+    /// Decides whether a log without parsed lines counts.
     fn decide(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let IncrementalJob { scope, formats, .. } = *self.job;
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
@@ -277,7 +278,7 @@ impl<'a> BatchScanner<'a> {
         notices.push(Notice { path: log.path.clone(), what, problem: is_asked });
     }
 
-    /// Says of a log that counts that no line of it parses, or that the client of lines is unknown.
+    /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
     fn add_log_notices(&mut self, number: u32, notices: &mut Vec<Notice>) {
         let Some(log) = self.logs.get(&number) else { return };
         let IncrementalJob { scope, formats, .. } = *self.job;
@@ -290,7 +291,7 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    /// Puts what is wrong with a log to its lines, and says what is wrong with lines.
+    /// Adds problems of a log to its line counts, and notices about NUL bytes.
     fn add_line_notices(&mut self, notices: &mut Vec<Notice>) {
         for notice in notices.iter().filter(|notice| notice.problem) {
             if let Some(text) = self.by_path.get(notice.path.as_os_str().as_bytes()) {
@@ -306,7 +307,7 @@ impl<'a> BatchScanner<'a> {
     }
 }
 
-/// Judges a run of lines by the workers of its period. A line that was too long to be held is only counted.
+/// Scans a run of lines with the workers of its period. An oversized line is only counted.
 fn scan_run(
     judge: Judge<'_>,
     job: &IncrementalJob<'_>,

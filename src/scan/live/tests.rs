@@ -1,4 +1,5 @@
-//! The stream against a scan of the same bytes, and what only a stream has to do: wait, come late, forget.
+//! Live scans compared with a scan of the same bytes, and what only a live scan does: wait, promote hits later, drop old
+//! data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -23,7 +24,7 @@ fn line(client: u8, request: &str, status: u16) -> String {
     format!("192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n")
 }
 
-/// Offset, line and rules of each hit that was told, in order.
+/// The offset, line and rules of each reported hit, in order.
 type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
 
 fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
@@ -51,7 +52,7 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
     told
 }
 
-/// Feeds a text in pieces of so many lines.
+/// Feeds a text in pieces of N lines.
 fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> Told {
     let (mut told, mut offset, mut before) = (Vec::new(), 0, 0);
     let all: Vec<&str> = text.split_inclusive('\n').collect();
@@ -64,14 +65,14 @@ fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> Told {
     told
 }
 
-/// Each line once, as it was first reported, without its grade.
+/// Each line as it was first reported, without its grade.
 fn first_reports(told: &Told) -> Told {
     let mut seen = BTreeSet::new();
     let first = told.iter().filter(|told| seen.insert(told.1)).cloned();
     first.map(|(offset, line, rules, _, context)| (offset, line, rules, None, context)).collect()
 }
 
-/// The grade that each line has in the end.
+/// The final grade of each line.
 fn final_answers(told: &Told, stream: &mut LiveScan<'_>) -> Vec<(u64, Option<Answer>)> {
     let mut last: BTreeMap<u64, Option<Answer>> = told.iter().map(|told| (told.1, told.3)).collect();
     let Ok(()) = stream.regrade_all(&mut |live: &LiveHit<'_>| {
@@ -122,14 +123,14 @@ proptest! {
             prop_assert_eq!(&found, &expected);
             prop_assert_eq!(since, SummaryStart::Start);
         }
-        // What comes late comes once, so the distinct lines that were told are those that a scan reports.
+        // A late hit is reported once, so the distinct reported lines are those of a scan.
         let lines: BTreeSet<u64> = one.iter().map(|told| told.1).collect();
         prop_assert_eq!(lines.len(), one.len());
         prop_assert_eq!(lines.len() as u64, report.totals.outcomes.iter().sum::<u64>());
     }
 }
 
-/// Lines of many formats, in a W3C extended log or in another.
+/// Lines of many formats, with or without a W3C header.
 fn any_mixed_log() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         3 => Just(line(1, "GET /.env HTTP/1.1", 404)),
@@ -159,14 +160,14 @@ proptest! {
     }
 }
 
-/// Five web shells and a script whose name says nothing.
+/// Five web shells and a script with an inconspicuous name.
 fn hunter() -> Vec<String> {
     let asks = ["/c99.php", "/r57.php", "/wso.php", "/b374k.php", "/alfa.php", "/shell.php"];
     asks.iter().map(|path| line(1, &format!("GET {path} HTTP/1.1"), 404)).collect()
 }
 
 #[test]
-fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
+fn a_hit_is_reported_once_its_client_is_a_prober() {
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
@@ -181,7 +182,7 @@ fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
 }
 
 #[test]
-fn only_the_newest_lines_wait() {
+fn only_the_newest_lines_are_pending() {
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let many: String = (0..40_u8)
@@ -193,7 +194,7 @@ fn only_the_newest_lines_wait() {
 }
 
 #[test]
-fn an_answer_is_reported_again_when_its_grade_changes() {
+fn a_hit_is_reported_again_when_its_grade_changes() {
     use Answer::{Distinct, Soft404, Uncertain};
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
@@ -201,7 +202,7 @@ fn an_answer_is_reported_again_when_its_grade_changes() {
         ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     let told = pieces(&mut stream, &log, 1).into_iter().map(|told| (told.1, told.3)).collect::<Vec<_>>();
     let graded = |line, answer| (line, Some(answer));
-    // Two answers of one size may be chance, three are none.
+    // Two responses of one size may be chance, three are not.
     let expected = [
         graded(1, Distinct),
         graded(2, Uncertain),
@@ -217,7 +218,7 @@ fn an_answer_is_reported_again_when_its_grade_changes() {
 }
 
 #[test]
-fn sites_are_known_after_a_restart() {
+fn the_response_history_survives_a_restart() {
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
@@ -229,7 +230,7 @@ fn sites_are_known_after_a_restart() {
 }
 
 #[test]
-fn a_file_of_a_folder_waits_for_a_line_that_parses() {
+fn a_file_of_a_folder_waits_for_a_parsed_line() {
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
@@ -244,7 +245,7 @@ fn a_file_of_a_folder_waits_for_a_line_that_parses() {
 }
 
 #[test]
-fn hits_are_forgotten_before_memory_is_full_and_lines_never() {
+fn old_hits_are_dropped_and_line_counts_are_kept() {
     let scope = Scope::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let first = line(1, "GET /.env HTTP/1.1", 404);
