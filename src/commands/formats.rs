@@ -58,11 +58,11 @@ fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled
     let mut seen = 0;
     let end = each_line(path, question.max_line, |_, line| {
         if let Line::Text(text) = line {
-            detector.take(text);
+            detector.push_line(text);
             seen += text.len() + 1;
         }
         if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    Sampled { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
+    Sampled { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }
 }
