@@ -6,10 +6,10 @@ use super::reports::{files, output, whole};
 use super::run::{Failure, apps};
 use super::screen::Screen;
 use super::{DiffSettings, Exit, RetoldSettings, message, screen};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::diff::{Side, diff, notes};
-use crate::render::View;
-use crate::render::diff::render;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::diff::{ReportIndex, diff, notes};
+use crate::render::RenderOptions;
+use crate::render::render_diff;
 use crate::rules::{RuleSet, load};
 
 /// Compares the reports and prints what differs.
@@ -34,17 +34,17 @@ fn compare(settings: &DiffSettings) -> Result<Exit, Failure> {
         }
     }
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: None, top: asked.top, full: true, width, color };
-    render(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: asked.format, by: None, top: asked.top, full: true, width, color };
+    render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(Exit::Success)
 }
 
 /// One of the two, whatever it was told with: by these rules, from this level on.
-fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<Side, Failure> {
+fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<ReportIndex, Failure> {
     let whole = whole(&files(&[path.to_owned()], true), known, asked)?;
     let rules = whole.rules.as_ref().unwrap_or(known);
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &whole.tally,
         texts: &whole.texts,
@@ -53,8 +53,8 @@ fn side(path: &Path, known: &RuleSet, asked: &RetoldSettings) -> Result<Side, Fa
         apps: &apps(&asked.apps, rules)?,
         allow: &whole.allow,
     };
-    let context = Context::of(&material);
-    let wanted = Wanted { clients: true, paths: true, rules: true, ..Wanted::default() };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { clients: true, paths: true, rules: true, ..RowSelection::default() };
     let report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
-    Ok(Side::of(&material, &context, &report))
+    Ok(ReportIndex::new(&material, &context, &report))
 }

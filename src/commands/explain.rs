@@ -17,17 +17,17 @@ use self::log::{Log, Parts, scope};
 use super::message::shown;
 use super::rules::named;
 use super::{Exit, message, screen, stdout};
-use crate::analysis::path_answer::{Graded, Request, is_graded};
+use crate::analysis::path_answer::{GradeRequest, GradeResult, is_graded};
 use crate::client::Ipv6Prefix;
 use crate::engine::Probe;
 use crate::engine::explain::{Explainer, Explanation, Typed, Withheld};
 use crate::finding::{RuleId, Severity};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
 use crate::formats::{ClientPosition, FormatChoice, Formats, Frame, LogFormat, W3cHeader, recognize};
-use crate::input::sequence::{End, Line, each_line};
+use crate::input::lines_in_order::{InputLine, LinesSummary, for_each_line};
 use crate::record::Record;
-use crate::render::explain::{Subject, Taken, Views, write};
-use crate::render::{Color, Format, View};
+use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
+use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::rules::{RuleChoice, RuleSet, View as Seen, load};
 use crate::time::LogTime;
 
@@ -55,7 +55,7 @@ pub struct Question {
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to colour.
     pub color: Color,
     /// No notices on standard error.
@@ -115,7 +115,7 @@ pub fn run(question: &Question) -> Exit {
         max_line: question.max_line,
     };
     let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: question.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let explainer = Explainer::new(&rules, question.min_severity, &apps);
     let out = BufWriter::new(io::stdout().lock());
     let reader = Reader { context, log_reader: LogReader::default(), line: Vec::new() };
@@ -215,7 +215,7 @@ struct Desk<'a, W> {
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
-    view: View,
+    view: RenderOptions,
     reader: Reader<'a>,
     log: Log<'a>,
     out: W,
@@ -232,7 +232,7 @@ impl<W: Write> Desk<'_, W> {
         for line in lines {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let length = line.len();
-            let line = if length > self.question.max_line { Line::Oversized(length as u64) } else { Line::Text(line) };
+            let line = if length > self.question.max_line { InputLine::Oversized(length as u64) } else { InputLine::Text(line) };
             if self.take(line, None, true).is_break() {
                 break;
             }
@@ -242,9 +242,9 @@ impl<W: Write> Desk<'_, W> {
 
     fn stdin(&mut self) -> Exit {
         let path = Path::new("-");
-        let end = each_line(path, self.question.max_line, |number, line| match line {
-            Line::Text(b"") => ControlFlow::Continue(()),
-            Line::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
+        let end = for_each_line(path, self.question.max_line, |number, line| match line {
+            InputLine::Text(b"") => ControlFlow::Continue(()),
+            InputLine::Text(text) if self.reader.is_own(number, text) => ControlFlow::Continue(()),
             line => self.take(line, Some((b"-", number)), true),
         });
         ended(path, end.map_err(|e| e.to_string()), |_| Exit::Success)
@@ -252,8 +252,8 @@ impl<W: Write> Desk<'_, W> {
 
     fn line(&mut self, path: &Path, wanted: u64) -> Exit {
         let mut found = false;
-        let end = each_line(path, self.question.max_line, |number, line| {
-            if let Line::Text(text) = line {
+        let end = for_each_line(path, self.question.max_line, |number, line| {
+            if let InputLine::Text(text) = line {
                 self.reader.pass(number, text);
             }
             if number < wanted {
@@ -273,8 +273,8 @@ impl<W: Write> Desk<'_, W> {
     }
 
     /// Explains one line; breaks where nobody reads any more.
-    fn take(&mut self, line: Line<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
-        let Line::Text(text) = line else {
+    fn take(&mut self, line: InputLine<'_>, place: Option<(&[u8], u64)>, may_be_request: bool) -> ControlFlow<()> {
+        let InputLine::Text(text) = line else {
             let which = place.map(|(path, line)| format!("{}:{line}: ", shown(&String::from_utf8_lossy(path)))).unwrap_or_default();
             message::notice(&format!("{which}longer than --max-line ({} bytes); a scan does not look at it", self.question.max_line));
             return ControlFlow::Continue(());
@@ -295,10 +295,10 @@ impl<W: Write> Desk<'_, W> {
         let typed = if frame.is_none() && may_be_request { Typed::read(text) } else { None };
         let (taken, record) = match (&frame, &typed) {
             (Some(frame), _) => {
-                (Taken::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
+                (ReadAs::Line(name.unwrap_or_else(|| frame.format().as_str().into())), Some(frame.record(LogTime::parse_clf(frame.time))))
             }
-            (None, Some(typed)) => (Taken::Request, Some(typed.record())),
-            (None, None) => (Taken::Unparsed(recognize(text)), None),
+            (None, Some(typed)) => (ReadAs::Request, Some(typed.record())),
+            (None, None) => (ReadAs::Unparsed(recognize(text)), None),
         };
         let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);
         let mut explanation = self.explainer.explain(&probe, self.only);
@@ -308,13 +308,13 @@ impl<W: Write> Desk<'_, W> {
         if let Some(answer) = &answer {
             withhold(&mut explanation, answer, self.rules, self.question.min_severity);
         }
-        if self.told > 0 && self.view.format == Format::Table {
+        if self.told > 0 && self.view.format == OutputFormat::Table {
             writeln!(self.out)?;
         }
         self.told += 1;
-        let (rules, only, shown) = (self.rules, self.only, Views::default());
+        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = Subject { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject = ExplainedRequest { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }
@@ -327,7 +327,7 @@ fn graded(
     record: &Record<'_>,
     said: &Explanation<'_>,
     whole: Option<&Explanation<'_>>,
-) -> Option<Graded> {
+) -> Option<GradeResult> {
     let matched = |said: &Explanation<'_>| -> Vec<RuleId> {
         said.matches.iter().map(|account| account.rule).filter(|&rule| !rules.rule(rule).is_sign).collect()
     };
@@ -336,15 +336,15 @@ fn graded(
     }
     let all = matched(whole.unwrap_or(said));
     let path = said.texts.of_view(Seen::Resolved);
-    Some(log.grade(&Request { record, path, rules: &all, prefix: log.prefix() }))
+    Some(log.grade(&GradeRequest { record, path, rules: &all, prefix: log.prefix() }))
 }
 
 /// What the grade does not raise may be below the level that is reported.
-fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet, least: Severity) {
+fn withhold(explanation: &mut Explanation<'_>, answer: &GradeResult, rules: &RuleSet, least: Severity) {
     let is_raised = match answer {
-        Graded::Known(answer) => answer.is_distinct(),
-        Graded::NeedsLog => true,
-        Graded::Ordinary => false,
+        GradeResult::Known(answer) => answer.is_distinct(),
+        GradeResult::NeedsLog => true,
+        GradeResult::Ordinary => false,
     };
     for account in explanation.matches.iter_mut().filter(|account| account.withheld.is_none()) {
         let severity = rules.rule(account.rule).severity_when(is_raised);
@@ -353,11 +353,11 @@ fn withhold(explanation: &mut Explanation<'_>, answer: &Graded, rules: &RuleSet,
 }
 
 /// How a sequence of lines ended: what is wrong with its source comes before what was made of it.
-fn ended(path: &Path, end: Result<End, String>, then: impl FnOnce(&End) -> Exit) -> Exit {
+fn ended(path: &Path, end: Result<LinesSummary, String>, then: impl FnOnce(&LinesSummary) -> Exit) -> Exit {
     let name = shown(&path.to_string_lossy());
     match end {
-        Ok(End { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
-        Ok(End { damage: Some(what), .. }) | Err(what) => {
+        Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
+        Ok(LinesSummary { damage: Some(what), .. }) | Err(what) => {
             message::error(&format!("{name}: {}", shown(&what)));
             Exit::Damaged
         }

@@ -11,9 +11,9 @@ use super::message::shown;
 use super::{Exit, message, screen, stdout};
 use crate::formats::detect::Detector;
 use crate::formats::{FormatChoice, Formats};
-use crate::input::sequence::{Line, each_line};
-use crate::render::formats::{Sampled, write_known, write_sampled};
-use crate::render::{Color, Format, View};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::render::formats::{SampledLog, write_known, write_sampled};
+use crate::render::{Color, OutputFormat, RenderOptions};
 
 /// Bytes of a log that are looked at.
 const SAMPLE: usize = 64 << 10;
@@ -28,7 +28,7 @@ pub struct FormatsQuestion {
     /// The longest line that a scan looks at, in bytes.
     pub max_line: usize,
     /// JSON, or else text.
-    pub format: Format,
+    pub format: OutputFormat,
     /// When to colour.
     pub color: Color,
 }
@@ -41,28 +41,28 @@ pub fn run(question: &FormatsQuestion) -> Exit {
         Err(error) => return message::refused(&shown(&error.to_string())),
     };
     let screen = screen::of(question.color, false);
-    let view = View { format: question.format, width: screen.width, color: screen.color, ..View::default() };
+    let view = RenderOptions { format: question.format, width: screen.width, color: screen.color, ..RenderOptions::default() };
     let mut out = BufWriter::new(io::stdout().lock());
-    let sampled: Vec<Sampled> = question.paths.iter().map(|path| sample(path, question, &formats)).collect();
+    let sampled: Vec<SampledLog> = question.paths.iter().map(|path| sample(path, question, &formats)).collect();
     let written =
         if sampled.is_empty() { write_known(&formats, &view, &mut out) } else { write_sampled(&sampled, &formats, &view, &mut out) };
     if let Err(error) = written.and_then(|()| out.flush()) {
         return stdout::failed(&error);
     }
-    let is_read = |sampled: &Sampled| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
+    let is_read = |sampled: &SampledLog| sampled.problem.is_none() && (sampled.detected.lines == 0 || !sampled.detected.found.is_empty());
     if sampled.iter().all(is_read) { Exit::Success } else { Exit::Damaged }
 }
 
-fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> Sampled {
+fn sample(path: &Path, question: &FormatsQuestion, formats: &Formats) -> SampledLog {
     let mut detector = Detector::new(formats, formats.preferred_for(path), question.max_line);
     let mut seen = 0;
-    let end = each_line(path, question.max_line, |_, line| {
-        if let Line::Text(text) = line {
+    let end = for_each_line(path, question.max_line, |_, line| {
+        if let InputLine::Text(text) = line {
             detector.push_line(text);
             seen += text.len() + 1;
         }
         if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    Sampled { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }
+    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }
 }

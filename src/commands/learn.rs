@@ -2,6 +2,7 @@
 //!
 //! It reads as a scan does, once. No rule is changed: the file is for a person to review.
 
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use super::run::{
@@ -9,13 +10,13 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, LearnSettings, message, screen};
-use crate::analysis::build::{Context, Material, count_hits};
+use crate::analysis::build::{LogAnalysis, ReportInput, count_hits};
 use crate::analysis::learn;
 use crate::analysis::proposals::Proposals;
 use crate::engine::Scope;
 use crate::finding::Severity;
-use crate::render::View;
-use crate::render::proposals::render;
+use crate::render::RenderOptions;
+use crate::render::render_proposals;
 use crate::render::rule_file;
 use crate::render::sink::Sink;
 use crate::rules::{AllowList, load};
@@ -50,8 +51,9 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         windows: false,
     };
     warn_of_small(scan_settings, &scope.allow);
-    let scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
-    let material = Material {
+    let mut scan = read(scan_settings, &rules, &scope, &found.sources, &pool)?;
+    let inputs = mem::take(&mut scan.inputs);
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -60,13 +62,13 @@ fn propose(settings: &LearnSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut proposals = learn::learn(&material, &context, settings.min_probers);
-    proposals.inputs = listed(&scan, &found);
+    proposals.inputs = listed(inputs, &found);
     count_hits(&material, &context, &mut proposals.inputs);
-    drop_passed_over(&mut proposals.inputs, &scan);
+    drop_passed_over(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
-    tell_notices(scan_settings, &scan, &found);
+    tell_notices(scan_settings, &proposals.inputs, &scan, &found);
     let problems = tell_problems(&proposals.inputs) | tell_absence(&proposals.inputs, &found);
     write(settings, &proposals, sink, rule_sink)?;
     Ok(if problems { Exit::Damaged } else { Exit::Success })
@@ -82,8 +84,8 @@ fn is_among(file: &Path, paths: &[PathBuf]) -> bool {
 fn write(settings: &LearnSettings, proposals: &Proposals<'_>, mut sink: Sink, rule_sink: Option<Sink>) -> Result<(), Failure> {
     let scan = &settings.scan;
     let Screen { width, color } = screen::of(scan.color, scan.output.is_some());
-    let view = View { format: scan.format, by: None, top: scan.top, full: true, width, color };
-    render(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: scan.format, by: None, top: scan.top, full: true, width, color };
+    render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink
         .map(|mut rules| match rule_file::write(proposals, scan.top, &mut rules) {
             Ok(()) => Ok(rules),

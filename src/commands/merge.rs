@@ -6,8 +6,8 @@ use super::scan::wanted;
 use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
 use crate::analysis::accuracy;
-use crate::analysis::build::{Context, Material, build};
-use crate::render::{View, render};
+use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::render::{RenderOptions, render};
 use crate::rules::load;
 
 /// Adds the reports up and prints what they come to.
@@ -28,7 +28,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let whole = whole(&files, &known, asked)?;
     let rules = whole.rules.as_ref().unwrap_or(&known);
     let apps = apps(&asked.apps, rules)?;
-    let material = Material {
+    let material = ReportInput {
         rules,
         tally: &whole.tally,
         texts: &whole.texts,
@@ -37,18 +37,18 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &whole.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let rows = wanted(asked.format, settings.by, settings.full, asked.top);
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
-    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
+    (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.fail_severity;
     let Screen { width, color } = screen::of(asked.color, asked.output.is_some());
-    let view = View { format: asked.format, by: settings.by, top: asked.top, full: settings.full, width, color };
-    privacy.with(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
+    let view = RenderOptions { format: asked.format, by: settings.by, top: asked.top, full: settings.full, width, color };
+    privacy.with_redacted(&report, &[], |report, _| render(report, &view, &mut sink)).map_err(|error| sink.explain(error))?;
     sink.commit()?;
     Ok(match settings.fail_on {
         Some(level) if severity >= Some(level) => Exit::Found,

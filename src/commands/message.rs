@@ -54,7 +54,7 @@ fn say(kind: &str, text: &str) {
 /// Text from arguments, variables, files and logs, made harmless for a terminal.
 #[must_use]
 pub fn shown(text: &str) -> String {
-    sanitize::text(text.as_bytes()).into_owned()
+    sanitize::escape(text.as_bytes()).into_owned()
 }
 
 /// [`shown`] line by line, for a text whose line breaks are ours.

@@ -17,17 +17,16 @@ use super::progress::Progress;
 use super::{Anonymize, Exit, Settings, message, servers, signals};
 use crate::analysis::anonymize::Privacy;
 use crate::analysis::merge::MergeError;
-use crate::analysis::model::Input;
-use crate::analysis::snapshot::EvidenceError;
+use crate::analysis::model::InputSummary;
+use crate::analysis::snapshot::SnapshotError;
 use crate::client::Anonymizer;
 use crate::engine::Scope;
 use crate::finding::RuleId;
 use crate::formats::builtin::UnknownFormat;
-use crate::input::find::{Found, Source, find};
-use crate::input::newer::leave_out_older;
-use crate::input::order::by_age;
-use crate::input::twins::leave_out_twins;
-use crate::render::Format;
+use crate::input::exclude::{exclude_compressed_copies, exclude_older};
+use crate::input::find::{FoundInputs, InputSource, find};
+use crate::input::order::sort_by_age;
+use crate::render::OutputFormat;
 use crate::render::sink::{Sink, SinkError};
 use crate::render::skipped;
 use crate::rules::{AllowList, RuleError, RuleSet};
@@ -55,7 +54,7 @@ pub(super) enum Failure {
     #[error("cannot keep the lines that matched: {0}; make room in the folder for temporary files, or set TMPDIR to another")]
     Spool(io::Error),
     #[error("{} {source}", path.display())]
-    Unreadable { path: PathBuf, source: EvidenceError },
+    Unreadable { path: PathBuf, source: SnapshotError },
     #[error(transparent)]
     Merge(#[from] MergeError),
     #[error("cannot start {threads} threads: {source}; try a smaller --threads")]
@@ -135,7 +134,7 @@ pub(super) fn warn_of_small(settings: &Settings, allow: &AllowList) {
 }
 
 /// What is to be read, in its order; standard input where nothing was named.
-pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
+pub(super) fn inputs(settings: &Settings) -> Result<FoundInputs, Failure> {
     let stdin = [PathBuf::from("-")];
     let (paths, notices) = servers::files(settings);
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
@@ -148,20 +147,20 @@ pub(super) fn inputs(settings: &Settings) -> Result<Found, Failure> {
         return Err(Failure::NoMatch(pattern.clone()));
     }
     if let Some(newer) = &settings.newer_than {
-        leave_out_older(&mut found, newer);
+        exclude_older(&mut found, newer);
     }
-    leave_out_twins(&mut found);
-    by_age(&mut found.sources);
+    exclude_compressed_copies(&mut found);
+    sort_by_age(&mut found.sources);
     Ok(found)
 }
 
 /// Where something is written to, which may be none of the inputs.
-pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[Source]) -> Result<Sink, Failure> {
+pub(super) fn output(path: Option<&Path>, flag: &'static str, sources: &[InputSource]) -> Result<Sink, Failure> {
     let sink = match path {
         Some(path) if path.as_os_str() != "-" => Sink::file(path)?,
         _ => Sink::open_stdout()?,
     };
-    let overwritten = |source: &&Source| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
+    let overwritten = |source: &&InputSource| source.id.is_some_and(|(dev, ino)| sink.is_same_file(dev, ino));
     match sources.iter().find(overwritten) {
         Some(source) => Err(Failure::OutputIsInput { path: source.path.clone(), flag }),
         None => Ok(sink),
@@ -178,7 +177,7 @@ pub(super) fn read(
     settings: &Settings,
     rules: &RuleSet,
     scope: &Scope,
-    sources: &[Source],
+    sources: &[InputSource],
     pool: &ThreadPool,
 ) -> Result<ScanResult, Failure> {
     let stop = signals::listen();
@@ -191,7 +190,7 @@ pub(super) fn read(
         mmap: settings.mmap,
         stop: stop.flag(),
         progress: &progress,
-        keep_lines: settings.format == Format::Ndjson,
+        keep_lines: settings.format == OutputFormat::Ndjson,
         prefix: settings.client.prefix,
     };
     let shown = settings.progress && !settings.quiet;
@@ -203,22 +202,23 @@ pub(super) fn read(
 }
 
 /// All inputs as the report lists them: those that were read, then those that could not even be found.
-pub(super) fn listed(scan: &ScanResult, found: &Found) -> Vec<Input> {
-    let unread = found.problems.iter().map(|problem| Input {
+pub(super) fn listed(inputs: Vec<Option<InputSummary>>, found: &FoundInputs) -> Vec<InputSummary> {
+    let unread = found.problems.iter().map(|problem| InputSummary {
         path: problem.path.as_os_str().as_bytes().to_vec(),
         problem: Some(problem.what.clone()),
-        ..Input::default()
+        ..InputSummary::default()
     });
-    scan.inputs.iter().map(|input| input.clone().unwrap_or_default()).chain(unread).collect()
+    let mut listed: Vec<_> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+    listed.extend(unread);
+    listed
 }
 
-/// Files of a folder that are no log are not inputs.
-pub(super) fn drop_passed_over(listed: &mut Vec<Input>, scan: &ScanResult) {
-    let mut inputs = scan.inputs.iter();
-    listed.retain(|_| inputs.next().is_none_or(Option::is_some));
+/// Files of a folder that are no log are not inputs: they are listed without a path, to keep the numbers of the others.
+pub(super) fn drop_passed_over(listed: &mut Vec<InputSummary>) {
+    listed.retain(|input| !input.path.is_empty());
 }
 
-pub(super) fn tell_notices(settings: &Settings, scan: &ScanResult, found: &Found) {
+pub(super) fn tell_notices(settings: &Settings, inputs: &[InputSummary], scan: &ScanResult, found: &FoundInputs) {
     if settings.quiet {
         return;
     }
@@ -226,8 +226,7 @@ pub(super) fn tell_notices(settings: &Settings, scan: &ScanResult, found: &Found
     for notice in &found.notices {
         message::notice(&shown(notice));
     }
-    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    for notice in skipped::notices(&inputs) {
+    for notice in skipped::notices(inputs) {
         message::notice(&notice);
     }
     for (number, notice) in &scan.notices {
@@ -237,24 +236,24 @@ pub(super) fn tell_notices(settings: &Settings, scan: &ScanResult, found: &Found
 }
 
 /// Names each input that something was wrong with; whether there was any.
-pub(super) fn tell_problems(inputs: &[Input]) -> bool {
+pub(super) fn tell_problems(inputs: &[InputSummary]) -> bool {
     let mut any = false;
     for input in inputs {
         if let Some(problem) = &input.problem {
             any = true;
-            message::error(&format!("{}: {}", crate::redact::sanitize::text(&input.path), shown(problem)));
+            message::error(&format!("{}: {}", crate::redact::sanitize::escape(&input.path), shown(problem)));
         }
     }
     any
 }
 
 /// Says so where nothing was there to be read, or nothing of it was a log, and what to type next; whether that was so.
-pub(super) fn tell_absence(inputs: &[Input], found: &Found) -> bool {
-    let is_unread = |input: &Input| input.lines > input.skipped && input.parsed == 0;
+pub(super) fn tell_absence(inputs: &[InputSummary], found: &FoundInputs) -> bool {
+    let is_unread = |input: &InputSummary| input.lines > input.skipped && input.parsed == 0;
     let files = found.sources.len();
     let absent = match inputs {
         // What was left out because it is old may be the logs, and a notice says so.
-        [] if found.left_out > 0 => return false,
+        [] if found.excluded > 0 => return false,
         [] if files == 0 => Some("no access log was found: there is no file in what was named".to_owned()),
         [] if files == 1 => Some("the only file in what was named is no access log; name it to have it read whatever it is".to_owned()),
         [] => Some(format!("none of the {files} files in what was named is an access log; name one to have it read whatever it is")),

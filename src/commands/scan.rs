@@ -3,7 +3,7 @@
 //! Everything that can be wrong with the command is found before the first line is read: rules, globs, the output.
 //! Trouble with an input stops nothing; it is told at the end, and the exit code says so.
 
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::time::Instant;
 
 use super::run::{
@@ -11,13 +11,13 @@ use super::run::{
 };
 use super::screen::Screen;
 use super::{Exit, Settings, message, screen, statistics};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::model::{Input, Report};
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::{accuracy, broad_rules, hit};
 use crate::engine::Scope;
 use crate::render::sink::Sink;
-use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, TABLE_ROWS, ndjson, render};
 use crate::rules::{AllowList, load};
 use crate::scan;
 
@@ -51,9 +51,9 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
     let ready = started.elapsed();
     // Never given back piece by piece: the process ends with the report, and the system takes it all at once.
     let mut scan = ManuallyDrop::new(read(settings, &rules, &scope, &found.sources, &pool)?);
-    let spool = scan.spool.take();
+    let (spool, inputs) = (scan.spool.take(), mem::take(&mut scan.inputs));
     let read = started.elapsed();
-    let material = Material {
+    let material = ReportInput {
         rules: &rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -62,27 +62,27 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         apps: &apps,
         allow: &scope.allow,
     };
-    let context = Context::of(&material);
+    let context = LogAnalysis::new(&material);
     let mut report = pool.install(|| {
         build(
             &material,
             &context,
-            listed(&scan, &found),
+            listed(inputs, &found),
             scan.without_time,
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
-    let broad = if settings.quiet { Vec::new() } else { broad_rules::sentences(&material, &context, &report.inputs) };
-    drop_passed_over(&mut report.inputs, &scan);
+    let broad = if settings.quiet { Vec::new() } else { broad_rules::warnings(&material, &context, &report.inputs) };
+    drop_passed_over(&mut report.inputs);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
-    tell_notices(settings, &scan, &found);
+    tell_notices(settings, &report.inputs, &scan, &found);
     message::warnings(&broad);
     if let Some(hint) = proxy_hint(settings, &scan, &report.totals.sum) {
         message::hint(&hint);
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
-        message::notice(&accuracy::sentence(bound));
+        message::notice(&accuracy::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
     let severity = report.totals.fail_severity;
@@ -105,7 +105,7 @@ const PROXIED: u64 = 100;
 const PROXY_SHARE: (u64, u64) = (19, 20);
 
 /// What to type where a proxy seems to make all requests, and wrote for whom.
-fn proxy_hint(settings: &Settings, scan: &scan::ScanResult, sum: &Input) -> Option<String> {
+fn proxy_hint(settings: &Settings, scan: &scan::ScanResult, sum: &InputSummary) -> Option<String> {
     if settings.quiet || settings.client.origin.is_some() || !scan.has_forwarded || sum.requests < PROXIED {
         return None;
     }
@@ -122,25 +122,25 @@ fn proxy_hint(settings: &Settings, scan: &scan::ScanResult, sum: &Input) -> Opti
 }
 
 /// The rows that a report in this format needs.
-pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<usize>) -> Wanted {
-    let is = |row: By| by.unwrap_or_default() == row;
-    let shown = |row: By| by.map_or(full, |b| b == row);
+pub(super) fn wanted(format: OutputFormat, by: Option<GroupBy>, full: bool, most: Option<usize>) -> RowSelection {
+    let is = |row: GroupBy| by.unwrap_or_default() == row;
+    let shown = |row: GroupBy| by.map_or(full, |b| b == row);
     match format {
-        Format::Ndjson => Wanted::default(),
-        Format::Json => Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
-        Format::Csv => {
-            let (pairs, clients, paths, rules) = (is(By::Pair), is(By::Client), is(By::Path), is(By::Rule));
-            Wanted { answered: is(By::Answer), pairs, clients, paths, rules, campaigns: false, most }
+        OutputFormat::Ndjson => RowSelection::default(),
+        OutputFormat::Json => RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most },
+        OutputFormat::Csv => {
+            let (pairs, clients, paths, rules) = (is(GroupBy::Pair), is(GroupBy::Client), is(GroupBy::Path), is(GroupBy::Rule));
+            RowSelection { answered: is(GroupBy::Answer), pairs, clients, paths, rules, campaigns: false, most }
         }
-        Format::Table => Wanted {
+        OutputFormat::Table => RowSelection {
             answered: true,
             campaigns: full && by.is_none(),
             // The section of pairs says how many there are, so all are made.
-            pairs: by == Some(By::Pair),
-            clients: by.is_none_or(|row| row == By::Client),
-            paths: shown(By::Path),
-            rules: shown(By::Rule),
-            most: if by == Some(By::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
+            pairs: by == Some(GroupBy::Pair),
+            clients: by.is_none_or(|row| row == GroupBy::Client),
+            paths: shown(GroupBy::Path),
+            rules: shown(GroupBy::Rule),
+            most: if by == Some(GroupBy::Pair) { None } else { Some(most.unwrap_or(TABLE_ROWS)) },
         },
     }
 }
@@ -148,23 +148,23 @@ pub(super) fn wanted(format: Format, by: Option<By>, full: bool, most: Option<us
 fn write(
     settings: &Settings,
     privacy: &Privacy,
-    material: &Material<'_>,
-    context: &Context<'_>,
+    material: &ReportInput<'_>,
+    context: &LogAnalysis<'_>,
     report: &Report<'_>,
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), Failure> {
     let written = if let Some(spool) = spool {
-        let mut desk = hit::Desk::counting(settings.client.prefix);
-        let mut room = HitRoom::default();
-        spool.for_each(|line| match hit::hit(material, context, line, &mut desk) {
+        let mut desk = hit::HitBuffers::with_prefix(settings.client.prefix);
+        let mut room = RedactionBuffers::default();
+        spool.for_each(|line| match hit::hit_from_line(material, context, line, &mut desk) {
             Some(hit) => ndjson::write(&privacy.hit(&hit, &mut room), material.rules, &mut sink),
             None => Ok(()),
         })
     } else {
         let Screen { width, color } = screen::of(settings.color, settings.output.is_some());
-        let view = View { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
-        privacy.with(report, &[], |report, _| render(report, &view, &mut sink))
+        let view = RenderOptions { format: settings.format, by: settings.by, top: settings.top, full: settings.full, width, color };
+        privacy.with_redacted(report, &[], |report, _| render(report, &view, &mut sink))
     };
     written.map_err(|error| sink.explain(error))?;
     Ok(sink.commit()?)

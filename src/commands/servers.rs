@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use super::{Settings, message};
 use crate::formats::builtin::UnknownFormat;
 use crate::formats::{FormatError, FormatLineParser, Formats, NginxEscape};
-use crate::input::rotated;
-use crate::server_config::{Escape, FormatText, Found};
+use crate::input::rotated_files;
+use crate::server_config::{ConfiguredFormat, ConfiguredLog, LogFormatEscape};
 
 /// What was given, and every file of the logs that are named; and what is to be said of those that are not there.
 pub(super) fn files(settings: &Settings) -> (Vec<PathBuf>, Vec<String>) {
     let (mut paths, mut notices) = (settings.paths.clone(), Vec::new());
     for log in distinct(&settings.found) {
-        match rotated::files(&log.path) {
+        match rotated_files::files(&log.path) {
             Ok(files) if files.is_empty() => notices.push(missing(log)),
             Ok(files) => {
                 let (errors, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| is_error_log(settings, file));
@@ -44,7 +44,7 @@ pub(super) fn logs(settings: &Settings) -> Vec<PathBuf> {
 /// What was given, and the logs that are named of which anything is there; all where nothing is.
 pub(super) fn present(settings: &Settings) -> Vec<PathBuf> {
     let mut paths = settings.paths.clone();
-    let there = distinct(&settings.found).filter(|log| rotated::files(&log.path).map_or(true, |files| !files.is_empty()));
+    let there = distinct(&settings.found).filter(|log| rotated_files::files(&log.path).map_or(true, |files| !files.is_empty()));
     add(&mut paths, there.map(|log| log.path.clone()));
     if paths.is_empty() { logs(settings) } else { paths }
 }
@@ -56,7 +56,7 @@ pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
         let (text, plan) = plan(&log.format)?;
         Some((log.path.clone(), text, plan.ok()))
     });
-    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotated::belongs)?;
+    let formats = Formats::new(&settings.formats)?.with_logs(logs, rotated_files::belongs)?;
     Ok(match &settings.client.origin {
         Some(origin) => formats.with_client_ip_source(origin.clone()),
         None => formats,
@@ -64,18 +64,18 @@ pub(super) fn formats(settings: &Settings) -> Result<Formats, UnknownFormat> {
 }
 
 /// What a configuration says of a format, compiled; nothing where the format has a name.
-fn plan(format: &FormatText) -> Option<(String, Result<FormatLineParser, FormatError>)> {
+fn plan(format: &ConfiguredFormat) -> Option<(String, Result<FormatLineParser, FormatError>)> {
     match format {
-        FormatText::Nginx { escape, text } => {
+        ConfiguredFormat::Nginx { escape, text } => {
             let (written, escape) = match escape {
-                Escape::Default => (text.clone(), NginxEscape::Default),
-                Escape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
-                Escape::None => (format!("escape=none '{text}'"), NginxEscape::None),
+                LogFormatEscape::Default => (text.clone(), NginxEscape::Default),
+                LogFormatEscape::Json => (format!("escape=json '{text}'"), NginxEscape::Json),
+                LogFormatEscape::None => (format!("escape=none '{text}'"), NginxEscape::None),
             };
             Some((written, FormatLineParser::nginx(text, escape)))
         }
-        FormatText::Apache(text) => Some((text.clone(), FormatLineParser::apache(text))),
-        FormatText::Named(_) => None,
+        ConfiguredFormat::Apache(text) => Some((text.clone(), FormatLineParser::apache(text))),
+        ConfiguredFormat::Named(_) => None,
     }
 }
 
@@ -90,15 +90,15 @@ pub(super) fn tell(settings: &Settings) {
 fn is_error_log(settings: &Settings, file: &Path) -> bool {
     // Some write both into one file.
     let is_access_log = |log: &&PathBuf| settings.found.iter().any(|found| found.path == **log);
-    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated::belongs(log, file))
+    settings.error_logs.iter().filter(|log| !is_access_log(log)).any(|log| rotated_files::belongs(log, file))
 }
 
-fn missing(log: &Found) -> String {
+fn missing(log: &ConfiguredLog) -> String {
     format!("{}: named in {}, and not there yet; left out", log.path.display(), log.from)
 }
 
 /// Each path once: it may be written in several formats.
-fn distinct(found: &[Found]) -> impl Iterator<Item = &Found> {
+fn distinct(found: &[ConfiguredLog]) -> impl Iterator<Item = &ConfiguredLog> {
     found.iter().enumerate().filter(|(at, log)| !found[..*at].iter().any(|other| other.path == log.path)).map(|(_, log)| log)
 }
 

@@ -8,13 +8,13 @@ use ipnet::IpNet;
 use crate::client::{ClientIpSource, Ipv6Prefix};
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
-use crate::input::{Mmap, rotated};
+use crate::input::exclude::NewerThan;
+use crate::input::{Mmap, rotated_files};
 use crate::record::Outcome;
-use crate::render::{By, Color, Format};
+use crate::render::{Color, GroupBy, OutputFormat};
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
-use crate::server_config::Found;
+use crate::server_config::ConfiguredLog;
 use crate::time::{PeriodRule, TimeBound};
 
 /// Everything `scan` needs to know.
@@ -24,17 +24,17 @@ pub struct Settings {
     /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
     pub paths: Vec<PathBuf>,
     /// Files that were last written to before this are left out.
-    pub newer_than: Option<Newer>,
+    pub newer_than: Option<NewerThan>,
     /// Logs that the configurations of servers name, with their formats.
-    pub found: Vec<Found>,
+    pub found: Vec<ConfiguredLog>,
     /// Files that these configurations name for errors: no access logs, though a pattern of one may lead to them.
     pub error_logs: Vec<PathBuf>,
     /// What these configurations say that is left alone or odd, in sentences that are not sanitised.
     pub left: Vec<String>,
     /// What to print.
-    pub format: Format,
+    pub format: OutputFormat,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// Where to print it; `None` is standard output.
@@ -104,8 +104,8 @@ pub enum Anonymize {
 impl Settings {
     /// What a server's configuration says of this file, or of the log that was rotated to it: more than once where it says more
     /// than one format.
-    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |log| rotated::belongs(&log.path, file))
+    pub fn named<'a>(&'a self, file: &Path) -> impl Iterator<Item = &'a ConfiguredLog> {
+        self.found.iter().filter(move |log| rotated_files::belongs(&log.path, file))
     }
 }
 
@@ -219,7 +219,7 @@ pub struct RetoldSettings {
     /// Keep only these outcomes; all where empty.
     pub outcomes: Vec<Outcome>,
     /// What to print.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Rows in each section; `None` is the format's own default.
     pub top: Option<usize>,
     /// Where to print it; `None` is standard output.
@@ -236,7 +236,7 @@ pub struct MergeSettings {
     /// The reports, or the folders they lie in; `-` is standard input.
     pub reports: Vec<PathBuf>,
     /// What a row of a CSV is; for a table the one section to print, all where `None`.
-    pub by: Option<By>,
+    pub by: Option<GroupBy>,
     /// All sections of a table.
     pub full: bool,
     /// Exit 1 when something at or above this was found.

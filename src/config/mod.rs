@@ -34,9 +34,9 @@ use crate::commands::{
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
-use crate::render::Format;
+use crate::render::OutputFormat;
 use crate::report_store::Keep;
 use crate::rules::RuleChoice;
 use crate::time::{PeriodRule, PeriodUnit, TimeBound};
@@ -86,7 +86,7 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
     let logs = servers::logs(&asked.input)?;
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
+    let newer = |when: bounds::When| NewerThan { as_typed: when.to_string(), since: when.instant(here.now, here.zone.as_ref()) };
     let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
     Ok(Settings {
         paths: input.paths,
@@ -168,7 +168,7 @@ pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion
 /// Those of a scan, [`Error::NoNdjson`], [`Error::OnePlace`].
 pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -> Result<LearnSettings, Error> {
     let scan = settings(asked, here)?;
-    if scan.format == Format::Ndjson {
+    if scan.format == OutputFormat::Ndjson {
         return Err(Error::NoNdjson);
     }
     if let Some(file) = &own.emit_rules {
@@ -187,7 +187,7 @@ pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -
 ///
 /// [`Error::NothingToFollow`], [`Error::OnlyLive`].
 pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<FollowSettings, Error> {
-    if matches!(asked.output.format, Some(Format::Csv | Format::Json)) {
+    if matches!(asked.output.format, Some(OutputFormat::Csv | OutputFormat::Json)) {
         return Err(Error::OnlyLive);
     }
     if asked.input.names_nothing() || asked.input.paths.iter().any(|path| path == Path::new("-")) {
@@ -197,7 +197,7 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     let OwnArgs { state, follow: own, .. } = own;
     let given_or = |span: Option<value::Span>, default: Duration| span.map_or(default, value::Span::duration);
     Ok(FollowSettings {
-        ndjson: scan.format == Format::Ndjson,
+        ndjson: scan.format == OutputFormat::Ndjson,
         scan,
         state: state_settings(state),
         poll: own.poll.unwrap_or(false),
@@ -298,7 +298,7 @@ fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSetti
     let quiet = asked.quiet();
     let ScanArgs { rules, client, selection, output, .. } = asked;
     let format = output.format.unwrap_or_default();
-    if format == Format::Ndjson {
+    if format == OutputFormat::Ndjson {
         return Err(Error::NoLines(command));
     }
     Ok(RetoldSettings {

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, FromArgMatches};
 use super::*;
 use crate::cli::report::ReportOwnArgs;
 use crate::input::Mmap;
-use crate::render::{Color, Format};
+use crate::render::{Color, OutputFormat};
 
 /// 2026-11-02T12:00:00Z.
 const NOW: i64 = 1_793_620_800;
@@ -171,7 +171,7 @@ fn every_own_flag_has_a_variable_and_a_key_and_changes_the_settings() {
 #[test]
 fn defaults_are_those_the_help_tells() {
     let settings = asked(&[], &[], "");
-    assert_eq!((settings.format, settings.by, settings.formats), (Format::Table, None, FormatChoice::default()));
+    assert_eq!((settings.format, settings.by, settings.formats), (OutputFormat::Table, None, FormatChoice::default()));
     assert_eq!((settings.top, settings.threads, settings.mmap, settings.color), (None, None, Mmap::Auto, Color::Auto));
     assert!(settings.progress && !settings.quiet && !settings.stats && !settings.rules.no_builtin);
     assert_eq!(settings.max_line, 1_048_576);

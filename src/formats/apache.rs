@@ -11,10 +11,10 @@ use super::line_parser::FormatError;
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     let mut items = Vec::new();
     let mut rest = format;
-    while let Some((text, behind)) = rest.split_once('%') {
+    while let Some((text, after)) = rest.split_once('%') {
         items.push(FormatItem::Text(unescaped(text)));
-        let item = Directive::read(behind)?;
-        rest = &behind[item.length..];
+        let item = Directive::parse(after)?;
+        rest = &after[item.length..];
         items.extend(item.items()?);
     }
     items.push(FormatItem::Text(unescaped(rest)));
@@ -59,7 +59,7 @@ struct Directive<'a> {
 
 impl<'a> Directive<'a> {
     /// Parses the text after a percent sign.
-    fn read(text: &'a str) -> Result<Self, FormatError> {
+    fn parse(text: &'a str) -> Result<Self, FormatError> {
         let (mut argument, mut last, mut at) = ("", false, 0);
         while let Some(c) = text[at..].chars().next() {
             at += c.len_utf8();

@@ -158,8 +158,8 @@ type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize);
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
     let space = space_in(line.first_chunk()?)?;
     let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
-    let (between, behind) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
-    (space > 0 && *between == DASHES && *behind == AFTER_TIME).then(|| (None, &line[..space], bracket, open))
+    let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
+    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open))
 }
 
 /// The text between client and time if ident and user are unknown.

@@ -87,7 +87,7 @@ pub(super) const fn length(client: usize, request: usize, answer: usize, headers
 /// Writes everything after the time; `write` writes the text between two quotes.
 #[inline]
 fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
-    write_request(fields.asked, line, &mut write);
+    write_request(fields.request, line, &mut write);
     line.extend_from_slice(AFTER_REQUEST);
     write_answer(fields, line);
     line.push(b' ');
@@ -96,9 +96,9 @@ fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[
 
 /// Writes the request.
 #[inline]
-pub(super) fn write_request(asked: RequestField<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
-    match asked {
-        RequestField::Line(request) => write(request, line),
+pub(super) fn write_request(request: RequestField<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
+    match request {
+        RequestField::Line(text) => write(text, line),
         RequestField::Parts { method, target, query, protocol } => {
             if !method.is_empty() {
                 write(method, line);
@@ -434,7 +434,7 @@ mod tests {
             client: b"192.0.2.7",
             host: b"example.org:8080",
             time: TimeField::Clf(b"02/Nov/2026:08:01:00 +0000"),
-            asked: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
+            request: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
             status: b"200",
             bytes: b"5",
             referer: b"",
@@ -457,7 +457,7 @@ mod tests {
             time: TimeField::Clf(b"] \"GET /evil HTTP/1.1\" 200 1"),
             status: b"20",
             bytes: b"123456789012345678901",
-            asked: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
+            request: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
             ..Fields::default()
         };
         assert_eq!(line(&hostile), r#"a - - [--/---/----:--:--:-- -----] "/a" --- - "-" "-""#);
@@ -474,7 +474,7 @@ mod tests {
             (br#"\x41\"\u0041"#, Escapes::None, r"\x5Cx41\x5C\x22\x5Cu0041"),
             (b"a\tb", Escapes::None, "a\tb"),
         ] {
-            let fields = Fields { asked: RequestField::Line(text), escapes, ..Fields::default() };
+            let fields = Fields { request: RequestField::Line(text), escapes, ..Fields::default() };
             assert_eq!(line(&fields), format!(r#"- - - [--/---/----:--:--:-- -----] "{written}" --- - "-" "-""#));
         }
     }
@@ -530,10 +530,10 @@ mod tests {
             let read = read.map(|(utc, offset)| LogTime { utc: utc % 100_000_000_000, offset });
             let status = status.to_string();
             let [method, target, query, protocol, referer, user_agent, bytes] = texts.as_slice() else { unreachable!() };
-            let asked = if parts { RequestField::Parts { method, target, query, protocol } } else { RequestField::Line(target) };
+            let request_field = if parts { RequestField::Parts { method, target, query, protocol } } else { RequestField::Line(target) };
             let time = if parts { TimeField::Parsed(read) } else { TimeField::Clf(&clf) };
             let fields = Fields {
-                client: &client, forwarded: b"", host: &host_field, time, asked, status: status.as_bytes(), bytes, referer, user_agent, escapes
+                client: &client, forwarded: b"", host: &host_field, time, request: request_field, status: status.as_bytes(), bytes, referer, user_agent, escapes
             };
             let mut line = Vec::new();
             write(&fields, &mut line);
@@ -548,7 +548,7 @@ mod tests {
             prop_assert_eq!(record.status, Some(&status).filter(|s| s.len() == 3).map(|s| s.parse().unwrap()));
             prop_assert_eq!(record.bytes, std::str::from_utf8(bytes).ok().filter(|b| !b.starts_with('+') && b.len() <= 20).and_then(|b| b.parse().ok()));
 
-            let request = match asked {
+            let request = match request_field {
                 RequestField::Line(line) => sent(line, escapes),
                 RequestField::Parts { .. } => {
                     let [method, target, query, protocol] = [method, target, query, protocol].map(|t| sent(t, escapes));

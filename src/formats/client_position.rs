@@ -85,8 +85,8 @@ impl<'l> LeadingFields<'l> {
 #[inline]
 pub(super) fn is_doubtful(before_time: &[u8]) -> bool {
     // Most users are a dash or a word.
-    let behind = memchr(b' ', before_time).map_or(&[][..], |space| &before_time[space..]);
-    memchr2(b'.', b':', behind).is_some() && LeadingFields::new(before_time).is_some_and(|leading| leading.is_doubtful())
+    let after = memchr(b' ', before_time).map_or(&[][..], |space| &before_time[space..]);
+    memchr2(b'.', b':', after).is_some() && LeadingFields::new(before_time).is_some_and(|leading| leading.is_doubtful())
 }
 
 /// Whether an excess field is an address, which a space in a header has moved there.

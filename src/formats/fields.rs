@@ -157,7 +157,7 @@ pub struct Fields<'a> {
     /// The time.
     pub time: TimeField<'a>,
     /// The request.
-    pub asked: RequestField<'a>,
+    pub request: RequestField<'a>,
     /// The status code.
     pub status: &'a [u8],
     /// Bytes sent.
@@ -177,7 +177,7 @@ impl Default for Fields<'_> {
             forwarded: b"",
             host: b"",
             time: TimeField::Parsed(None),
-            asked: RequestField::Line(b""),
+            request: RequestField::Line(b""),
             status: b"",
             bytes: b"",
             referer: b"",

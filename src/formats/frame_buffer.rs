@@ -130,12 +130,12 @@ impl FrameBuffer {
             ends_well &= !text.ends_with(b"\\");
             to.extend_from_slice(text);
         };
-        let request = match fields.asked {
+        let request = match fields.request {
             RequestField::Line(text) => self.piece(text),
             parts @ RequestField::Parts { .. } => self.write(|text| clf_writer::write_request(parts, text, &mut write)),
         };
         let headers = self.write(|text| clf_writer::write_headers(fields, text, &mut write));
-        if let RequestField::Line(text) = fields.asked {
+        if let RequestField::Line(text) = fields.request {
             ends_well &= !text.ends_with(b"\\") && clf_writer::is_clean(text, 0, fields.escapes);
         }
         let is_clean =
@@ -147,7 +147,7 @@ impl FrameBuffer {
     /// Stores the fields of a line whose texts need no escaping.
     #[inline]
     pub(super) fn put_unescaped(&mut self, line: &[u8], fields: &Fields<'_>) {
-        let Fields { time: TimeField::Clf(time), asked: RequestField::Line(request), status, bytes, referer, user_agent, .. } = *fields
+        let Fields { time: TimeField::Clf(time), request: RequestField::Line(request), status, bytes, referer, user_agent, .. } = *fields
         else {
             return self.put(fields);
         };

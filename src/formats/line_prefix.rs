@@ -166,10 +166,10 @@ fn unescape(text: &[u8], buffer: &mut Vec<u8>) -> bool {
     let mut rest = text;
     while let Some(backslash) = memchr(b'\\', rest) {
         buffer.extend_from_slice(&rest[..backslash]);
-        let Some((escaped, behind)) = escape(&rest[backslash + 1..]) else { return false };
+        let Some((escaped, after)) = escape(&rest[backslash + 1..]) else { return false };
         let mut utf_8 = [0; 4];
         buffer.extend_from_slice(escaped.encode_utf8(&mut utf_8).as_bytes());
-        rest = behind;
+        rest = after;
     }
     buffer.extend_from_slice(rest);
     true

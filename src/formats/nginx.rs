@@ -15,9 +15,9 @@ const ISO_LEN: u16 = 25;
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     let mut items = Vec::new();
     let mut rest = format;
-    while let Some((text, behind)) = rest.split_once('$') {
+    while let Some((text, after)) = rest.split_once('$') {
         items.push(FormatItem::Text(text.as_bytes().to_vec()));
-        let (name, follows) = name(behind)?;
+        let (name, follows) = name(after)?;
         items.push(FormatItem::Field(variable(name)));
         rest = follows;
     }

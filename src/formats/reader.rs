@@ -147,7 +147,7 @@ impl LogReader {
         self.prefix = None;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let start = buffer.length();
-        let told = match &formats.format(id).reader {
+        let is_fast = match &formats.format(id).reader {
             FormatReader::Json => {
                 formats.json().read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
             }
@@ -157,7 +157,7 @@ impl LogReader {
             FormatReader::Clf | FormatReader::W3c => false,
         };
         // A rewritten line over the limit cannot be a request.
-        told.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
+        is_fast.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
     }
 
     /// The writer of the prefix of the last line, if it has one.
@@ -245,7 +245,7 @@ impl LogReader {
 }
 
 /// Detects the requested formats, JSON, and what the engine parses, which is `Some(None)`.
-#[expect(clippy::option_option, reason = "nobody reads it, the engine does, or a format: three answers")]
+#[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
 fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<FormatId>> {
     if let Some(first) = context.preferred.iter().copied().find(|first| write_as(*first, text, context, buffers, out)) {
         return Some(Some(first));
@@ -330,8 +330,8 @@ fn is_plausible(fields: &Fields<'_>) -> bool {
 pub fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
-    let behind = &line[space..];
-    space > 0 && behind.starts_with(b" - - [") && behind.get(32..35) == Some(b"] \"")
+    let after = &line[space..];
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
 }
 
 /// A quick check of the first and the last line: whether the engine can parse these lines.

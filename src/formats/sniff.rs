@@ -120,14 +120,14 @@ mod tests {
     #[test]
     fn has_forwarded_finds_addresses_after_the_user_agent() {
         let combined = r#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
-        for (behind, has) in [
+        for (suffix, has) in [
             ("", false),
             (r#" "-""#, false),
             (r#" "192.0.2.7""#, true),
             (r#" "192.0.2.7, 2001:db8::1" 0.004"#, true),
             (r#" 0.1 "upstream""#, false),
         ] {
-            assert_eq!(has_forwarded(format!("{combined}{behind}").as_bytes()), has, "{behind}");
+            assert_eq!(has_forwarded(format!("{combined}{suffix}").as_bytes()), has, "{suffix}");
         }
         // Fields that the client controls do not count.
         assert!(!has_forwarded(combined.replace("\"x\"", "\"192.0.2.7\"").as_bytes()));

@@ -27,12 +27,12 @@ pub fn directive(line: &[u8]) -> Option<FormatLineParser> {
     }
     let columns = String::from_utf8_lossy(&columns[1..]);
     let names: Vec<(&str, FieldKind)> = columns.split_ascii_whitespace().map(|name| (name, kind(name))).collect();
-    let asks = names.iter().any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
-    asks.then(|| plan(&names, columns.contains('\t')))
+    let has_target = names.iter().any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
+    has_target.then(|| parser(&names, columns.contains('\t')))
 }
 
 /// `CloudFront` separates the column names by spaces and the columns by tabs.
-fn plan(names: &[(&str, FieldKind)], tabs: bool) -> FormatLineParser {
+fn parser(names: &[(&str, FieldKind)], tabs: bool) -> FormatLineParser {
     let is_cloudfront = names.iter().any(|(name, _)| name.starts_with("x-edge-"));
     let separator = if is_cloudfront || tabs { b'\t' } else { b' ' };
     let with_encoding = if is_cloudfront { Encoding::Percent } else { Encoding::Plus };

@@ -81,7 +81,7 @@ mod tests {
     }
 
     /// Findings with names instead of IDs, because IDs depend on the order in which names were interned.
-    fn told(mut findings: Findings, scratch: &Scratch) -> String {
+    fn with_names(mut findings: Findings, scratch: &Scratch) -> String {
         let names = &scratch.names;
         let path = |number: &mut u32| String::from_utf8_lossy(names.paths.key(std::mem::take(number))).into_owned();
         let host = |number: u32| String::from_utf8_lossy(names.hosts.key(number)).into_owned();
@@ -120,7 +120,7 @@ mod tests {
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
             let judge = Judge::new(&RULES, &scope);
             let mut scratch = Scratch::default();
-            let found = told(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
+            let found = with_names(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
             let (mut written, mut scratch) = (RewrittenLines::default(), Scratch::default());
             let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
                 let mut findings = judge.judge(&written.text, &mut scratch);
@@ -129,7 +129,7 @@ mod tests {
             } else {
                 judge.judge(&text, &mut scratch)
             };
-            prop_assert_eq!(found, told(expected, &scratch));
+            prop_assert_eq!(found, with_names(expected, &scratch));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::log_detection::HEAD_BYTES;
 use super::worker::lock;
 use crate::formats::{ClientPosition, client_position};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::ends::ends;
+use crate::input::head_tail::read_head_tail;
 
 /// The detected position for one log.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl ClientPositionCache {
             // Another worker may have detected it in the meantime.
             return Some(place).filter(|place| *place != ClientPosition::Unknown);
         }
-        let head = known.head.take().or_else(|| Some(ends(path, HEAD_BYTES)?.first)).unwrap_or_default();
+        let head = known.head.take().or_else(|| Some(read_head_tail(path, HEAD_BYTES)?.first)).unwrap_or_default();
         let place = client_position(&head);
         // The head is not extended by another line, so half of it is enough.
         let is_whole = head.len() >= HEAD_BYTES / 2;

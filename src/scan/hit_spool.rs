@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use tempfile::SpooledTempFile;
 
 use super::worker::lock;
-use crate::analysis::hit::KeptLine;
+use crate::analysis::hit::StoredLine;
 use crate::finding::{Findings, RuleId};
 use crate::names::Names;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// The number of bytes that are kept in memory.
 const IN_MEMORY: usize = 16 << 20;
@@ -34,7 +34,7 @@ struct SpoolState {
 /// The lines of one chunk, stored contiguously.
 #[derive(Debug, Clone, Copy)]
 struct SpoolBlock {
-    place: Place,
+    place: LinePosition,
     start: u64,
     length: usize,
 }
@@ -48,7 +48,7 @@ impl Default for HitSpool {
 
 impl HitSpool {
     /// Adds the hits of a chunk. An error is kept and returned by [`HitSpool::check`].
-    pub(super) fn push(&self, findings: &Findings, names: &Names, place: Place) {
+    pub(super) fn push(&self, findings: &Findings, names: &Names, place: LinePosition) {
         if findings.hits.is_empty() {
             return;
         }
@@ -84,7 +84,7 @@ impl HitSpool {
     /// # Errors
     ///
     /// The spool cannot be read, or `each` failed.
-    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&KeptLine<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn for_each<E: From<io::Error>>(self, mut each: impl FnMut(&StoredLine<'_>) -> Result<(), E>) -> Result<(), E> {
         let SpoolState { mut file, mut blocks, .. } = self.state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.place);
         let (mut bytes, mut rules) = (Vec::new(), Vec::new());
@@ -94,9 +94,10 @@ impl HitSpool {
             file.read_exact(&mut bytes)?;
             let mut rest = bytes.as_slice();
             while !rest.is_empty() {
-                let (line, behind) = entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
+                let (line, remainder) =
+                    entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
                 each(&line)?;
-                rest = behind;
+                rest = remainder;
             }
         }
         Ok(())
@@ -104,7 +105,7 @@ impl HitSpool {
 }
 
 /// Decodes the first line of `bytes`; returns it and the rest.
-fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: Place, rules: &'r mut Vec<RuleId>) -> Option<(KeptLine<'r>, &'b [u8])> {
+fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
     let (offset, rest) = bytes.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;
     let (parsed, rest) = rest.split_first()?;
@@ -114,6 +115,6 @@ fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: Place, rules: &'r mut Vec<RuleId>) 
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     rules.clear();
     rules.extend(ids.chunks_exact(2).map(|id| RuleId(u16::from_le_bytes([id[0], id[1]]))));
-    let place = Place { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
-    Some((KeptLine { place, text, parsed: *parsed == 1, rules }, rest))
+    let place = LinePosition { offset: u64::from_le_bytes(*offset), line: u64::from(u32::from_le_bytes(*line)), ..place };
+    Some((StoredLine { position: place, text, parsed: *parsed == 1, rules }, rest))
 }

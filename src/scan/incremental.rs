@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use self::batch_scanner::BatchScanner;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::formats::Formats;
@@ -64,15 +64,15 @@ pub struct PeriodResult {
     /// The hits.
     pub tally: Tally,
     /// Line counts by input number. An incomplete last line is counted in the latest period of its log.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<InputSummary>,
     /// Lines that were read, without incomplete last lines.
     pub lines: u64,
 }
 
 /// Scans everything new on the current rayon pool.
-pub fn increment(tail: &mut Tail, job: &IncrementalJob<'_>, cut: Option<&PeriodRule>) -> IncrementalResult {
+pub fn scan_new_lines(tail: &mut Tail, job: &IncrementalJob<'_>, cut: Option<&PeriodRule>) -> IncrementalResult {
     let mut scanner = BatchScanner::new(job, cut, batch_scanner::BATCH_BYTES);
-    tail.catch_up_until(Instant::now(), job.stop, &mut |piece| scanner.take(&piece));
+    tail.read_once_until(Instant::now(), job.stop, &mut |piece| scanner.take(&piece));
     let stopped = job.stop.load(Ordering::Relaxed);
     IncrementalResult { stopped, ..scanner.finish(tail) }
 }

@@ -12,16 +12,16 @@ use super::input_stats::InputStats;
 use super::log_detection::{BINARY_PROBLEM, FoundBy, LogHead, nul_bytes_problem, skipped_message, unknown_client_notice, unparsed_problem};
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
-use crate::analysis::model::{Input, Skipped};
+use crate::analysis::model::{InputSummary, SkipReason};
 use crate::engine::Judge;
 use crate::finding::{Findings, LineCounts};
 use crate::formats::reader::LineContext;
-use crate::input::chunk::{Body, Chunk, Reading};
-use crate::input::find::Source;
-use crate::input::permission::denied;
-use crate::input::read::{self, Unread};
+use crate::input::chunk::{Body, Chunk, ReadSummary};
+use crate::input::find::InputSource;
+use crate::input::permission::describe_denied;
+use crate::input::read::{self, OpenError};
 use crate::source::SourceInfo;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 
 /// A byte-order mark at the start belongs to no line.
 const MAX_BOM_LEN: u64 = 3;
@@ -29,7 +29,7 @@ const MAX_BOM_LEN: u64 = 3;
 /// The scan of one input, with what it shares with others.
 pub(super) struct InputScan<'a> {
     number: usize,
-    source: &'a Source,
+    source: &'a InputSource,
     job: &'a ScanJob<'a>,
     judge: Judge<'a>,
     workers: &'a WorkerPool,
@@ -42,7 +42,13 @@ pub(super) struct InputScan<'a> {
 /// The result of one input.
 pub(super) struct InputResult {
     pub(super) text: SourceInfo,
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<InputSummary>,
+    pub(super) rest: Rest,
+}
+
+/// What is of interest only where it adds up, or is unusual.
+#[derive(Default)]
+pub(super) struct Rest {
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
     pub(super) stopped: bool,
@@ -53,7 +59,7 @@ impl InputResult {
     /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, what: &str) -> Self {
         let notices = vec![format!("passed over: {what}, no access log")];
-        Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, notices, without_time: 0, stopped: false, has_forwarded: false }
+        Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
     }
 }
 
@@ -81,25 +87,18 @@ struct ChunkResult<'w> {
 
 impl InputResult {
     /// The result of an input that is not read.
-    pub(super) fn skipped(source: &Source, why: Skipped, progress: &AtomicU64) -> Self {
+    pub(super) fn skipped(source: &InputSource, why: SkipReason, progress: &AtomicU64) -> Self {
         progress.fetch_add(source.path.metadata().map_or(0, |metadata| metadata.len()), Ordering::Relaxed);
         let path = source.path.as_os_str().as_bytes().to_vec();
-        let input = Input { path: path.clone(), skipped_whole: Some(why), ..Input::default() };
-        Self {
-            text: SourceInfo::new(path, 0, Vec::new()),
-            input: Some(input),
-            notices: Vec::new(),
-            without_time: 0,
-            stopped: false,
-            has_forwarded: false,
-        }
+        let input = InputSummary { path: path.clone(), skipped_whole: Some(why), ..InputSummary::default() };
+        Self { text: SourceInfo::new(path, 0, Vec::new()), input: Some(input), rest: Rest::default() }
     }
 }
 
 impl<'a> InputScan<'a> {
     pub(super) fn new(
         number: usize,
-        source: &'a Source,
+        source: &'a InputSource,
         job: &'a ScanJob<'a>,
         judge: Judge<'a>,
         workers: &'a WorkerPool,
@@ -112,9 +111,9 @@ impl<'a> InputScan<'a> {
     /// Reads the input to its end.
     pub(super) fn read(self) -> InputResult {
         let ScanJob { mmap, stop, progress, scope, .. } = *self.job;
-        let options = read::Options { mmap, max_line: scope.max_line, stop, progress };
+        let options = read::ReadOptions { mmap, max_line: scope.max_line, stop, progress };
         let reading =
-            read::read_in_order(self.source, &options, &|chunk| self.observe(chunk), &|chunk| self.scan_chunk(chunk), &|result| {
+            read::read_observed(self.source, &options, &|chunk| self.observe(chunk), &|chunk| self.scan_chunk(chunk), &|result| {
                 self.commit(result);
             });
         self.into_result(reading)
@@ -172,8 +171,8 @@ impl<'a> InputScan<'a> {
     /// Adds findings to the tallies of their workers.
     fn count(&self, ready: Vec<ChunkResult<'a>>) {
         for ChunkResult { worker, offset, findings, in_flight, .. } in ready {
-            let place = Place { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
-            self.workers.tally(worker).absorb(&findings, place);
+            let place = LinePosition { input: self.number as u32, chunk: offset, offset: 0, line: 0 };
+            self.workers.tally(worker).add_findings(&findings, place);
             let mut scratch = self.workers.scratch(worker);
             if let Some(spool) = self.spool {
                 spool.push(&findings, &scratch.names, place);
@@ -194,15 +193,15 @@ impl<'a> InputScan<'a> {
         }
     }
 
-    fn into_result(self, reading: Result<Reading, Unread>) -> InputResult {
+    fn into_result(self, reading: Result<ReadSummary, OpenError>) -> InputResult {
         let path = self.source.path.as_os_str().as_bytes().to_vec();
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
-            Err(Unread::NoLog(what)) if !self.source.named => return InputResult::not_a_log(path, what),
-            Err(Unread::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
-                (Reading::default(), Some(denied(&self.source.path)))
+            Err(OpenError::NoLog(what)) if !self.source.named => return InputResult::not_a_log(path, what),
+            Err(OpenError::Unreadable(error)) if error.kind() == ErrorKind::PermissionDenied => {
+                (ReadSummary::default(), Some(describe_denied(&self.source.path)))
             }
-            Err(unread) => (Reading::default(), Some(unread.to_string())),
+            Err(unread) => (ReadSummary::default(), Some(unread.to_string())),
         };
         let mut state = std::mem::take(&mut *lock(&self.state));
         let lines = state.stats.lines.lines;
@@ -218,11 +217,11 @@ impl<'a> InputScan<'a> {
         let is_passed_over = is_not_access_log && !is_binary;
         notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
         let has_forwarded = state.head.has_forwarded;
-        let is_asked = !self.job.formats.preferred_for(&self.source.path).is_empty();
-        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_asked));
+        let is_requested = !self.job.formats.preferred_for(&self.source.path).is_empty();
+        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_requested));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
-        InputResult { text, input, notices, without_time, stopped, has_forwarded }
+        InputResult { text, input, rest: Rest { notices, without_time, stopped, has_forwarded } }
     }
 }
 
@@ -238,12 +237,12 @@ impl<'w> InputState<'w> {
         }
     }
 
-    fn input(self, path: Vec<u8>, reading: &Reading, unread: Option<String>, job: &ScanJob<'_>) -> Input {
+    fn input(self, path: Vec<u8>, reading: &ReadSummary, unread: Option<String>, job: &ScanJob<'_>) -> InputSummary {
         let problem = unread.or_else(|| self.problem(reading, job));
-        Input { problem, ..self.stats.input(path, reading.bytes) }
+        InputSummary { problem, ..self.stats.input(path, reading.bytes) }
     }
 
-    fn problem(&self, reading: &Reading, job: &ScanJob<'_>) -> Option<String> {
+    fn problem(&self, reading: &ReadSummary, job: &ScanJob<'_>) -> Option<String> {
         let LineCounts { lines, nul_bytes, skipped, .. } = self.stats.lines;
         if let Some(damage) = &reading.damage {
             return Some(damage.clone());

@@ -1,9 +1,9 @@
 //! Line counts of one input or one path, and their form in a report.
 
-use crate::analysis::model::{Input, Report};
+use crate::analysis::model::{InputSummary, Report};
 use crate::finding::{Findings, LineCounts};
 use crate::formats::LogFormat;
-use crate::tally::span;
+use crate::tally::union_span;
 use crate::time::LogTime;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl InputStats {
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
         self.without_time += findings.without_time;
-        self.times = span(self.times, findings.times);
+        self.times = union_span(self.times, findings.times);
     }
 
     /// Adds other counts.
@@ -30,13 +30,13 @@ impl InputStats {
         self.lines.add(&other.lines);
         self.requests += other.requests;
         self.without_time += other.without_time;
-        self.times = span(self.times, other.times);
+        self.times = union_span(self.times, other.times);
     }
 
     /// The counts as an input of a report.
-    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> Input {
+    pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
         let (first_time, last_time) = self.times.unzip();
-        Input {
+        InputSummary {
             path,
             format: LogFormat::most_of(&self.lines.parsed, &self.lines.others),
             bytes,
@@ -50,7 +50,7 @@ impl InputStats {
             requests: self.requests,
             first_time,
             last_time,
-            ..Input::default()
+            ..InputSummary::default()
         }
     }
 }
@@ -94,7 +94,7 @@ impl PathStats {
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.hits;
         }
-        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| Input {
+        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| InputSummary {
             hits: hits.get(path).copied().unwrap_or(0),
             ..stats.input(path.clone(), *bytes)
         };

@@ -9,23 +9,23 @@ use self::log::LiveLog;
 use super::any_format::AnyFormatScanner;
 use super::input_stats::PathStats;
 use super::log_detection::{FoundBy, classify_unparsed, unknown_client_notice};
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::hit::{Desk, LiveHit, LiveLine, Occasion, live};
-use crate::analysis::model::{Input, Report};
-use crate::analysis::rule_status::{Late, LiveContext};
-use crate::analysis::site::Memory;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::hit::{HitBuffers, LiveHit, LiveLine, ReportReason, live_hit};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::rule_status::{LiveAnalysis, PendingHit};
+use crate::analysis::site::SiteHistory;
 use crate::client::Ipv6Prefix;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::finding::{Findings, Hit, RuleId, Severity};
 use crate::formats::reader::LineContext;
 use crate::formats::{Formats, W3cHeader};
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::{Notice, Piece};
+use crate::input::tail::{LineChunk, Notice};
 use crate::names::Names;
 use crate::record::Outcome;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
-use crate::tally::{Place, Tally};
+use crate::tally::{LinePosition, Tally};
 use crate::time::LogTime;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -66,7 +66,7 @@ pub struct LiveJob<'a> {
 pub struct LiveScan<'a> {
     job: LiveJob<'a>,
     judge: Judge<'a>,
-    context: LiveContext<'a>,
+    context: LiveAnalysis<'a>,
     scratch: Scratch,
     any_format: AnyFormatScanner,
     tally: Tally,
@@ -76,7 +76,7 @@ pub struct LiveScan<'a> {
     path_stats: PathStats,
     /// The number of reported hits.
     hits: u64,
-    desk: Desk,
+    desk: HitBuffers,
     /// Notices for the user, and the logs that already have one.
     notices: Vec<Notice>,
     noted: HashSet<PathBuf>,
@@ -92,7 +92,7 @@ pub struct LiveState {
     hits: u64,
     noted: HashSet<PathBuf>,
     /// The response history of the sites, to grade hits of the new rules.
-    sites: Memory,
+    sites: SiteHistory,
 }
 
 /// The position of some lines in their log.
@@ -115,7 +115,7 @@ pub struct PieceStats {
 impl LiveState {
     /// The state before the first line, with the response history of earlier runs.
     #[must_use]
-    pub fn with_sites(sites: Memory) -> Self {
+    pub fn with_sites(sites: SiteHistory) -> Self {
         Self { sites, ..Self::default() }
     }
 }
@@ -128,7 +128,7 @@ impl<'a> LiveScan<'a> {
         Self {
             job,
             judge: Judge::new(job.rules, job.scope),
-            context: LiveContext::new(job.rules, job.min_severity, job.outcomes, job.apps).remembering(sites),
+            context: LiveAnalysis::new(job.rules, job.min_severity, job.outcomes, job.apps).with_history(sites),
             scratch: scratch(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
@@ -137,7 +137,7 @@ impl<'a> LiveScan<'a> {
             logs,
             path_stats,
             hits,
-            desk: Desk::counting(job.prefix),
+            desk: HitBuffers::with_prefix(job.prefix),
             notices: Vec::new(),
             noted,
         }
@@ -195,7 +195,7 @@ impl<'a> LiveScan<'a> {
     /// # Errors
     ///
     /// An error of `each`. The lines count as processed.
-    pub fn process<E>(&mut self, piece: &Piece<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<PieceStats, E> {
+    pub fn process<E>(&mut self, piece: &LineChunk<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<PieceStats, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
         let done = self.process_lines(&mut log, piece, each).and_then(|stats| self.regrade(each).map(|()| stats));
         self.logs.insert(piece.log, log);
@@ -206,7 +206,7 @@ impl<'a> LiveScan<'a> {
     fn process_lines<E>(
         &mut self,
         log: &mut LiveLog,
-        piece: &Piece<'_>,
+        piece: &LineChunk<'_>,
         each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<PieceStats, E> {
         let Chunk { offset, body } = piece.chunk;
@@ -247,13 +247,13 @@ impl<'a> LiveScan<'a> {
     ///
     /// An error of `each`.
     pub fn regrade_all<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
-        self.context.weigh_all();
+        self.context.update_grader();
         self.regrade(each)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
-    pub fn sites(&mut self, now: i64) -> &Memory {
-        self.context.memory(now)
+    pub fn sites(&mut self, now: i64) -> &SiteHistory {
+        self.context.history(now)
     }
 
     /// Emits hits again whose grade changed.
@@ -262,10 +262,10 @@ impl<'a> LiveScan<'a> {
             return Ok(());
         }
         for regraded in self.context.regrade() {
-            let occasion = Occasion::Regraded { may_alert: regraded.may_alert };
-            let told = live(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
-            if told.is_reported() {
-                each(&told)?;
+            let occasion = ReportReason::Regraded { may_alert: regraded.may_alert };
+            let hit_report = live_hit(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
+            if hit_report.is_reported() {
+                each(&hit_report)?;
             }
         }
         Ok(())
@@ -299,10 +299,10 @@ impl<'a> LiveScan<'a> {
         let stats = PieceStats { requests: findings.requests(), lines: findings.lines.lines };
         self.path_stats.count(&log.path, run.bytes, &findings);
         self.note_unknown_clients(log, &findings);
-        let place = Place { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
-        self.tally.absorb(&findings, place);
-        self.context.see_signs(&findings.signs, &self.scratch.names, &log.family);
-        self.context.see_homes(&findings.home, &self.scratch.names, &log.family);
+        let place = LinePosition { input: log.text, chunk: run.offset, offset: 0, line: run.lines_before };
+        self.tally.add_findings(&findings, place);
+        self.context.record_app_evidence(&findings.signs, &self.scratch.names, &log.family);
+        self.context.record_home_pages(&findings.home, &self.scratch.names, &log.family);
         for hit in &findings.hits {
             self.emit_hit(log, &findings, hit, place, each)?;
         }
@@ -325,7 +325,7 @@ impl<'a> LiveScan<'a> {
         log: &LiveLog,
         findings: &Findings,
         hit: &Hit,
-        place: Place,
+        place: LinePosition,
         each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let line = LiveLine {
@@ -339,18 +339,18 @@ impl<'a> LiveScan<'a> {
             rules: self.scratch.names.rules.key(hit.rules),
         };
         let mut late = Vec::new();
-        let told = live(&mut self.context, &line, Occasion::New(&mut late), &mut self.desk);
-        self.hits += u64::from(told.is_reported());
-        each(&told)?;
-        let (client, may_come_late) = (told.hit.client, told.may_come_late);
+        let hit_report = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
+        self.hits += u64::from(hit_report.is_reported());
+        each(&hit_report)?;
+        let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
-            self.context.wait(client, Late::of(&line));
+            self.context.hold(client, PendingHit::new(&line));
         }
         for line in late {
-            let told = live(&mut self.context, &line.line(), Occasion::Late, &mut self.desk);
-            if told.is_reported() {
+            let hit_report = live_hit(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
+            if hit_report.is_reported() {
                 self.hits += 1;
-                each(&told)?;
+                each(&hit_report)?;
             }
         }
         Ok(())
@@ -358,7 +358,7 @@ impl<'a> LiveScan<'a> {
 
     /// The number of the input at the path of a piece. All generations of a path share one: the summary would grow
     /// with every rotation otherwise.
-    fn source_info(&mut self, piece: &Piece<'_>) -> u32 {
+    fn source_info(&mut self, piece: &LineChunk<'_>) -> u32 {
         let text = log::source_info(piece);
         let known = self.texts.iter().position(|known| known.path == text.path);
         let number = known.unwrap_or_else(|| {
@@ -400,15 +400,15 @@ impl<'a> LiveScan<'a> {
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.scratch.begin_anew();
-        self.rolling_tally.add(mem::take(&mut self.tally).named(names));
+        self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
     }
 
     /// Builds the report on everything read so far and passes it to `use_it`. Line counts are exact. Hits cover the
     /// rolling tally, with the time since when they are complete.
-    pub fn summary<R>(&mut self, wanted: Wanted, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
+    pub fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
-        let material = Material {
+        let material = ReportInput {
             rules: self.job.rules,
             tally: &tally,
             texts: &self.texts,
@@ -417,8 +417,8 @@ impl<'a> LiveScan<'a> {
             apps: self.job.apps,
             allow: &self.job.scope.allow,
         };
-        let context = Context::of(&material);
-        let inputs = self.texts.iter().map(|text| Input { path: text.path.clone(), ..Input::default() }).collect();
+        let context = LogAnalysis::new(&material);
+        let inputs = self.texts.iter().map(|text| InputSummary { path: text.path.clone(), ..InputSummary::default() }).collect();
         let mut report = build(&material, &context, inputs, self.path_stats.without_time(), wanted);
         self.path_stats.put_into(&mut report);
         use_it(&mut report, self.rolling_tally.since())

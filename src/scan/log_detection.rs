@@ -9,8 +9,8 @@ use super::w3c_headers;
 use crate::engine::Scope;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binary, is_error_log, recognize};
-use crate::input::ends::{Ends, ends};
-use crate::input::tail::Piece;
+use crate::input::head_tail::{HeadTail, read_head_tail};
+use crate::input::tail::LineChunk;
 
 /// The length of the first line that is kept for messages.
 pub(super) const MAX_FIRST_LINE: usize = 200;
@@ -31,8 +31,8 @@ pub(super) enum FoundBy {
 
 impl FoundBy {
     /// How the log of a piece was found.
-    pub(super) fn from_piece(piece: &Piece<'_>) -> Self {
-        match (piece.named, piece.is_open) {
+    pub(super) fn from_piece(piece: &LineChunk<'_>) -> Self {
+        match (piece.named, piece.from_pattern) {
             (true, false) => Self::Name,
             (true, true) => Self::Pattern,
             (false, _) => Self::Folder,
@@ -84,7 +84,7 @@ pub(super) fn any_line_parses(lines: &[u8], context: &LineContext<'_>, only: Opt
 
 /// Whether a line parses at the start of a log that was read earlier, compressed or not.
 pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &Scope) -> bool {
-    ends(path, HEAD_BYTES).is_some_and(|Ends { first, .. }| head_parses(&first, path, formats, scope))
+    read_head_tail(path, HEAD_BYTES).is_some_and(|HeadTail { first, .. }| head_parses(&first, path, formats, scope))
 }
 
 /// Whether one of the first lines of a log parses.
@@ -98,7 +98,7 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> b
 /// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether
 /// its lines should be matched, and a notice.
 pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &Scope) -> (bool, Option<String>) {
-    let first = ends(path, HEAD_BYTES).map(|ends| ends.first).filter(|first| !first.is_empty());
+    let first = read_head_tail(path, HEAD_BYTES).map(|read_head_tail| read_head_tail.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {
         return (true, None);
@@ -124,7 +124,7 @@ pub(super) fn skipped_message(head: &LogHead) -> String {
 pub(super) const BINARY_PROBLEM: &str = "is binary data, and no log; its lines are not matched";
 
 /// The notice about lines with two addresses before the time: how to specify which one is the client.
-pub(super) fn unknown_client_notice(lines: u64, is_asked: bool) -> Option<String> {
+pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
     const REST: &str = r#"- $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
     let what = match lines {
         0 => return None,
@@ -132,7 +132,7 @@ pub(super) fn unknown_client_notice(lines: u64, is_asked: bool) -> Option<String
         _ => format!("has {lines} lines with two addresses before the time"),
     };
     let what = format!("{what}, and its other lines do not show which of them is the client: there the client is unknown");
-    if is_asked {
+    if is_requested {
         // Such lines are not in the requested format.
         return Some(what);
     }
@@ -162,8 +162,8 @@ fn unparsed_problem_without_line(lines: u64, first_line: &[u8], only: Option<Log
         // Other formats were ruled out by the user, so do not guess.
         return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
     }
-    if let Some(asked) = formats.requested().first() {
-        let name = formats.name(*asked);
+    if let Some(requested) = formats.requested().first() {
+        let name = formats.name(*requested);
         return format!(
             "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
         );

@@ -19,12 +19,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use rayon::prelude::*;
 
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::engine::{Judge, Scope};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::Source;
+use crate::input::find::InputSource;
 use crate::rules::RuleSet;
 use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
@@ -62,7 +62,7 @@ pub struct ScanResult {
     /// The inputs in the order of the sources, to locate lines.
     pub texts: Vec<SourceInfo>,
     /// The inputs for a report, in the order of the sources; `None` for a file of a folder that is not a log.
-    pub inputs: Vec<Option<Input>>,
+    pub inputs: Vec<Option<InputSummary>>,
     /// The lines that matched, if they were kept.
     pub spool: Option<HitSpool>,
     /// Notices about a source, by its number. They are not problems.
@@ -80,26 +80,32 @@ pub struct ScanResult {
 /// # Errors
 ///
 /// The spool of kept lines cannot be written. Errors of an input are in its [`Input::problem`].
-pub fn scan(sources: &[Source], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
+pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
     let judge = Judge::new(job.rules, job.scope);
     // Learning needs all unmatched requests, so it has no budget.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
     let spool = job.keep_lines.then(HitSpool::default);
     let time_range = TimeRangeFilter::new(sources, job.scope, job.formats);
-    let read = |(number, source)| match time_range.skip_reason(number, source) {
-        Some(skipped) => InputResult::skipped(source, skipped, job.progress),
-        None => InputScan::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+    let mut scan =
+        ScanResult { texts: vec![SourceInfo::default(); sources.len()], inputs: vec![None; sources.len()], ..ScanResult::default() };
+    // Of a hundred thousand files, each place of a result is made once.
+    let places = scan.texts.par_iter_mut().zip(&mut scan.inputs);
+    let read = |((number, source), (text, input)): (_, (&mut SourceInfo, &mut Option<InputSummary>))| {
+        let done = match time_range.skip_reason(number, source) {
+            Some(skipped) => InputResult::skipped(source, skipped, job.progress),
+            None => InputScan::new(number, source, job, judge, &workers, spool.as_ref()).read(),
+        };
+        (*text, *input) = (done.text, done.input);
+        done.rest
     };
-    let done: Vec<_> = sources.par_iter().enumerate().with_max_len(1).map(read).collect();
-    let mut scan = ScanResult { tally: workers.into_tally(), ..ScanResult::default() };
-    for (number, one) in done.into_iter().enumerate() {
+    let rest: Vec<_> = sources.par_iter().enumerate().zip(places).with_max_len(1).map(read).collect();
+    scan.tally = workers.into_tally();
+    for (number, one) in rest.into_iter().enumerate() {
         scan.notices.extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
         scan.has_forwarded |= one.has_forwarded;
         scan.stopped |= one.stopped;
-        scan.texts.push(one.text);
-        scan.inputs.push(one.input);
     }
     if let Some(spool) = &spool {
         spool.check()?;

@@ -16,13 +16,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::w3c_headers;
-use crate::analysis::model::Skipped;
+use crate::analysis::model::SkipReason;
 use crate::engine::Scope;
 use crate::formats::reader::{LineContext, LogReader, RewrittenLines};
 use crate::formats::{ClientPosition, Formats, Frame};
-use crate::input::ends::{Ends, ends};
-use crate::input::find::{Kind, Source};
-use crate::input::order::has_kin;
+use crate::input::find::{InputSource, SourceKind};
+use crate::input::head_tail::{HeadTail, read_head_tail};
+use crate::input::order::has_rotated_siblings;
 use crate::time::{LogTime, TimeBound};
 
 /// The largest difference between the modification time of a file and the time of its lines, in seconds: 14 hours for
@@ -43,41 +43,41 @@ pub(super) struct TimeRangeFilter<'a> {
     scope: &'a Scope,
     formats: &'a Formats,
     /// Whether each source has rotated siblings; empty if that is not needed.
-    kin: Vec<bool>,
+    has_siblings: Vec<bool>,
 }
 
 impl<'a> TimeRangeFilter<'a> {
-    pub(super) fn new(sources: &[Source], scope: &'a Scope, formats: &'a Formats) -> Self {
-        let kin = if scope.until.is_some() { has_kin(sources) } else { Vec::new() };
-        Self { scope, formats, kin }
+    pub(super) fn new(sources: &[InputSource], scope: &'a Scope, formats: &'a Formats) -> Self {
+        let has_siblings = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
+        Self { scope, formats, has_siblings }
     }
 
     /// Whether the source with this number is skipped, and why.
-    pub(super) fn skip_reason(&self, number: usize, source: &Source) -> Option<Skipped> {
-        if source.kind != Kind::File {
+    pub(super) fn skip_reason(&self, number: usize, source: &InputSource) -> Option<SkipReason> {
+        if source.kind != SourceKind::File {
             return None;
         }
         let early = self.scope.since.filter(|since| is_old(*since, source));
-        let late = self.scope.until.filter(|_| self.kin.get(number) == Some(&true));
+        let late = self.scope.until.filter(|_| self.has_siblings.get(number) == Some(&true));
         if early.is_none() && late.is_none() {
             return None;
         }
-        let times = self.times(&source.path, &ends(&source.path, SAMPLE_BYTES)?);
+        let times = self.times(&source.path, &read_head_tail(&source.path, SAMPLE_BYTES)?);
         if times.is_empty() {
             return None;
         }
         let latest = modified(source)?.saturating_add(CLOCK_TOLERANCE);
         if early.is_some_and(|since| times.iter().all(|time| since.is_after(*time) && time.utc <= latest)) {
-            return Some(Skipped::BeforeSince);
+            return Some(SkipReason::BeforeSince);
         }
         let is_late = |until: TimeBound| times.iter().all(|time| !until.is_after(LogTime { utc: time.utc - MAX_DELAY, ..*time }));
-        late.is_some_and(is_late).then_some(Skipped::AfterUntil)
+        late.is_some_and(is_late).then_some(SkipReason::AfterUntil)
     }
 
     /// The times of the lines at both ends.
-    fn times(&self, path: &Path, ends: &Ends) -> Vec<LogTime> {
+    fn times(&self, path: &Path, read_head_tail: &HeadTail) -> Vec<LogTime> {
         let Scope { format, max_line, .. } = *self.scope;
-        let header = w3c_headers::header_at_start(0, &ends.first, max_line);
+        let header = w3c_headers::header_at_start(0, &read_head_tail.first, max_line);
         let context = LineContext {
             formats: self.formats,
             preferred: self.formats.preferred_for(path),
@@ -87,7 +87,7 @@ impl<'a> TimeRangeFilter<'a> {
         };
         let (mut log_reader, mut written) = (LogReader::default(), RewrittenLines::default());
         let mut times = Vec::new();
-        for lines in [&ends.first, &ends.last] {
+        for lines in [&read_head_tail.first, &read_head_tail.last] {
             let changed = format.is_none() && log_reader.rewrite(lines, &context, &mut written);
             let text = if changed { &written.text } else { lines };
             let of_line = |line| LogTime::parse_clf(Frame::locate(line, format)?.time);
@@ -98,13 +98,13 @@ impl<'a> TimeRangeFilter<'a> {
 }
 
 /// Whether a file was last modified so early that no line can be in range, whatever its offset.
-fn is_old(since: TimeBound, source: &Source) -> bool {
+fn is_old(since: TimeBound, source: &InputSource) -> bool {
     let (TimeBound::Local(since) | TimeBound::Instant(since)) = since;
     modified(source).is_some_and(|modified| modified >= EARLIEST_MTIME && modified.saturating_add(CLOCK_TOLERANCE) < since)
 }
 
 /// The modification time, in seconds since 1970-01-01T00:00:00Z.
-fn modified(source: &Source) -> Option<i64> {
+fn modified(source: &InputSource) -> Option<i64> {
     source.path.metadata().ok().map(|metadata| metadata.mtime())
 }
 
@@ -138,7 +138,7 @@ mod tests {
         File::open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(modified.unsigned_abs())).unwrap();
     }
 
-    fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<Skipped>> {
+    fn skipped(folder: &TempDir, since: Option<TimeBound>, until: Option<TimeBound>) -> Vec<Option<SkipReason>> {
         let scope = Scope { since, until, ..Scope::default() };
         let sources = find(&[folder.path().to_owned()]).sources;
         let formats = Formats::builtin().unwrap();
@@ -153,7 +153,7 @@ mod tests {
         write(&folder, "access.log", &times.iter().map(|time| line(MIDNIGHT + time, 0)).collect::<String>(), MIDNIGHT);
         let instant = skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + since)), None);
         assert_eq!(instant, skipped(&folder, Some(TimeBound::Local(MIDNIGHT + since)), None));
-        instant == [Some(Skipped::BeforeSince)]
+        instant == [Some(SkipReason::BeforeSince)]
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         for (name, text) in [("1.log", json), ("2.log", w3c)] {
             write(&folder, name, &format!("{text}\n"), MIDNIGHT);
         }
-        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(Skipped::BeforeSince); 2]);
+        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(SkipReason::BeforeSince); 2]);
         assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT)), None), [None; 2]);
     }
 
@@ -199,8 +199,8 @@ mod tests {
         write(&folder, "access.log.1", &(line(MIDNIGHT + DAY, 0) + &line(MIDNIGHT + DAY - 1, 0)), MIDNIGHT + DAY);
         write(&folder, "other.log", &line(MIDNIGHT + 9 * DAY, 0), MIDNIGHT + 9 * DAY);
         let until = |bound| skipped(&folder, None, Some(bound));
-        assert_eq!(until(TimeBound::Instant(MIDNIGHT)), [Some(Skipped::AfterUntil), None, None]);
-        assert_eq!(until(TimeBound::Local(MIDNIGHT - 1)), [Some(Skipped::AfterUntil), Some(Skipped::AfterUntil), None]);
+        assert_eq!(until(TimeBound::Instant(MIDNIGHT)), [Some(SkipReason::AfterUntil), None, None]);
+        assert_eq!(until(TimeBound::Local(MIDNIGHT - 1)), [Some(SkipReason::AfterUntil), Some(SkipReason::AfterUntil), None]);
         assert_eq!(until(TimeBound::Instant(MIDNIGHT + 1)), [None; 3]);
     }
 
@@ -271,6 +271,6 @@ mod tests {
         let path = folder.path().join("access.log.2.gz");
         fs::write(&path, packed).unwrap();
         File::open(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(MIDNIGHT.unsigned_abs())).unwrap();
-        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(Skipped::BeforeSince)]);
+        assert_eq!(skipped(&folder, Some(TimeBound::Instant(MIDNIGHT + DAY)), None), [Some(SkipReason::BeforeSince)]);
     }
 }

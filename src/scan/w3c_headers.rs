@@ -16,9 +16,9 @@ use memchr::memchr;
 use super::worker::lock;
 use crate::formats::W3cHeader;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::find::{Kind, Source};
-use crate::input::sequence::{Line, each_line};
-use crate::input::tail::Piece;
+use crate::input::find::{InputSource, SourceKind};
+use crate::input::lines_in_order::{InputLine, for_each_line};
+use crate::input::tail::LineChunk;
 
 /// A byte-order mark may come first.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -48,8 +48,8 @@ enum HeaderState {
 
 impl W3cHeaderIndex {
     /// The headers of a source, as far as they are known before reading it.
-    pub(super) fn new(source: &Source, max_line: usize) -> Self {
-        let listed = if source.kind == Kind::Stdin { Ok(None) } else { index_file(&source.path, max_line) };
+    pub(super) fn new(source: &InputSource, max_line: usize) -> Self {
+        let listed = if source.kind == SourceKind::Stdin { Ok(None) } else { index_file(&source.path, max_line) };
         let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
         Self { max_line, known: Mutex::new(known) }
     }
@@ -96,7 +96,7 @@ pub(super) fn header_at_start(offset: u64, lines: &[u8], max_line: usize) -> W3c
 }
 
 /// The header before the first known piece of a live log.
-pub(super) fn header_before(piece: &Piece<'_>, max_line: usize) -> W3cHeader {
+pub(super) fn header_before(piece: &LineChunk<'_>, max_line: usize) -> W3cHeader {
     match piece.chunk.body {
         _ if piece.lines_before > 0 => header_after(piece.path, piece.lines_before, max_line),
         Body::Lines(lines) => header_at_start(piece.chunk.offset, lines, max_line),
@@ -108,8 +108,8 @@ pub(super) fn header_before(piece: &Piece<'_>, max_line: usize) -> W3cHeader {
 fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     let mut header = W3cHeader::None;
     // Errors are reported by the reader of the new lines.
-    let _ = each_line(path, max_line, |number, line| {
-        let Line::Text(text) = line else {
+    let _ = for_each_line(path, max_line, |number, line| {
+        let InputLine::Text(text) = line else {
             return if number == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         };
         if number == 1 {

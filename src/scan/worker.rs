@@ -68,7 +68,7 @@ impl WorkerPool {
     }
 
     fn with_capacity(threads: usize, budget: Option<Budget>, capacity: Option<usize>) -> Self {
-        let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::bounded));
+        let merged = Mutex::new(budget.map_or_else(Tally::default, Tally::with_budget));
         let shared = (threads > 1).then(Arc::<Shared>::default);
         let worker = || Worker { scratch: Mutex::new(shared.clone().map(Scratch::sharing).unwrap_or_default()), ..Worker::default() };
         Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
@@ -131,12 +131,12 @@ impl Worker {
             [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= capacity);
         // Findings can only get in flight while the scratch is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
-        (is_full && is_idle).then(|| mem::take(&mut *tally).named(scratch.begin_anew()))
+        (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.begin_anew()))
     }
 
     fn into_tally(self) -> Tally {
         let scratch = self.scratch.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).named(scratch.names)
+        self.tally.into_inner().unwrap_or_else(PoisonError::into_inner).with_names(scratch.names)
     }
 }
 
@@ -149,9 +149,9 @@ pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use crate::finding::Findings;
     use crate::scan::worker::*;
-    use crate::tally::Place;
+    use crate::tally::LinePosition;
 
-    const PLACE: Place = Place { input: 0, chunk: 0, offset: 0, line: 0 };
+    const PLACE: LinePosition = LinePosition { input: 0, chunk: 0, offset: 0, line: 0 };
 
     /// Findings of one worker in requests of these clients.
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
@@ -169,13 +169,13 @@ mod tests {
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
         for (findings, in_flight) in [second, first] {
             assert!(!workers.scratch(0).names.is_empty(), "handed in before its findings were tallied");
-            workers.tally(0).absorb(&findings, PLACE);
+            workers.tally(0).add_findings(&findings, PLACE);
             drop(in_flight);
             workers.flush_if_full(0);
         }
         assert!(workers.scratch(0).names.is_empty(), "full, and not handed in");
         let (findings, in_flight) = find(&workers, &["192.0.2.3"]);
-        workers.tally(0).absorb(&findings, PLACE);
+        workers.tally(0).add_findings(&findings, PLACE);
         drop(in_flight);
         let tally = workers.into_tally();
         let mut counts: Vec<_> = (0..).zip(tally.client_counts()).map(|(n, count)| (tally.client(n).to_string(), count.requests)).collect();
@@ -187,7 +187,7 @@ mod tests {
     fn without_a_budget_nothing_is_flushed() {
         let workers = WorkerPool::new(1, None);
         let (findings, in_flight) = find(&workers, &["192.0.2.1"]);
-        workers.tally(0).absorb(&findings, PLACE);
+        workers.tally(0).add_findings(&findings, PLACE);
         drop(in_flight);
         workers.flush_if_full(0);
         assert_eq!(workers.scratch(0).names.clients.len(), 1);

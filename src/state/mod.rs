@@ -9,8 +9,8 @@ mod error;
 mod folder;
 mod lock;
 
-use crate::analysis::seen::Seen;
-use crate::analysis::site::Memory;
+use crate::analysis::seen::SeenHistory;
+use crate::analysis::site::SiteHistory;
 use crate::report_store::Run;
 use crate::source::Checkpoint;
 pub use error::StateError;
@@ -57,8 +57,8 @@ pub struct TailState {
     /// How far each log was read.
     pub checkpoints: Vec<Checkpoint>,
     /// The response history of the sites; `report` stores it in its own state.
-    #[serde(default, skip_serializing_if = "Memory::is_empty")]
-    pub sites: Memory,
+    #[serde(default, skip_serializing_if = "SiteHistory::is_empty")]
+    pub sites: SiteHistory,
 }
 
 impl PersistedState for TailState {
@@ -102,17 +102,17 @@ pub struct ReportState {
     /// The label of the latest period with a line. Lines of earlier periods are late.
     pub newest_period: Option<String>,
     /// What all runs have seen.
-    pub seen: Seen,
+    pub seen: SeenHistory,
     /// The response history of the sites.
     #[serde(default)]
-    pub sites: Memory,
+    pub sites: SiteHistory,
 }
 
 impl ReportState {
-    /// The state before the first run. `seed` must be unpredictable: see [`Seen::new`].
+    /// The state before the first run. `seed` must be unpredictable: see [`SeenHistory::new`].
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { logs: TailState::default(), run: None, newest_period: None, seen: Seen::new(seed), sites: Memory::default() }
+        Self { logs: TailState::default(), run: None, newest_period: None, seen: SeenHistory::new(seed), sites: SiteHistory::default() }
     }
 }
 

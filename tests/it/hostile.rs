@@ -176,6 +176,36 @@ fn h8_json_is_valid_and_loses_nothing() {
     }
 }
 
+/// No output is a page, so nothing has to be escaped for one: text that acts in a browser is written as it was logged.
+#[test]
+fn h9_there_is_no_html_and_text_for_a_browser_is_only_text() {
+    const CORPUS: [&str; 6] = [
+        "<script>alert(1)</script>",
+        "</script><svg/onload=alert(1)>",
+        "javascript:alert(1)//",
+        "&lt;img src=x onerror=alert(1)&gt;",
+        "<!--<img src='-->",
+        "{{constructor.constructor('alert(1)')()}}",
+    ];
+    for text in CORPUS {
+        let rig = rig(probe(text.replace(' ', "+").as_bytes(), text.as_bytes(), text.as_bytes()));
+        let target = format!("/.env?x={}", text.replace(' ', "+"));
+        let object = rig.run(FORMATS[6]).objects().remove(0);
+        assert_eq!([&object["target"], &object["referer"], &object["user_agent"]], [target.as_str(), text, text]);
+        let report = rig.run(FORMATS[5]).json();
+        assert_eq!(report["pairs"][0]["sample"]["target"], target);
+        assert_eq!(report["clients"][0]["sample"]["user_agent"], text);
+        let pairs = rig.run(FORMATS[1]).text();
+        assert!(cells(&pairs)[1].contains(&target), "{pairs}");
+    }
+    let rig = rig(probe(b"1", b"-", b"-"));
+    for command in ["scan", "follow", "merge", "diff", "learn", "explain", "formats"] {
+        let run = rig.run([command, "-f", "html", "access.log"]);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{command}");
+        assert!(run.stderr.contains("html"), "{command}: {}", run.stderr);
+    }
+}
+
 #[test]
 fn h10_standard_error_is_no_door_either() {
     let rig = rig(b"\x1b[2J\xff\xe2\x80\xae no line of any log\n");

@@ -85,7 +85,7 @@ fn what_is_no_report_is_refused_with_a_word() {
     };
     rig.file("totals.json", changed("\"totals\"", "\"parsed\":"));
     rig.file("lines.json", changed("\"evidence\"", "\"lines\":"));
-    rig.file("later.json", whole.replacen("\"schema_version\": 3", "\"schema_version\": 4", 1));
+    rig.file("later.json", whole.replacen("\"schema_version\": 4", "\"schema_version\": 5", 1));
     rig.file("other.json", "{\"general\": {}}");
     let ndjson = rig.run(["scan", "-f", "ndjson", "a.log"]).stdout;
     rig.file("hits.ndjson", ndjson);
@@ -100,7 +100,7 @@ fn what_is_no_report_is_refused_with_a_word() {
         ("half.json", "is damaged"),
         ("totals.json", "its totals have"),
         ("lines.json", "an input has"),
-        ("later.json", "schema_version 4"),
+        ("later.json", "schema_version 5"),
     ] {
         for args in [&["merge", name, file][..], &["diff", file, name], &["diff", name, file]] {
             let run = rig.run(args);

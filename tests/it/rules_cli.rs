@@ -1,6 +1,8 @@
 //! Rules of one's own: lists of paths, `rules add`, `rules import`, `rules lint`.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::rig::{Rig, line};
@@ -227,4 +229,36 @@ fn lint_names_file_line_and_what_to_do() {
     assert!(test.code == 0 && test.stderr.contains("x/a: has no hits"), "{}", test.stderr);
     let broken = rig.run(["rules", "lint", "gone.toml"]);
     assert!(broken.code == 2 && broken.stderr.contains("gone.toml"), "{}", broken.stderr);
+}
+
+/// J8. Rules come with the program or from files that are named, and never from the net: an address is the name of a file that is
+/// not there, and nobody is connected to. What would promise that a file was checked is no key of one.
+#[test]
+fn j8_no_rule_comes_from_elsewhere() {
+    let rig = rig_with_log(&["GET /.env"]);
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let address = format!("http://{}/rules.toml", server.local_addr().unwrap());
+    let runs: [&[&str]; 5] = [
+        &["scan", "--rules", &address, "access.log"],
+        &["rules", "import", &address],
+        &["rules", "test", &address],
+        &["rules", "lint", &address],
+        &["rules", "cover", &address],
+    ];
+    for args in runs {
+        let run = rig.run(args);
+        assert_eq!((run.code, run.stdout.len()), (2, 0), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(&address), "{args:?}: {}", run.stderr);
+    }
+    assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let rule = "[[rule]]\nid = 'x/y'\ntitle = 'T'\nclass = 'panel'\nseverity = 'high'\npaths = ['/y']\n";
+    for key in ["sha256", "signature", "url"] {
+        for text in [format!("{key} = '0'\n{rule}"), format!("{rule}{key} = '0'\n")] {
+            rig.file("rules.toml", text);
+            let run = rig.run(["scan", "--rules", "rules.toml", "access.log"]);
+            assert_eq!((run.code, run.stdout.len()), (2, 0), "{key}");
+            assert!(run.stderr.contains("rules.toml") && run.stderr.contains(key), "{}", run.stderr);
+        }
+    }
 }

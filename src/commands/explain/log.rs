@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use super::super::run::{Failure, tell_absence, tell_problems};
 use super::super::{Exit, message};
 use super::Question;
-use crate::analysis::build::Material;
-use crate::analysis::path_answer::{Graded, GradedLog, Request};
+use crate::analysis::build::ReportInput;
+use crate::analysis::path_answer::{GradeRequest, GradeResult, GradedLog};
 use crate::client::Ipv6Prefix;
 use crate::engine::Scope;
 use crate::finding::{RuleId, Severity};
 use crate::formats::Formats;
 use crate::input::Mmap;
-use crate::input::find::{Found, find};
+use crate::input::find::{FoundInputs, find};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::{self, ScanJob, ScanResult};
 
@@ -35,7 +35,7 @@ pub(super) struct Parts<'a> {
 #[derive(Debug)]
 pub(super) struct Log<'a> {
     parts: Parts<'a>,
-    found: Option<Found>,
+    found: Option<FoundInputs>,
     graded: Option<GradedLog<'a>>,
     /// Something is wrong with the log.
     pub(super) has_trouble: bool,
@@ -71,8 +71,8 @@ impl<'a> Log<'a> {
     }
 
     /// What the log shows of the answer to a request.
-    pub(super) fn grade(&mut self, request: &Request<'_>) -> Graded {
-        let Some(found) = &self.found else { return Graded::NeedsLog };
+    pub(super) fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
+        let Some(found) = &self.found else { return GradeResult::NeedsLog };
         if self.graded.is_none() {
             match scanned(&self.parts, found) {
                 Ok((log, has_trouble)) => {
@@ -85,12 +85,12 @@ impl<'a> Log<'a> {
                 }
             }
         }
-        self.graded.as_ref().map_or(Graded::NeedsLog, |log| log.grade(request))
+        self.graded.as_ref().map_or(GradeResult::NeedsLog, |log| log.grade(request))
     }
 }
 
 /// The log at this path.
-fn one(path: &PathBuf) -> Result<Found, Exit> {
+fn one(path: &PathBuf) -> Result<FoundInputs, Exit> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -108,7 +108,7 @@ fn one(path: &PathBuf) -> Result<Found, Exit> {
 }
 
 /// Scans the log, and says what is wrong with it; whether anything was.
-fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool), Failure> {
+fn scanned<'a>(parts: &Parts<'a>, found: &FoundInputs) -> Result<(GradedLog<'a>, bool), Failure> {
     let job = ScanJob {
         rules: parts.rules,
         scope: parts.scope,
@@ -123,7 +123,7 @@ fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool)
     let scan = parts.scan.get_or_init(|| read);
     let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
     let has_trouble = tell_problems(&inputs) | tell_absence(&inputs, found);
-    let material = Material {
+    let material = ReportInput {
         rules: parts.rules,
         tally: &scan.tally,
         texts: &scan.texts,
@@ -132,5 +132,5 @@ fn scanned<'a>(parts: &Parts<'a>, found: &Found) -> Result<(GradedLog<'a>, bool)
         apps: parts.apps,
         allow: &parts.scope.allow,
     };
-    Ok((GradedLog::of(material), has_trouble))
+    Ok((GradedLog::new(material), has_trouble))
 }

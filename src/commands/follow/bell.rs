@@ -6,8 +6,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::input::tail::wake::{Wake, Woken};
-use crate::tui::Input;
+use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
+use crate::tui::TerminalInput;
 
 /// A log that is being written to rings without end; so long is listened before it is read.
 const GATHER: Duration = Duration::from_millis(20);
@@ -16,15 +16,15 @@ const GATHER: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(super) enum Ring {
     /// Something happened in a folder.
-    Woken(Woken),
+    Woken(WatchEvent),
     /// Something came from the terminal.
-    Input(Input),
+    Input(TerminalInput),
 }
 
 /// Where it rings.
 #[derive(Debug)]
 pub(super) struct Bell {
-    wake: Wake,
+    wake: FolderWatcher,
     sender: Sender<Ring>,
     rings: Receiver<Ring>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Rung {
     /// Something happened to these.
     pub(super) paths: BTreeSet<PathBuf>,
     /// What came from the terminal, in order.
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<TerminalInput>,
 }
 
 impl Bell {
@@ -46,7 +46,7 @@ impl Bell {
         let (sender, rings) = channel();
         let ring = sender.clone();
         // A bell that is gone has nobody left to hear it.
-        let wake = Wake::new(poll_only, move |woken| drop(ring.send(Ring::Woken(woken))));
+        let wake = FolderWatcher::new(poll_only, move |woken| drop(ring.send(Ring::Woken(woken))));
         Self { wake, sender, rings }
     }
 
@@ -83,8 +83,8 @@ impl Bell {
 impl Rung {
     fn take(&mut self, ring: Ring) {
         match ring {
-            Ring::Woken(Woken::All) => self.all = true,
-            Ring::Woken(Woken::Paths(paths)) => self.paths.extend(paths),
+            Ring::Woken(WatchEvent::All) => self.all = true,
+            Ring::Woken(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             Ring::Input(input) => self.inputs.push(input),
         }
     }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::failure::Failure;
-use crate::analysis::site::Memory;
+use crate::analysis::site::SiteHistory;
 use crate::commands::FollowSettings;
 use crate::commands::message::{self, shown};
 use crate::source::Checkpoint;
@@ -28,7 +28,7 @@ const SITES_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct Keeper {
     folder: Option<StateFolder>,
     rules: u64,
-    sites: Memory,
+    sites: SiteHistory,
     sites_saved: Option<Instant>,
     /// Logs that were not found, and since when.
     absent: BTreeMap<u64, u64>,
@@ -44,7 +44,7 @@ impl Keeper {
         let keeper = |folder, absent| Self {
             folder,
             rules,
-            sites: Memory::default(),
+            sites: SiteHistory::default(),
             sites_saved: None,
             absent,
             saved: Instant::now(),
@@ -88,7 +88,7 @@ impl Keeper {
     }
 
     /// Takes what sites answered, to be saved with the next state.
-    pub(super) fn take_sites(&mut self, now: Instant, sites: &Memory) {
+    pub(super) fn take_sites(&mut self, now: Instant, sites: &SiteHistory) {
         self.sites.clone_from(sites);
         self.sites_saved = Some(now);
     }

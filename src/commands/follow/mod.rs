@@ -23,7 +23,7 @@ use super::run::{privacy, warn_of_small};
 use super::{Exit, FollowSettings, message, servers};
 use crate::alert_sinks::{Actions, Service, Wanted};
 use crate::alerting::{self, Alarms};
-use crate::input::tail::{First, Options, Tail};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::scan::live::LiveState;
 
 /// Bytes of one log that are read in a turn: many logs are read in turn, and none waits long for another.
@@ -45,8 +45,8 @@ fn follow(settings: &FollowSettings) -> Result<Exit, Failure> {
     }
     servers::tell(&settings.scan);
     let (keeper, known) = Keeper::open(settings, brief.fingerprint())?;
-    let begin = if settings.state.from_start { First::Start } else { First::End };
-    let options = Options { begin, max_line: settings.scan.max_line, block: BLOCK };
+    let start = if settings.state.from_start { StartPosition::Start } else { StartPosition::End };
+    let options = TailOptions { start, max_line: settings.scan.max_line, block: BLOCK };
     let window = alerting::Options { cooldown: settings.cooldown.as_secs().max(1), ..alerting::Options::default() };
     let wanted = Wanted {
         exec: settings.exec.clone(),

@@ -11,8 +11,8 @@ use super::signals::Signals;
 use super::voice::Voice;
 use crate::alert_sinks::{Actions, Service};
 use crate::alerting::{Alarms, Event, Request};
-use crate::analysis::anonymize::{HitRoom, Privacy};
-use crate::analysis::build::Wanted;
+use crate::analysis::anonymize::{Privacy, RedactionBuffers};
+use crate::analysis::build::RowSelection;
 use crate::analysis::hit::LiveHit;
 use crate::commands::brief::Brief;
 use crate::commands::{Exit, FollowSettings, message, servers};
@@ -21,7 +21,7 @@ use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::rules::RuleSet;
 use crate::scan::live::{LiveScan, LiveState, SummaryStart};
-use crate::tui::{Command, LogRow};
+use crate::tui::{LogRow, TuiCommand};
 
 /// The longest wait: signals are looked for so often.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -130,18 +130,18 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
         let Crew { tail, bell, voice, settings, .. } = &mut *self.crew;
         let is_full = rung.all || now >= self.look_at;
         if rung.all {
-            tail.wake();
+            tail.force_full_poll();
         }
         if is_full {
             self.look_at = now + settings.poll_interval;
-            tail.look(now, None);
+            tail.poll(now, None);
             if let Some(notice) = bell.watch(&tail.folders()) {
                 voice.notice(&notice);
             }
         }
         // Beside the look at everything too: that passes over some that rest.
         if !rung.paths.is_empty() {
-            tail.look(now, Some(&rung.paths));
+            tail.poll(now, Some(&rung.paths));
         }
         for notice in tail.notices() {
             voice.notice(&format!("{}: {}", notice.path.to_string_lossy(), notice.what));
@@ -150,7 +150,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
 
     /// Reads what is new and tells it; whether there is more at once.
     fn read(&mut self, now: Instant) -> Result<bool, Failure> {
-        if self.crew.keeper.is_on() && self.crew.tail.has_new() {
+        if self.crew.keeper.is_on() && self.crew.tail.has_new_generation() {
             // Before its first line is told: should the run be killed, the next one tells it with the same id.
             self.crew.voice.flush()?;
             self.save()?;
@@ -218,9 +218,9 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn ending(&mut self, now: Instant, rung: &Rung) -> Result<Option<Exit>, Failure> {
         for &input in &rung.inputs {
             match self.crew.voice.input(input) {
-                Some(Command::Quit) => return Ok(Some(Exit::Success)),
-                Some(Command::Interrupt) => return Ok(Some(Exit::Interrupted)),
-                Some(Command::Redraw) => self.crew.voice.redraw(now)?,
+                Some(TuiCommand::Quit) => return Ok(Some(Exit::Success)),
+                Some(TuiCommand::Interrupt) => return Ok(Some(Exit::Interrupted)),
+                Some(TuiCommand::Redraw) => self.crew.voice.redraw(now)?,
                 None => {}
             }
         }
@@ -245,7 +245,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
     fn summary(&mut self) -> Result<(), Failure> {
         let Self { stream, crew, .. } = self;
         let most = Some(crew.settings.scan.top.unwrap_or(TABLE_ROWS));
-        let wanted = Wanted { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
+        let wanted = RowSelection { answered: true, pairs: false, clients: true, paths: true, rules: true, campaigns: false, most };
         let running = crew.started.elapsed();
         stream.summary(wanted, |report, since| {
             report.elapsed = running;
@@ -257,7 +257,7 @@ impl<'a, 'c: 'a> Session<'a, 'c> {
                 SummaryStart::Time(None) => Some("Earlier hits were let go.".to_owned()),
             };
             let Crew { voice, privacy, settings, .. } = &mut **crew;
-            privacy.with(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
+            privacy.with_redacted(report, &[], |report, _| voice.summary(report, note.as_deref(), settings.scan.top))
         })
     }
 
@@ -314,7 +314,7 @@ fn tell(
 ) -> io::Result<()> {
     let hit = &live.hit;
     if live.is_reported() {
-        voice.hit(now, &privacy.live(live, &mut HitRoom::default()), rules)?;
+        voice.hit(now, &privacy.live(live, &mut RedactionBuffers::default()), rules)?;
     }
     let event = Event {
         time: hit.time,
@@ -340,7 +340,7 @@ fn tell(
         let raised = privacy.alert(raised);
         let mut json = Vec::new();
         let written = voice.alert(&raised, rules).and_then(|()| alert::write_json(&raised, rules, &mut json));
-        actions.tell(raised.severity, &json, &alert::text(&raised, rules));
+        actions.tell(raised.severity, &json, &alert::text_line(&raised, rules));
         if told.is_ok() {
             told = written;
         }

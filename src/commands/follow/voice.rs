@@ -14,13 +14,13 @@ use crate::commands::screen;
 use crate::commands::screen::Screen as Page;
 use crate::commands::{FollowSettings, stdout};
 use crate::render::live::alert;
-use crate::render::live::fold::{Fold, Folded, Told};
-use crate::render::live::line::Lines;
+use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
+use crate::render::live::line::LiveLines;
 use crate::render::ndjson;
 use crate::render::sink::Sink;
-use crate::render::{Color, Format, View, render};
+use crate::render::{Color, OutputFormat, RenderOptions, render};
 use crate::rules::RuleSet;
-use crate::tui::{Command, Dashboard, Input, Keys, LogRow, Screen, spawn_keys};
+use crate::tui::{Dashboard, KeyReader, LogRow, Screen, TerminalInput, TuiCommand, spawn_key_reader};
 
 /// Between two looks at the terminal's width.
 const MEASURE: Duration = Duration::from_secs(1);
@@ -50,15 +50,15 @@ enum Tone {
 struct LiveView {
     dashboard: Dashboard,
     screen: Screen,
-    _keys: Keys,
+    _keys: KeyReader,
 }
 
 /// Lines for people, and what they are written on.
 #[derive(Debug)]
 struct Speech {
     out: Sink,
-    lines: Lines,
-    fold: Option<Fold>,
+    lines: LiveLines,
+    fold: Option<RepeatFolder>,
     measured: Instant,
 }
 
@@ -69,13 +69,13 @@ impl Voice {
         let Page { width, color } = screen::of(settings.scan.color, false);
         let tone = if settings.tui {
             let screen = Screen::enter()?;
-            let keys = spawn_keys(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
+            let keys = spawn_key_reader(move |input| drop(bell.send(Ring::Input(input)))).map_err(Failure::Terminal)?;
             Tone::View(Box::new(LiveView { dashboard: Dashboard::new(now, color), screen, _keys: keys }))
         } else if settings.ndjson {
             Tone::Ndjson(Sink::stdout())
         } else {
-            let fold = settings.fold.then(|| Fold::new(settings.quiet_for));
-            Tone::Lines(Box::new(Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold, measured: now }))
+            let fold = settings.fold.then(|| RepeatFolder::new(settings.quiet_for));
+            Tone::Lines(Box::new(Speech { out: Sink::stdout(), lines: LiveLines::new(width, color), fold, measured: now }))
         };
         Ok(Self { tone, color: settings.scan.color, quiet: settings.scan.quiet, spoke: false })
     }
@@ -101,7 +101,7 @@ impl Voice {
                 speech.lines.write_alert(raised, rules, &mut speech.out)?;
             }
             Tone::Ndjson(_) if self.quiet => {}
-            Tone::Ndjson(_) => message::plain(&alert::text(raised, rules)),
+            Tone::Ndjson(_) => message::plain(&alert::text_line(raised, rules)),
             Tone::View(view) => view.dashboard.alert(raised, rules),
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Voice {
     }
 
     /// What a person pressed.
-    pub(super) fn input(&mut self, input: Input) -> Option<Command> {
+    pub(super) fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         let Tone::View(view) = &mut self.tone else { return None };
         view.dashboard.input(input)
     }
@@ -166,7 +166,7 @@ impl Voice {
     /// Until when nothing is due, if nothing comes.
     pub(super) fn next_due(&self, now: Instant) -> Option<Duration> {
         match &self.tone {
-            Tone::Lines(speech) => speech.fold.as_ref()?.next_due().map(|due| due.saturating_duration_since(now)),
+            Tone::Lines(speech) => speech.fold.as_ref()?.next_flush().map(|due| due.saturating_duration_since(now)),
             Tone::Ndjson(_) => None,
             Tone::View(view) => view.screen.due(&view.dashboard, now),
         }
@@ -211,7 +211,7 @@ impl Voice {
     /// Prints a summary: among the lines, or on standard error beside NDJSON. The live view is one already.
     pub(super) fn summary(&mut self, report: &Report<'_>, note: Option<&str>, top: Option<usize>) -> Result<(), Failure> {
         let Page { width, color } = screen::of(self.color, matches!(self.tone, Tone::Ndjson(_)));
-        let view = View { format: Format::Table, by: None, top, full: false, width, color };
+        let view = RenderOptions { format: OutputFormat::Table, by: None, top, full: false, width, color };
         let mut text = Vec::new();
         let written = note.map_or(Ok(()), |note| writeln!(text, "{note}")).and_then(|()| render(report, &view, &mut text));
         written.map_err(|error| self.explain(error))?;
@@ -235,7 +235,7 @@ impl Voice {
     pub(super) fn leave(&mut self) {
         if let Tone::View(_) = self.tone {
             let Page { width, color } = screen::of(self.color, false);
-            let speech = Speech { out: Sink::stdout(), lines: Lines::new(width, color), fold: None, measured: Instant::now() };
+            let speech = Speech { out: Sink::stdout(), lines: LiveLines::new(width, color), fold: None, measured: Instant::now() };
             self.tone = Tone::Lines(Box::new(speech));
         }
     }
@@ -259,9 +259,9 @@ impl Speech {
         }
         if let Some(fold) = fold {
             let mut written = Ok(());
-            let told = fold.see(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            let told = fold.observe(now, &live.hit, live.answered, &mut |folded| write_folded(lines, folded, rules, out, &mut written));
             written?;
-            if told == Told::Folded {
+            if told == FoldDecision::Folded {
                 return Ok(());
             }
         }
@@ -277,7 +277,7 @@ impl Speech {
         }
         let (mut written, mut spoke) = (Ok(()), false);
         if let Some(fold) = fold {
-            fold.due(now, &mut |folded| {
+            fold.flush_idle(now, &mut |folded| {
                 spoke = true;
                 write_folded(lines, folded, rules, out, &mut written);
             });
@@ -289,14 +289,14 @@ impl Speech {
         let Self { out, lines, fold, .. } = self;
         let mut written = Ok(());
         if let Some(fold) = fold {
-            fold.flush(&mut |folded| write_folded(lines, folded, rules, out, &mut written));
+            fold.flush_all(&mut |folded| write_folded(lines, folded, rules, out, &mut written));
         }
         written
     }
 }
 
 /// Writes one count, unless one before it could not be written.
-fn write_folded(lines: &mut Lines, folded: Folded<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
+fn write_folded(lines: &mut LiveLines, folded: FoldedRepeats<'_>, rules: &RuleSet, out: &mut Sink, written: &mut io::Result<()>) {
     if written.is_ok() {
         *written = lines.write_folded(&folded, rules, out);
     }

@@ -21,8 +21,8 @@ use crate::commands::message::{self, shown};
 use crate::commands::run::{pool, privacy, warn_of_small};
 use crate::commands::servers;
 use crate::commands::signals::Stop;
-use crate::input::tail::{First, Options, Tail};
-use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, increment};
+use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::scan::incremental::{IncrementalJob, IncrementalResult, PeriodResult, scan_new_lines};
 use crate::source::Checkpoint;
 use crate::state::ReportState;
 use crate::tally::Tally;
@@ -103,14 +103,14 @@ impl<'a> Desk<'a> {
 
     /// Reads what is new, and notes in the ledger how far it came.
     pub(super) fn read(&self, known: Option<&ReportState>, ledger: &mut ReportState) -> Read {
-        let begin = if self.settings.state.from_start { First::Start } else { First::Given };
-        let options = Options { begin, max_line: self.settings.scan.max_line, block: BLOCK };
+        let start = if self.settings.state.from_start { StartPosition::Start } else { StartPosition::ExplicitInputs };
+        let options = TailOptions { start, max_line: self.settings.scan.max_line, block: BLOCK };
         let checkpoints = known.map(|ledger| ledger.logs.checkpoints.clone());
         let mut tail = Tail::new(servers::present(&self.settings.scan), options, checkpoints);
         let Brief { rules, scope, formats, .. } = &self.brief;
         let now = LogTime { utc: self.now.cast_signed(), offset: 0 };
         let reading = IncrementalJob { rules, scope, formats, stop: self.stop.flag(), now, prefix: self.settings.scan.client.prefix };
-        let mut increment = self.pool.install(|| increment(&mut tail, &reading, self.settings.cut.as_ref()));
+        let mut increment = self.pool.install(|| scan_new_lines(&mut tail, &reading, self.settings.cut.as_ref()));
         if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
             increment.parts.push(PeriodResult { period: None, tally: Tally::default(), inputs: Vec::new(), lines: 0 });
         }

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 use super::desk::Desk;
 use super::failure::Failure;
-use crate::analysis::block_candidates::blocks;
-use crate::analysis::build::{Context, Material, Wanted, build};
-use crate::analysis::merge::{Merged, Whole};
-use crate::analysis::model::{Input, Report};
-use crate::analysis::novelty::{News, news};
+use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
+use crate::analysis::merge::{MergedReport, ReportMerger};
+use crate::analysis::model::{InputSummary, Report};
+use crate::analysis::novelty::{NewItem, find_new};
 use crate::analysis::{accuracy, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
-use crate::render::mail::{self, Page};
-use crate::render::{By, Format, View, render, write_answered};
+use crate::render::mail::{self, RunSummary};
+use crate::render::{GroupBy, OutputFormat, RenderOptions, render, write_answered};
 use crate::report_store::{Archive, StagedFile, Staging, run_folder};
 use crate::rules::{AllowList, RuleSet};
 use crate::scan::incremental::{IncrementalResult, PeriodResult};
@@ -31,10 +31,12 @@ use crate::time::Period;
 const WHOLE: &str = "report.json";
 
 /// The tables, and what a row of each is.
-const TABLES: [(&str, By); 4] = [("pairs.csv", By::Pair), ("clients.csv", By::Client), ("paths.csv", By::Path), ("rules.csv", By::Rule)];
+const TABLES: [(&str, GroupBy); 4] =
+    [("pairs.csv", GroupBy::Pair), ("clients.csv", GroupBy::Client), ("paths.csv", GroupBy::Path), ("rules.csv", GroupBy::Rule)];
 
 /// Everything, in every file.
-const WANTED: Wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+const WANTED: RowSelection =
+    RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 /// The folders of a run.
 pub(super) struct Editions<'r> {
@@ -56,7 +58,7 @@ struct Sums<'s> {
     rules: &'s RuleSet,
     tally: &'s Tally,
     texts: &'s [SourceInfo],
-    inputs: Vec<Input>,
+    inputs: Vec<InputSummary>,
     allow: &'s AllowList,
     without_time: u64,
 }
@@ -103,7 +105,7 @@ impl<'r> Editions<'r> {
             staging.folder(&name)?;
             if let Some(whole) = self.write_part(&edition, staging, archive, ledger)? {
                 let rules = whole.rules.as_ref().unwrap_or(&self.desk.brief.rules);
-                let Whole { tally, texts, inputs, allow, without_time, .. } = &whole;
+                let MergedReport { tally, texts, inputs, allow, without_time, .. } = &whole;
                 let sums = Sums { rules, tally, texts, inputs: inputs.clone(), allow, without_time: *without_time };
                 self.with_report(&edition, &sums, WANTED, ledger, |report, ledger| self.fill(&edition, staging, report, ledger).map(drop))?;
             }
@@ -118,10 +120,10 @@ impl<'r> Editions<'r> {
         for &part in &self.parts {
             let edition = self.edition(part, "(nowhere: this changes nothing)", 0, ledger);
             let page = self.with_report(&edition, &self.sums(part), WANTED, ledger, |report, ledger| {
-                let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
+                let news = find_new(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
                 let mut page = Vec::new();
-                self.desk.privacy.with(report, &news, |report, news| {
-                    mail::write_page(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
+                self.desk.privacy.with_redacted(report, &news, |report, news| {
+                    mail::write_summary(&self.page(&edition, report, news, &self.notes(&edition, report)), &mut page)
                 })?;
                 Ok(page)
             })?;
@@ -166,7 +168,7 @@ impl<'r> Editions<'r> {
         staging: &mut Staging<'_>,
         archive: &Archive,
         ledger: &mut ReportState,
-    ) -> Result<Option<Whole>, Failure> {
+    ) -> Result<Option<MergedReport>, Failure> {
         let earlier = Self::earlier(edition, archive)?;
         let (this, sums) = (&*self, self.sums(edition.part));
         let mail = this.with_report(edition, &sums, WANTED, ledger, |report, ledger| {
@@ -174,15 +176,15 @@ impl<'r> Editions<'r> {
                 return this.fill(edition, staging, report, ledger);
             }
             // What an earlier run found in this period was told then; what is new is told by a memory that is let go.
-            let news = news(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
+            let news = find_new(report, &mut ledger.seen.clone(), u32::MAX, this.desk.now().cast_signed());
             this.desk
                 .privacy
-                .with(report, &news, |report, news| this.mail_of(&this.page(edition, report, news, &this.notes(edition, report))))
+                .with_redacted(report, &news, |report, news| this.mail_of(&this.page(edition, report, news, &this.notes(edition, report))))
         })?;
         // Only when the rows of this run need no memory any more is there room for what earlier ones told.
         let sum = |earlier| {
             let merged = this.read(edition, earlier)?;
-            this.with_report(edition, &sums, Wanted::default(), ledger, |report, _| Self::whole(merged, report, edition))
+            this.with_report(edition, &sums, RowSelection::default(), ledger, |report, _| Self::whole(merged, report, edition))
         };
         let whole = earlier.map(sum).transpose()?;
         self.due += usize::from(mail.is_some());
@@ -196,18 +198,18 @@ impl<'r> Editions<'r> {
     }
 
     /// What they reported.
-    fn read(&self, edition: &Edition<'_>, file: File) -> Result<Merged<'r>, Failure> {
+    fn read(&self, edition: &Edition<'_>, file: File) -> Result<ReportMerger<'r>, Failure> {
         let rules = &self.desk.brief.rules;
         let wrong = |what: String| Failure::Earlier { path: edition.folder.join(WHOLE), what };
         let evidence = snapshot::read(BufReader::new(file), rules).map_err(|error| wrong(error.to_string()))?;
-        let mut merged = Merged::new(rules);
+        let mut merged = ReportMerger::new(rules);
         merged.add(evidence).map_err(|error| wrong(error.to_string()))?;
         Ok(merged)
     }
 
-    fn whole(mut merged: Merged<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<Whole, Failure> {
+    fn whole(mut merged: ReportMerger<'_>, report: &Report<'_>, edition: &Edition<'_>) -> Result<MergedReport, Failure> {
         let wrong = |error: crate::analysis::merge::MergeError| Failure::Sum { path: edition.folder.clone(), what: error.to_string() };
-        merged.add_part(report).map_err(wrong)?;
+        merged.add_report(report).map_err(wrong)?;
         merged.finish(|_| false).map_err(wrong)
     }
 
@@ -219,8 +221,8 @@ impl<'r> Editions<'r> {
         report: &Report<'_>,
         ledger: &mut ReportState,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        let news = news(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
-        self.desk.privacy.with(report, &news, |report, news| self.put_all(edition, staging, report, news))
+        let news = find_new(report, &mut ledger.seen, edition.mark, self.desk.now().cast_signed());
+        self.desk.privacy.with_redacted(report, &news, |report, news| self.put_all(edition, staging, report, news))
     }
 
     /// Writes the files, as they are told.
@@ -229,24 +231,24 @@ impl<'r> Editions<'r> {
         edition: &Edition<'_>,
         staging: &mut Staging<'_>,
         report: &Report<'_>,
-        news: &[News<'_>],
+        news: &[NewItem<'_>],
     ) -> Result<Option<Vec<u8>>, Failure> {
         for (name, by) in TABLES {
-            let view = View { format: Format::Csv, by: Some(by), ..View::default() };
+            let view = RenderOptions { format: OutputFormat::Csv, by: Some(by), ..RenderOptions::default() };
             put(staging, name, |out| render(report, &view, out))?;
         }
         put(staging, "answered.csv", |out| write_answered(report, out))?;
-        put(staging, "new.csv", |out| crate::render::csv::novelty::write_csv(news, out))?;
+        put(staging, "new.csv", |out| crate::render::csv::write_novelty(news, out))?;
         let notes = self.notes(edition, report);
         let page = self.page(edition, report, news, &notes);
-        put(staging, "summary.txt", |out| mail::write_page(&page, out))?;
-        let view = View { format: Format::Json, ..View::default() };
+        put(staging, "summary.txt", |out| mail::write_summary(&page, out))?;
+        let view = RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() };
         put(staging, WHOLE, |out| render(report, &view, out))?;
         self.mail_of(&page)
     }
 
-    fn mail_of(&self, page: &Page<'_>) -> Result<Option<Vec<u8>>, Failure> {
-        if self.desk.settings.notify_level.is_none() || !mail::is_due(page) {
+    fn mail_of(&self, page: &RunSummary<'_>) -> Result<Option<Vec<u8>>, Failure> {
+        if self.desk.settings.notify_level.is_none() || !mail::is_notable(page) {
             return Ok(None);
         }
         let mut mail = Vec::new();
@@ -259,13 +261,13 @@ impl<'r> Editions<'r> {
         &self,
         edition: &Edition<'_>,
         sums: &Sums<'_>,
-        wanted: Wanted,
+        wanted: RowSelection,
         ledger: &mut ReportState,
         use_it: impl FnOnce(&Report<'_>, &mut ReportState) -> Result<R, Failure> + Send,
     ) -> Result<R, Failure> {
         let Desk { settings, machine, pool, .. } = self.desk;
         let apps = apps(&settings.scan.apps, sums.rules)?;
-        let material = Material {
+        let material = ReportInput {
             rules: sums.rules,
             tally: sums.tally,
             texts: sums.texts,
@@ -275,36 +277,42 @@ impl<'r> Editions<'r> {
             allow: sums.allow,
         };
         pool.install(|| {
-            let context = Context::remembering(&material, &ledger.sites);
-            context.teach(&material, &mut ledger.sites, self.desk.now().cast_signed());
+            let context = LogAnalysis::with_history(&material, &ledger.sites);
+            context.update_history(&material, &mut ledger.sites, self.desk.now().cast_signed());
             let mut report = build(&material, &context, sums.inputs.clone(), sums.without_time, wanted);
-            report.machine = Some(machine.clone());
+            report.log_host = Some(machine.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = edition.part.period.map(Period::label);
             self.tell_problems(&mut report.inputs);
-            report.blocks = Some(blocks(&report, &material, &self.desk.guard(), settings.max_block));
+            report.blocks = Some(block_decisions(&report, &material, &self.desk.guard(), settings.max_block));
             use_it(&report, ledger)
         })
     }
 
     /// Leaves out the inputs that have nothing in this report, and notes what was wrong with the others.
-    fn tell_problems(&self, inputs: &mut Vec<Input>) {
+    fn tell_problems(&self, inputs: &mut Vec<InputSummary>) {
         for (path, what) in self.problems {
             let path = path.as_os_str().as_bytes();
             match inputs.iter_mut().find(|input| input.path == path) {
                 Some(input) => input.problem = Some(what.clone()),
-                None => inputs.push(Input { path: path.to_vec(), problem: Some(what.clone()), ..Input::default() }),
+                None => inputs.push(InputSummary { path: path.to_vec(), problem: Some(what.clone()), ..InputSummary::default() }),
             }
         }
         inputs.retain(|input| input.lines > 0 || input.problem.is_some());
     }
 
-    fn page<'p>(&'p self, edition: &'p Edition<'_>, report: &'p Report<'p>, news: &'p [News<'p>], notes: &'p [String]) -> Page<'p> {
-        Page {
+    fn page<'p>(
+        &'p self,
+        edition: &'p Edition<'_>,
+        report: &'p Report<'p>,
+        news: &'p [NewItem<'p>],
+        notes: &'p [String],
+    ) -> RunSummary<'p> {
+        RunSummary {
             report,
             news,
             label: &edition.label,
-            machine: Some(&self.desk.machine),
+            host: Some(&self.desk.machine),
             is_first: self.is_first,
             folder: &edition.folder,
             notes,
@@ -314,7 +322,7 @@ impl<'r> Editions<'r> {
 
     /// What a reader ought to know besides, of the report too.
     fn notes(&self, edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(accuracy::sentence).into_iter().chain(self.desk.privacy.note());
+        let of_report = report.approximate.as_ref().map(accuracy::accuracy_note).into_iter().chain(self.desk.privacy.note());
         edition.notes.iter().cloned().chain(of_report).collect()
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{Exit, stdout};
 use super::with_rules;
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Rule, RuleChoice};
 
 /// Lists the rules of the choice, or those of one class.
@@ -19,7 +19,7 @@ pub fn list(choice: &RuleChoice, class: Option<&str>) -> Exit {
         let mut out = String::new();
         for rule in rules.rules().iter().filter(asked) {
             let window = rule.window.map(|window| format!(" (at {window})")).unwrap_or_default();
-            let title = text(rule.title.as_bytes());
+            let title = escape(rule.title.as_bytes());
             let _ = writeln!(out, "{:id$}  {:class$}  {:8}  {title}{window}", rule.id, rule.class, rule.severity);
         }
         stdout::print(out.as_bytes())

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{Exit, stdout};
 use super::{named, with_rules};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Answer, Case, Rule, RuleChoice, written};
 
 /// Prints one rule.
@@ -23,7 +23,7 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
         Answer::Inconclusive => "a 2xx tells nothing",
     };
     let cwe: Vec<_> = rule.cwe.iter().map(|n| format!("CWE-{n}")).collect();
-    let mut out = format!("{}\n  {}\n\n", rule.id, text(rule.title.as_bytes()));
+    let mut out = format!("{}\n  {}\n\n", rule.id, escape(rule.title.as_bytes()));
     let facts = [
         ("class", rule.class.clone()),
         ("severity", rule.severity.to_string()),
@@ -34,12 +34,12 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
         ("att&ck", rule.attack.join(", ")),
     ];
     for (name, fact) in facts.iter().filter(|(_, fact)| !fact.is_empty()) {
-        let _ = writeln!(out, "  {name:9} {}", text(fact.as_bytes()));
+        let _ = writeln!(out, "  {name:9} {}", escape(fact.as_bytes()));
     }
     if let Some(table) = written {
         let _ = writeln!(out, "\n  as written");
         for line in table.lines() {
-            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }
         return out;
     }
@@ -54,7 +54,7 @@ fn page(rule: &Rule, written: Option<&str>) -> String {
             let _ = writeln!(out, "\n  {name}");
         }
         for line in lines {
-            let _ = writeln!(out, "    {}", text(line.as_bytes()));
+            let _ = writeln!(out, "    {}", escape(line.as_bytes()));
         }
     }
     out

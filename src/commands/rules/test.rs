@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::{Exit, message, stdout};
 use super::{Judge, counted, with_rules};
-use crate::redact::sanitize::text;
+use crate::redact::sanitize::escape;
 use crate::rules::{Case, Rule, RuleChoice};
 
 /// Runs the cases of the chosen rules. A built-in rule without cases is an error, another one a notice.
@@ -45,7 +45,7 @@ pub fn test(choice: &RuleChoice) -> Exit {
 }
 
 fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
-    let request = text(case.request.as_bytes());
+    let request = escape(case.request.as_bytes());
     let mut what = if expected {
         format!("{}: does not match its must_match case '{request}'", rule.id)
     } else {
@@ -53,7 +53,7 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
     };
     for (name, header) in [("user agent", &case.user_agent), ("referer", &case.referer)] {
         if let Some(header) = header {
-            let _ = write!(what, ", {name} '{}'", text(header.as_bytes()));
+            let _ = write!(what, ", {name} '{}'", escape(header.as_bytes()));
         }
     }
     what

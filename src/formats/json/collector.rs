@@ -85,13 +85,13 @@ impl<'a> FieldCollector<'a> {
         let FieldBuffers { time, request, query, protocol, referer, user_agent, .. } = buffers;
         let time = self.time(time);
         let protocol = self::protocol(rewrite_short(self.get(JsonField::Protocol), protocol));
-        let (asked, host) = self.asked(protocol, request, query);
+        let (request, host) = self.request(protocol, request, query);
         Some(Fields {
             client: self.get(JsonField::Client),
             forwarded: self.forwarded,
             host,
             time,
-            asked,
+            request,
             status: self.get(JsonField::Status),
             bytes: self.get(JsonField::Bytes),
             referer: self.unescaped_value(JsonField::Referer, referer),
@@ -104,8 +104,8 @@ impl<'a> FieldCollector<'a> {
     /// status.
     fn is_request(&self) -> bool {
         let known = |slots: &[JsonField]| slots.iter().any(|slot| !self.get(*slot).is_empty());
-        let asked = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
-        (asked && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
+        let has_target = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
+        (has_target && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
             || (known(&[JsonField::Client]) && known(&[JsonField::Status]))
             || memchr::memmem::find(self.get(JsonField::Request), b" HTTP").is_some()
     }
@@ -127,7 +127,7 @@ impl<'a> FieldCollector<'a> {
     }
 
     /// The request and its host.
-    fn asked(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
+    fn request(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
         let host = self.get(JsonField::Host);
         let slot = self.request_source();
         let text = self.unescaped_value(slot, request);

@@ -85,7 +85,7 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         forwarded: b"",
         host: if host == b"_" { b"" } else { host },
         time: when(values.get(ValueSlot::Time), time),
-        asked: RequestField::Line(values.get(ValueSlot::Request)),
+        request: RequestField::Line(values.get(ValueSlot::Request)),
         status: status(values.get(ValueSlot::Status)).unwrap_or_default(),
         // An invalid number is not written as one.
         bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),

@@ -85,12 +85,12 @@ impl JsonLineParser {
         line: &[u8],
         first_quote: impl Fn(usize) -> Option<usize>,
         buffers: &mut FieldBuffers,
-        tell: impl FnOnce(&Fields<'_>),
+        emit: impl FnOnce(&Fields<'_>),
     ) -> bool {
         let mut values = FastValues::new(line);
         let is_short = memchr(b'\\', line).is_none() && buffers.layouts.read_fast(&self.roles, line, first_quote, &mut values);
         if is_short {
-            tell(&fast_layout::fields(&values, &mut buffers.time));
+            emit(&fast_layout::fields(&values, &mut buffers.time));
         }
         is_short
     }

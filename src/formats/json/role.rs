@@ -206,8 +206,8 @@ fn normalized_name<'a>(key: &[u8], buffers: &'a mut [u8; MAX_NAME]) -> Option<&'
 fn is_path(user_fields: &[u8], path: &[&[u8]], key: &[u8]) -> bool {
     let mut rest = user_fields;
     for name in path {
-        let Some(behind) = rest.strip_prefix(*name).and_then(|r| r.strip_prefix(b".")) else { return false };
-        rest = behind;
+        let Some(after) = rest.strip_prefix(*name).and_then(|r| r.strip_prefix(b".")) else { return false };
+        rest = after;
     }
     rest == key
 }

@@ -38,7 +38,7 @@ fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuf
     };
     assert!(short.is_none_or(|short| short == written(&fields)), "{}", String::from_utf8_lossy(line));
     let time = time(fields.time);
-    let asked = match fields.asked {
+    let asked = match fields.request {
         RequestField::Line(line) => text(line),
         RequestField::Parts { method, target, query, protocol } => {
             format!("{} {}{}{} {}", text(method), text(target), if query.is_empty() { "" } else { "?" }, text(query), text(protocol))
@@ -385,7 +385,7 @@ proptest! {
         let json = JsonLineParser::by_meaning();
         for _ in 0..3 {
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
-            let RequestField::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
+            let RequestField::Parts { method, target: read_target, query, .. } = fields.request else { panic!("{line}") };
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
             prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(String::clone));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));

@@ -74,7 +74,7 @@ impl<'a> CapturedFields<'a> {
     pub(super) fn fields(&self, parser: &FormatLineParser, buffers: &'a mut FieldBuffers) -> Fields<'a> {
         let encoding = parser.encoding;
         let FieldBuffers { forwarded, request, target, query, referer, user_agent, time, .. } = buffers;
-        let (host, asked) = match parser.asked {
+        let (host, request_field) = match parser.request_form {
             RequestForm::Line => {
                 (self.get(CaptureSlot::Host), RequestField::Line(encoding.decode(self.get(CaptureSlot::Request), request)))
             }
@@ -83,11 +83,11 @@ impl<'a> CapturedFields<'a> {
             RequestForm::Parts => (self.get(CaptureSlot::Host), self.parts(encoding, target, query)),
         };
         Fields {
-            client: if parser.client_is_list { client_is_list(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
+            client: if parser.client_is_list { first_address(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
             forwarded: encoding.decode_header(self.get(CaptureSlot::Forwarded), forwarded),
             host,
             time: self.time(&parser.time, time),
-            asked,
+            request: request_field,
             status: self.get(CaptureSlot::Status),
             bytes: self.get(CaptureSlot::Bytes),
             referer: encoding.decode_header(self.get(CaptureSlot::Referer), referer),
@@ -151,7 +151,7 @@ impl<'a> CapturedFields<'a> {
 }
 
 /// The first address in a header.
-fn client_is_list(header: &[u8]) -> &[u8] {
+fn first_address(header: &[u8]) -> &[u8] {
     header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
 }
 

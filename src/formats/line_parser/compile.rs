@@ -45,7 +45,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         Some(FieldShape::Strftime(pattern)) => TimeFormat::Strftime(pattern.clone()),
         _ => TimeFormat::Written,
     };
-    let asked = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
+    let request_form = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
         Some(FieldShape::RequestUrl) => RequestForm::LineWithUrl,
         Some(_) => RequestForm::Line,
         None if slots.contains(&Some(CaptureSlot::Url)) => RequestForm::Url,
@@ -58,7 +58,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         escapes,
         encoding: Encoding::No,
         time,
-        asked,
+        request_form,
         client_is_list,
         is_columns: false,
         fast_path: None,
@@ -147,7 +147,7 @@ pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: 
         escapes: if quoted { Escapes::Written } else { Escapes::None },
         encoding: Encoding::No,
         time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
-        asked: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
+        request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
         client_is_list: !field_names.iter().any(|(_, kind)| *kind == FieldKind::Client),
         is_columns: true,
         fast_path: None,

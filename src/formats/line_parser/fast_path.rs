@@ -23,7 +23,7 @@ impl FastPath {
     pub(super) fn of(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
         let starts_like_clf =
-            parser.encoding == Encoding::No && parser.asked == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
+            parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
         if !starts_like_clf || !is_clf && parser.time != TimeFormat::Written {
             return None;
         }
@@ -73,7 +73,7 @@ impl FastPath {
             } else {
                 TimeField::Parsed(LogTime::parse_any_format(time))
             },
-            asked: RequestField::Line(values.get(ValueSlot::Request)),
+            request: RequestField::Line(values.get(ValueSlot::Request)),
             status: values.get(ValueSlot::Status),
             bytes: values.get(ValueSlot::Bytes),
             referer: values.get(ValueSlot::Referer),

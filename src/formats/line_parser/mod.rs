@@ -57,7 +57,7 @@ pub struct FormatLineParser {
     escapes: Escapes,
     encoding: Encoding,
     time: TimeFormat,
-    asked: RequestForm,
+    request_form: RequestForm,
     /// The client is a header, which may contain several addresses.
     client_is_list: bool,
     /// Parses columns: more may follow, and a line that starts with `#` is a comment.

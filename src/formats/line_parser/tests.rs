@@ -429,7 +429,7 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
     };
     prop_assert_eq!(time.map(|t| t.utc), Some(sent.utc), "{}", shown);
     let expected = sent.value("request");
-    let (whole, expected) = match fields.asked {
+    let (whole, expected) = match fields.request {
         RequestField::Line(request) => (undone(request), &expected[..]),
         RequestField::Parts { method, target, query, protocol } => {
             prop_assert!(query.is_empty());
@@ -586,7 +586,7 @@ proptest! {
             let spaced = |text: &[u8]| if separator == b' ' { iis(text).iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect() } else { text.to_vec() };
             let dash = |text: Vec<u8>| if text == b"-" { Vec::new() } else { text };
             let (path, query) = (same(path), dash(same(query)));
-            prop_assert_eq!(fields.asked, RequestField::Parts { method: b"GET", target: &path, query: &query, protocol: b"" });
+            prop_assert_eq!(fields.request, RequestField::Parts { method: b"GET", target: &path, query: &query, protocol: b"" });
             prop_assert_eq!((fields.referer.to_vec(), fields.user_agent.to_vec()), (dash(spaced(referer)), dash(spaced(agent))));
             prop_assert_eq!((fields.client, fields.host), (sent.client.as_bytes(), sent.host.as_bytes()));
             prop_assert_eq!((fields.status, fields.bytes), (&status[..], &bytes[..]));

@@ -76,9 +76,9 @@ impl RewrittenLines {
     /// counts their formats. Offsets are relative to the first of these lines. With `has_time_range`, lines without a
     /// time were counted.
     pub fn map_offsets(&self, first: usize, findings: &mut Findings, formats: &Formats, in_window: bool) {
-        let judged = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
+        let scanned = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
         let lines = self.lines.get(first..).unwrap_or_default();
-        let lines = &lines[..judged.min(lines.len())];
+        let lines = &lines[..scanned.min(lines.len())];
         let base = lines.first().map_or(0, |line| line.start);
         let place = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
         for hit in &mut findings.hits {
@@ -116,6 +116,6 @@ impl RewrittenLines {
 
 /// The engine format of a rewritten line: two dashes follow the client, or the host and the client.
 fn written_as(line: &[u8]) -> LogFormat {
-    let behind = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
-    if behind.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
+    let after = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
+    if after.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
 }

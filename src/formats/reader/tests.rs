@@ -117,7 +117,7 @@ fn columns_apply_from_where_they_are_declared() {
     assert_eq!(clients, [b"192.0.2.7", b"192.0.2.8"]);
     let plain = "192.0.2.7 and no log\n".to_owned() + W3C_LOG;
     let (_, read) = rewrite(plain.as_bytes(), &from_log_start(plain.as_bytes()));
-    assert!(read.iter().all(|read| *read == LineKind::AsIs), "in a log that does not begin with them they say nothing: {read:?}");
+    assert!(read.iter().all(|read| *read == LineKind::AsIs), "without a header at the start there are no directives: {read:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PeriodResult;
-use crate::analysis::model::Input;
+use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
 use crate::scan::input_stats::InputStats;
 use crate::scan::log_detection::nul_bytes_problem;
@@ -132,7 +132,7 @@ impl PeriodAccumulators {
 
 impl Default for PeriodAccumulator {
     fn default() -> Self {
-        Self { workers: None, used: 0, tally: Tally::bounded(Budget::STANDARD), sums: BTreeMap::new() }
+        Self { workers: None, used: 0, tally: Tally::with_budget(Budget::STANDARD), sums: BTreeMap::new() }
     }
 }
 
@@ -154,9 +154,9 @@ impl PeriodAccumulator {
 }
 
 impl SourceStats {
-    fn input(&self, path: &[u8]) -> Input {
+    fn input(&self, path: &[u8]) -> InputSummary {
         let input = self.stats.input(path.to_vec(), self.bytes);
-        Input {
+        InputSummary {
             lines: input.lines + self.skipped + self.pending,
             skipped: input.skipped + self.skipped,
             pending: self.pending,

@@ -53,7 +53,7 @@ impl BatchLines {
 }
 
 /// A run of lines of one period.
-pub(super) struct PeriodRunOf<'i> {
+pub(super) struct CountedRun<'i> {
     pub(super) period: PeriodKey,
     pub(super) text: u32,
     pub(super) log: u32,
@@ -61,7 +61,7 @@ pub(super) struct PeriodRunOf<'i> {
     pub(super) run: PeriodRun,
 }
 
-impl PeriodRunOf<'_> {
+impl CountedRun<'_> {
     /// The offset in the log, from the start of the batch.
     pub(super) fn start(&self) -> u64 {
         match &self.batch.lines {

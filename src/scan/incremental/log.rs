@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::line_batch::{BatchLines, LineBatch};
 use crate::finding::LineCounts;
 use crate::formats::W3cHeader;
-use crate::input::tail::Piece;
+use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
 use crate::scan::log_detection::{FoundBy, LogHead};
 use crate::scan::w3c_headers;
@@ -44,7 +44,7 @@ pub(super) struct IncrementalLog {
 }
 
 impl IncrementalLog {
-    pub(super) fn new(piece: &Piece<'_>, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, max_line: usize) -> Self {
         Self {
             path: piece.path.to_owned(),
             generation: piece.generation,

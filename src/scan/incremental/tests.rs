@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::engine::{Judge, Scratch};
-use crate::input::tail::{First, Options};
+use crate::input::tail::{StartPosition, TailOptions};
 use crate::rules::{RuleChoice, load};
 use crate::scan::incremental::*;
 use crate::source::Checkpoint;
-use crate::tally::Place;
+use crate::tally::LinePosition;
 use crate::time::PeriodUnit;
 
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).expect("rules"));
@@ -40,11 +40,11 @@ impl Rig {
 
     fn run(&mut self, names: &[&str], cut: Option<&PeriodRule>, block: usize, most: usize) -> IncrementalResult {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.folder.path().join(name)).collect();
-        let mut tail = Tail::new(paths, Options { begin: First::Given, max_line: 1000, block }, self.state.take());
+        let mut tail = Tail::new(paths, TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block }, self.state.take());
         let scope = Scope { max_line: 1000, ..Scope::default() };
         let job = IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &NOT, now: NOW, prefix: None };
         let mut scanner = BatchScanner::new(&job, cut, most);
-        tail.catch_up(Instant::now(), &mut |piece| scanner.take(&piece));
+        tail.read_once(Instant::now(), &mut |piece| scanner.take(&piece));
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
         increment
@@ -65,8 +65,8 @@ type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
 
 fn cells(tally: &Tally) -> Cells {
     let cell = |view: crate::tally::CellView<'_>| {
-        let rules = tally.rules(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-        let place = view.sample().place;
+        let rules = tally.rule_list(view.rules).iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
+        let place = view.sample().position;
         let path = String::from_utf8_lossy(tally.path(view.path)).into_owned();
         (format!("{:?}", tally.client(view.client)), path, rules, view.status, view.cell.hits, place.chunk + place.offset, place.line)
     };
@@ -98,9 +98,9 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
         let mut scratch = Scratch::default();
         let findings = judge.judge(line.as_bytes(), &mut scratch);
         let mut one = Tally::default();
-        one.absorb(&findings, Place { input: 0, chunk: offset, offset: 0, line: number });
+        one.add_findings(&findings, LinePosition { input: 0, chunk: offset, offset: 0, line: number });
         let part = parts.entry(period).or_default();
-        part.0.merge(one.named(scratch.names));
+        part.0.merge(one.with_names(scratch.names));
         part.1 += 1;
         offset += line.len() as u64;
     }
@@ -262,7 +262,7 @@ proptest! {
             prop_assert!(longest > 1000 || bytes == text.len() as u64);
             for part in &found.parts {
                 for view in part.tally.cells() {
-                    let at = (view.sample().place.chunk + view.sample().place.offset) as usize;
+                    let at = (view.sample().position.chunk + view.sample().position.offset) as usize;
                     prop_assert!(at == 0 || whole.as_bytes()[at - 1] == b'\n', "no line begins at {}", at);
                     prop_assert!(at >= offset);
                 }
@@ -384,7 +384,7 @@ fn line_numbers_start_at_the_start_of_the_log() {
         rig.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
         rig.append("access.log", line(n, "GET /.env HTTP/1.1", 404).as_bytes());
         let increment = rig.run(&["access.log"], None, 4096, 8192);
-        let place = increment.parts[0].tally.cells().next().unwrap().sample().place;
+        let place = increment.parts[0].tally.cells().next().unwrap().sample().position;
         let text = &increment.texts[place.input as usize];
         assert_eq!(text.line_number(place.chunk, place.line), u64::from(n) * 2 + 2);
         assert!(increment.texts[0].path.ends_with(b"access.log"));
@@ -409,9 +409,12 @@ fn a_stop_is_reported() {
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
     let scope = Scope::default();
-    let mut tail =
-        Tail::new(vec![rig.folder.path().join("access.log")], Options { begin: First::Given, max_line: 1000, block: 4096 }, None);
-    let stopped = increment(
+    let mut tail = Tail::new(
+        vec![rig.folder.path().join("access.log")],
+        TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
+        None,
+    );
+    let stopped = scan_new_lines(
         &mut tail,
         &IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None },
         None,

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::formats::W3cHeader;
 use crate::input::chunk::{Body, Chunk};
-use crate::input::tail::Piece;
+use crate::input::tail::LineChunk;
 use crate::scan::client_position::ClientPositionCache;
 use crate::scan::w3c_headers;
 use crate::source::SourceInfo;
@@ -38,7 +38,7 @@ pub(super) struct HeldLines {
 }
 
 impl LiveLog {
-    pub(super) fn new(piece: &Piece<'_>, text: u32, max_line: usize) -> Self {
+    pub(super) fn new(piece: &LineChunk<'_>, text: u32, max_line: usize) -> Self {
         let path = piece.path.as_os_str().as_bytes().to_vec();
         let family = source_info(piece).family().to_vec();
         let header = w3c_headers::header_before(piece, max_line);
@@ -73,6 +73,6 @@ impl LiveLog {
 }
 
 /// The input of a piece. Live lines are numbered from the start of the log, so no list of chunks is needed.
-pub(super) fn source_info(piece: &Piece<'_>) -> SourceInfo {
+pub(super) fn source_info(piece: &LineChunk<'_>) -> SourceInfo {
     SourceInfo::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
 }

@@ -1,7 +1,7 @@
 //! Runs that end and begin again (F3, F5, F9-F13): by their state, exactly once after a clean stop; after a kill nothing
 //! is lost, and what comes again comes with the same id.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
@@ -88,6 +88,56 @@ fn kills_at_any_moment() {
     follower.until_seen((0..writer.next()).filter(|number| !seen.contains(number)));
     runs.push(follower.end().hits);
     at_least_once(&on_disk(&rig.path("log")), &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
+}
+
+/// What a run appended to a file: whole hits, behind the newline that ends the half line of a run before it, and before half a line
+/// of its own if it was killed.
+fn appended(text: &str, is_behind_half: bool) -> Vec<Hit> {
+    let text = if is_behind_half { text.strip_prefix('\n').expect("the half line goes on") } else { text };
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    whole.lines().map(|line| Hit(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))).collect()
+}
+
+/// The same with hits that are appended to a file. `benches/kills.sh` does this for hours.
+#[test]
+fn kills_at_any_moment_of_runs_that_append_to_a_file() {
+    let (rig, writer) = stage();
+    let busy = writer.go(Reopen::Every(200));
+    let path = rig.path("hits.ndjson");
+    let text = || fs::read_to_string(&path).unwrap_or_default();
+    let start = || {
+        let file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        Follower::start_to(&mut command(&rig, &STATE), file.into())
+    };
+    let (mut runs, mut dice) = (Vec::new(), crate::rig::Dice::new());
+    let mut run = |before: &str| {
+        let now = text();
+        if now.len() > before.len() {
+            runs.push(appended(&now[before.len()..], !before.is_empty() && !before.ends_with('\n')));
+        }
+    };
+    for round in 0..12 {
+        let before = text();
+        let follower = start();
+        if round % 2 == 0 {
+            follower.until_process("a hit", |_| text().len() > before.len());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(dice.below(60)));
+        follower.kill();
+        run(&before);
+        if round % 3 == 0 {
+            rotate(&rig, round);
+        }
+    }
+    busy.stop();
+    let disk = on_disk(&rig.path("log"));
+    let before = text();
+    let follower = start();
+    let is_there = |text: &str, number: u64| text.contains(&format!("?n={number:0digits$}\"", digits = super::oracle::DIGITS));
+    follower.until_process("each line", |_| disk.keys().all(|number| is_there(&text(), *number)));
+    follower.end();
+    run(&before);
+    at_least_once(&disk, &runs.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap();
 }
 
 /// F3. The half that was read is not done: its line belongs to the next run.
