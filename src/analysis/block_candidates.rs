@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::build::ReportInput;
 use super::model::{Report, Row};
-use crate::block::{Guard, Shelter, group};
+use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::client::{Client, Network};
 use crate::finding::Severity;
 use crate::number::{counted, grouped};
@@ -62,7 +62,7 @@ pub enum BlockVerdict {
     /// One could, but there are more than were asked for.
     LeftOut,
     /// One must not.
-    NeverBlock(Shelter),
+    NeverBlock(NeverBlockReason),
     /// It did too little to tell.
     Unclear,
     /// It got all it asked for, as who follows links does.
@@ -76,18 +76,23 @@ pub enum BlockVerdict {
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
 /// the worst. IPv6 networks are judged better where the report has its pairs.
 #[must_use]
-pub fn block_decisions(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<BlockDecision> {
+pub fn block_decisions(
+    report: &Report<'_>,
+    material: &ReportInput<'_>,
+    policy: &BlockPolicy<'_>,
+    max: Option<usize>,
+) -> Vec<BlockDecision> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let network_stats = network_stats(report, material, guard);
+    let network_stats = network_stats(report, material, policy);
     let mut room = max.unwrap_or(usize::MAX);
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
         let of_network = if let Client::V6(bits) = client { network_stats.get(&upper(bits)).copied() } else { None };
         let stats = of_network.unwrap_or_else(|| OffenderStats::from_row(report, row));
-        let mut verdict = guard.shelter(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
+        let mut verdict = policy.never_block_reason(client).map_or_else(|| stats.verdict(), BlockVerdict::NeverBlock);
         if verdict == BlockVerdict::Candidate {
             match room.checked_sub(1) {
                 Some(left) => room = left,
@@ -223,7 +228,7 @@ fn ordinary(n: u64) -> String {
 
 /// The IPv6 networks that several clients of the report belong to, by their upper half. One in which somebody is sheltered is
 /// no stats: its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, policy: &BlockPolicy<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -234,7 +239,7 @@ fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<
             network_stats.entry(upper).or_default().add(OffenderStats::from_row(report, row));
         }
     }
-    network_stats.retain(|&upper, stats| stats.clients > 1 && !guard.touches(&network_of(upper)));
+    network_stats.retain(|&upper, stats| stats.clients > 1 && !policy.overlaps(&network_of(upper)));
     if network_stats.is_empty() {
         return network_stats;
     }
@@ -277,7 +282,7 @@ fn network_of(upper: u64) -> IpNet {
 
 /// What counts as one stats around a client: its /24 or /64, or what was counted as one.
 pub(crate) fn network(client: Client<'_>) -> Option<IpNet> {
-    if let Some(network) = group(client) {
+    if let Some(network) = prefix_network(client) {
         return Some(network);
     }
     match Network::from_client(client) {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 
 use super::value::Spelled;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::formats::{FieldKind, FormatChoice, Formats};
 
 /// A word of `--log-format`: `auto`, a name, or the string of an nginx `log_format` or an Apache `LogFormat`.
@@ -28,7 +28,7 @@ impl FromStr for FormatText {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let choice = FormatChoice { requested: Some(text.to_owned()), fields: Vec::new() };
-        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| shown(&error.to_string()))
+        Formats::new(&choice).map(|_| Self(text.to_owned())).map_err(|error| sanitized(&error.to_string()))
     }
 }
 
@@ -67,6 +67,6 @@ impl TryFrom<Spelled> for FieldKey {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.as_str().parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(spelled.as_str())))
+        spelled.as_str().parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(spelled.as_str())))
     }
 }

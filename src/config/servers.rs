@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::cli::scan::InputArgs;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
 
 /// The word for wherever packages put the configuration.
@@ -23,7 +23,7 @@ pub(super) fn logs(asked: &InputArgs) -> Result<ConfiguredLogs, Error> {
 }
 
 fn take(all: &mut ConfiguredLogs, logs: Result<ConfiguredLogs, ServerConfigError>) -> Result<(), Error> {
-    let logs = logs.map_err(|error| Error::Server(shown(&error.to_string())))?;
+    let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
     all.found.extend(logs.found);
     all.error_logs.extend(logs.error_logs);
     all.notices.extend(logs.notices);

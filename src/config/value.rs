@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::block;
 use crate::cli::words;
 use crate::client::Ipv6Prefix;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::finding::Severity;
 
 /// A number of threads or rows: one at least.
@@ -160,7 +160,7 @@ impl FromStr for Proxies {
         match text.strip_prefix('@') {
             Some("") => Err("no file is named; type @ and the name of a file".to_owned()),
             Some(path) => Ok(Self::File(path.into())),
-            None => block::trusted(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
+            None => block::parse_trusted_proxy(text).map(|(net, _)| Self::Network(net)).map_err(|error| error.to_string()),
         }
     }
 }
@@ -311,7 +311,7 @@ impl TryFrom<Spelled> for Proxies {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&spelled.0)))
     }
 }
 
@@ -320,7 +320,7 @@ impl TryFrom<Spelled> for SeverityOverride {
     type Error = String;
 
     fn try_from(spelled: Spelled) -> Result<Self, String> {
-        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", shown(&spelled.0)))
+        spelled.0.parse().map_err(|wrong: String| format!("'{}': {wrong}", sanitized(&spelled.0)))
     }
 }
 

@@ -258,7 +258,7 @@ fn trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     let refuse = |what: String| Err(StateError::insecure(path, what, reset_advice(reset)));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return refuse("it is no regular file".into());
+        return refuse("it is not a regular file".into());
     }
     if stat.st_uid != geteuid().as_raw() {
         return insecure(format!("it belongs to another user ({})", stat.st_uid), "run as that user, or make it yours (chown)");

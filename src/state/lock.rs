@@ -62,7 +62,7 @@ fn open(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
 fn trusted(path: &Path, stat: &Stat) -> Result<(), StateError> {
     let insecure = |what: String, advice: &'static str| Err(StateError::insecure(path, what, advice));
     if !FileType::from_raw_mode(stat.st_mode).is_file() {
-        return insecure("it is no regular file".into(), "delete it");
+        return insecure("it is not a regular file".into(), "delete it");
     }
     if stat.st_uid != geteuid().as_raw() {
         return insecure(format!("it belongs to another user ({})", stat.st_uid), "delete it, or run as that user");

@@ -210,7 +210,7 @@ fn a_lock_file_open_to_other_users_is_rejected() {
     assert!(!room.path().join("nowhere").exists() && !elsewhere.exists());
     fs::remove_file(&lock).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, 0).unwrap();
-    assert_eq!(refusal(), "it is no regular file");
+    assert_eq!(refusal(), "it is not a regular file");
 }
 
 #[test]

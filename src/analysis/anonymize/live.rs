@@ -1,7 +1,7 @@
 //! The same for hits one by one, and for alerts.
 
 use super::{Privacy, TextKind};
-use crate::alerting::event::Alert;
+use crate::alerting::alert::Alert;
 use crate::analysis::hit::LiveHit;
 use crate::analysis::model::ReportedHit;
 use crate::client::ClientKey;

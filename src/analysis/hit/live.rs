@@ -1,7 +1,7 @@
 //! Tells a line at once, in the light of what was seen so far.
 
 use super::{HitBuffers, HitLocation, HitVerdict, assemble, counted_client, lowercase_host, response};
-use crate::alerting::event::ANSWERED_FROM;
+use crate::alerting::alert::MIN_ANSWERED_SEVERITY;
 use crate::analysis::model::ReportedHit;
 use crate::analysis::rows::parse_stored_line;
 use crate::analysis::rule_status::{LiveAnalysis, LiveHitContext, PendingHit};
@@ -97,7 +97,8 @@ pub fn live_hit<'a>(
     };
     let decision = context.decide(line.rules, &seen, &met, rules);
     let answer = decision.grade.map(|grade| grade.answer);
-    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && context.may_alert(&met);
+    let alerts =
+        decision.reported && decision.answered && decision.severity >= MIN_ANSWERED_SEVERITY && may_alert && context.may_alert(&met);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
         context.track_answer(&met, seen.response, answer, alerts, line);
     }

@@ -236,7 +236,7 @@ pub(super) fn head_of(file: &File) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// It cannot be opened, or is no regular file.
+/// It cannot be opened, or is not a regular file.
 pub(super) fn open(path: &Path) -> io::Result<(Arc<File>, FileStat)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC).open(path)?;
     let metadata = file.metadata()?;

@@ -8,7 +8,7 @@ use crate::analysis::block_candidates::block_decisions;
 use crate::analysis::build::ReportInput;
 use crate::analysis::fixture;
 use crate::analysis::model::{Campaign, Row, RowKey};
-use crate::block::Guard;
+use crate::block::BlockPolicy;
 use crate::client::Client;
 use crate::render::layout::width;
 use crate::render::mail::*;
@@ -33,7 +33,7 @@ fn judge(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(block_decisions(report, &material, &Guard::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {

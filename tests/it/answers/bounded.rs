@@ -72,13 +72,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_change_no_grade(lines in any_log(1..4, 5..60), chunk in 1_usize..20) {
+    fn chunk_sizes_do_not_change_grades(lines in any_log(1..4, 5..60), chunk in 1_usize..20) {
         let whole = grades_of(&tally_of(&lines, lines.len(), Tally::default()));
         prop_assert_eq!(grades_of(&tally_of(&lines, chunk, Tally::default())), whole);
     }
 
     #[test]
-    fn dropped_cells_change_no_grade(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
+    fn evicted_groups_do_not_change_grades(lines in any_log(3..5, 90..140), chunk in 5_usize..60) {
         let bounded = tally_of(&lines, chunk, Tally::with_budget(SMALL));
         prop_assume!(bounded.0.error_bound().is_some());
         assert_agree(&grades_of(&bounded), &grades_of(&tally_of(&lines, lines.len(), Tally::default())));
@@ -86,7 +86,7 @@ proptest! {
 
     /// What was refused makes room for what was answered.
     #[test]
-    fn answers_that_find_room_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
+    fn answers_that_fit_keep_their_grades(lines in any_refusing_log(3..5, 90..140), chunk in 5_usize..60) {
         let (bounded, exact) = (tally_of(&lines, chunk, Tally::with_budget(SMALL)), tally_of(&lines, lines.len(), Tally::default()));
         prop_assume!(bounded.0.error_bound().is_some() && answered(&exact.0) <= ANSWERED);
         prop_assert_eq!(grades_of(&bounded), grades_of(&exact));
