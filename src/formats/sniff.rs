@@ -13,7 +13,7 @@ pub fn recognize(line: &[u8]) -> Option<&'static str> {
         }
         _ if is_error_log(line) => Some("a server's error log"),
         _ if is_binary(line) => Some("binary data"),
-        _ if find(line, b"] \"").is_some() => Some("an access log behind the prefix of another writer"),
+        _ if find(line, b"] \"").is_some() => Some("an access log after the prefix of another writer"),
         _ => None,
     }
 }

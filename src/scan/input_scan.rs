@@ -58,7 +58,7 @@ pub(super) struct Rest {
 impl InputResult {
     /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, what: &str) -> Self {
-        let notices = vec![format!("passed over: {what}, no access log")];
+        let notices = vec![format!("skipped: {what}, not an access log")];
         Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
     }
 }
@@ -248,7 +248,7 @@ impl<'w> InputState<'w> {
             return Some(damage.clone());
         }
         if lines == 0 && reading.hole_bytes > 0 {
-            return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
+            return Some(format!("contains only {} NUL bytes", reading.hole_bytes));
         }
         if lines > skipped && self.stats.lines.parsed() == 0 {
             return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));

@@ -98,7 +98,7 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &Scope) -> b
 /// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether
 /// its lines should be matched, and a notice.
 pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &Scope) -> (bool, Option<String>) {
-    let first = read_head_tail(path, HEAD_BYTES).map(|read_head_tail| read_head_tail.first).filter(|first| !first.is_empty());
+    let first = read_head_tail(path, HEAD_BYTES).map(|sample| sample.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {
         return (true, None);
@@ -114,14 +114,14 @@ pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats:
 /// The message about a skipped file: what it looks like.
 pub(super) fn skipped_message(head: &LogHead) -> String {
     if head.is_binary {
-        return "passed over: binary data, no access log".to_owned();
+        return "skipped: binary data, not an access log".to_owned();
     }
-    let what = recognize(&head.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
-    format!("passed over: {what}; name it to have it read")
+    let what = recognize(&head.first_line).map_or_else(|| "not an access log".to_owned(), |what| format!("{what}, not an access log"));
+    format!("skipped: {what}; give its path to read it anyway")
 }
 
 /// The problem of a named input that is binary data.
-pub(super) const BINARY_PROBLEM: &str = "is binary data, and no log; its lines are not matched";
+pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines are not matched";
 
 /// The notice about lines with two addresses before the time: how to specify which one is the client.
 pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
@@ -131,7 +131,7 @@ pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<St
         1 => "has a line with two addresses before the time".to_owned(),
         _ => format!("has {lines} lines with two addresses before the time"),
     };
-    let what = format!("{what}, and its other lines do not show which of them is the client: there the client is unknown");
+    let what = format!("{what}, and its other lines do not show which of them is the client: the client of these lines is unknown");
     if is_requested {
         // Such lines are not in the requested format.
         return Some(what);
@@ -143,7 +143,7 @@ pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<St
 
 /// The problem of an input whose lines contain NUL bytes.
 pub(super) fn nul_bytes_problem(nul_bytes: u64) -> Option<String> {
-    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
+    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes in or between its lines: a hole left by copytruncate or a crash"))
 }
 
 /// The problem of an input without parsed lines: what was expected, and what it looks like.
@@ -160,19 +160,17 @@ pub(super) fn unparsed_problem(lines: u64, first_line: &[u8], only: Option<LogFo
 fn unparsed_problem_without_line(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
     if let Some(format) = only {
         // Other formats were ruled out by the user, so do not guess.
-        return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
+        return format!("none of its lines is in the format {format}; omit --log-format to detect the format");
     }
     if let Some(requested) = formats.requested().first() {
         let name = formats.name(*requested);
-        return format!(
-            "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
-        );
+        return format!("none of its lines is in the format {name} or another known format; omit --log-format to see what it looks like");
     }
     let what = recognize(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
     let hint = match first_line.first() {
-        _ if is_error_log(first_line) => "name the access log, which lies beside it as a rule",
-        Some(b'{') => "say with --field which of its keys are what, such as client=ip,target=uri",
-        _ => "give its format string to --log-format; `probewatch formats` lists those that are known",
+        _ if is_error_log(first_line) => "give the path of the access log, which is usually in the same folder",
+        Some(b'{') => "map its keys with --field, such as client=ip,target=uri",
+        _ => "give its format string to --log-format; `probewatch formats` lists the known formats",
     };
-    format!("none of its {lines} lines is in a format that is known: {what}{hint}")
+    format!("none of its {lines} lines is in a known format: {what}{hint}")
 }

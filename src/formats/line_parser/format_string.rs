@@ -131,7 +131,7 @@ fn unescape_apache(c: char) -> Option<char> {
 pub enum FormatError {
     /// The string has no field.
     #[error(
-        "'{0}' is no log format: it names no field; paste the text of an nginx log_format ($remote_addr ...) or of an Apache LogFormat (%h ...)"
+        "'{0}' is not a log format: it has no field; paste the text of an nginx log_format ($remote_addr ...) or of an Apache LogFormat (%h ...)"
     )]
     NoField(String),
     /// A directive that `mod_log_config` does not have.
@@ -151,7 +151,7 @@ pub enum FormatError {
         expected: char,
     },
     /// A dollar sign is not followed by a name.
-    #[error("a '$' without the name of a variable, at '{found}'")]
+    #[error("a '$' is not followed by the name of a variable, at '{found}'")]
     NoName {
         /// From the dollar sign on.
         found: String,
@@ -163,7 +163,9 @@ pub enum FormatError {
         found: String,
     },
     /// Two fields without a text between them.
-    #[error("between {first} and {second} stands nothing, so no line tells where one ends; put a space or a quote between them")]
+    #[error(
+        "there is no text between {first} and {second}, so it is unknown where the first one ends; put a space or a quote between them"
+    )]
     Adjacent {
         /// As written.
         first: String,
@@ -171,7 +173,7 @@ pub enum FormatError {
         second: String,
     },
     /// No field contains the request.
-    #[error("this format does not log what was asked for; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
+    #[error("this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
     NoRequest,
 }
 

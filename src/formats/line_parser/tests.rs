@@ -227,7 +227,7 @@ fn the_field_of_the_client_behind_a_proxy() {
 #[test]
 fn an_invalid_format_is_an_error() {
     for (format, words) in [
-        ("", "names no field"),
+        ("", "has no field"),
         ("hello", "'hello'"),
         ("$remote_addr ${request", "'}' is missing"),
         ("$remote_addr $ $request", "'$ $request'"),
@@ -239,8 +239,8 @@ fn an_invalid_format_is_an_error() {
         ("%h %r %", "%"),
         ("escape=xml '$request'", "escape=xml"),
         ("log_format main '$request", "''' is missing"),
-        ("log_format main", "names no field"),
-        ("LogFormat", "names no field"),
+        ("log_format main", "has no field"),
+        ("LogFormat", "has no field"),
     ] {
         let error = FormatLineParser::parse(format).unwrap_err().to_string();
         assert!(error.contains(words), "{format}: {error}");
