@@ -15,7 +15,7 @@ use std::time::Instant;
 use self::batch_scanner::BatchScanner;
 use crate::analysis::model::InputSummary;
 use crate::client::Ipv6Prefix;
-use crate::engine::Scope;
+use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::input::tail::{Notice, Tail};
 use crate::rules::RuleSet;
@@ -29,7 +29,7 @@ pub struct IncrementalJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
     /// What to scan for and what to keep.
-    pub scope: &'a Scope,
+    pub scope: &'a ScanOptions,
     /// The known formats.
     pub formats: &'a Formats,
     /// Set by another thread to stop the scan.

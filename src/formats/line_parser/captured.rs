@@ -6,7 +6,7 @@
 use super::FormatLineParser;
 use super::field::{CaptureSlot, TrimMode};
 use crate::formats::{FieldBuffers, Fields, RequestField, TimeField, iso};
-use crate::record::RequestLine;
+use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
 /// An encoding of texts, in addition to or instead of escapes.
