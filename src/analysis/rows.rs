@@ -289,7 +289,7 @@ pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'
 
 /// A sample as a report tells it, be it a line or told before.
 pub(crate) fn sample_request<'a>(text: &'a SourceInfo, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    let (place, log_host, source) = (sample.position, text.machine.as_deref(), &*text.path);
+    let (place, log_host, source) = (sample.position, text.log_host.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
     match sample.content {
         SampleContentView::Line { text: line, parsed } => {

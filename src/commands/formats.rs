@@ -59,11 +59,11 @@ fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> Sampled
     let mut seen = 0;
     let end = for_each_line(path, settings.max_line, |_, line| {
         if let InputLine::Text(text) = line {
-            detector.take(text);
+            detector.push_line(text);
             seen += text.len() + 1;
         }
         if seen < SAMPLE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     let problem = end.map_or_else(|error| Some(error.to_string()), |end| end.damage);
-    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.done(), problem }
+    SampledLog { path: path.as_os_str().as_bytes().to_vec(), detected: detector.finish(), problem }
 }

@@ -1,27 +1,27 @@
-//! The directives of an Apache `LogFormat`, and what they mean.
+//! Parses Apache `LogFormat` strings.
 //!
-//! Source: Apache `mod_log_config` (custom log formats), `mod_logio` (`%I %O %S %^FB`), `mod_ssl` (`%{..}x %{..}c`). A
-//! directive that is not known is refused: what it would write, and how far, cannot be guessed.
+//! Sources: Apache `mod_log_config` (custom log formats), `mod_logio` (`%I %O %S %^FB`), `mod_ssl` (`%{..}x %{..}c`). An
+//! unknown directive is an error, because the text that it writes is unknown.
 
 use super::FieldKind;
 use super::items::{FieldItem, FieldShape, FormatItem};
 use super::line_parser::FormatError;
 
-/// Takes a format apart.
+/// Splits a format into literal texts and fields.
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     let mut items = Vec::new();
     let mut rest = format;
-    while let Some((text, behind)) = rest.split_once('%') {
+    while let Some((text, after)) = rest.split_once('%') {
         items.push(FormatItem::Text(unescaped(text)));
-        let item = Directive::read(behind)?;
-        rest = &behind[item.length..];
+        let item = Directive::parse(after)?;
+        rest = &after[item.length..];
         items.extend(item.items()?);
     }
     items.push(FormatItem::Text(unescaped(rest)));
     Ok(items)
 }
 
-/// A text with `\"`, `\\`, `\t` and the like undone, as `mod_log_config` and the configuration's quotes do it.
+/// Undoes `\"`, `\\`, `\t` and the like, as `mod_log_config` and quotes in the configuration do.
 fn unescaped(text: &str) -> Vec<u8> {
     let mut bytes = text.bytes().peekable();
     let mut out = Vec::new();
@@ -46,20 +46,20 @@ fn unescaped(text: &str) -> Vec<u8> {
 struct Directive<'a> {
     /// As written, with the percent sign.
     written: String,
-    /// What stands in braces.
+    /// The text in braces.
     argument: &'a str,
-    /// `>` or `<`: of a request that was redirected within, the last one or the first.
+    /// `>` for the last request after an internal redirect, `<` for the first.
     last: bool,
-    /// `^` before it: two letters follow.
+    /// Preceded by `^`: two letters follow.
     long: bool,
     letter: char,
-    /// In bytes, without the percent sign.
+    /// The length in bytes, without the percent sign.
     length: usize,
 }
 
 impl<'a> Directive<'a> {
-    /// Reads what stands behind a percent sign.
-    fn read(text: &'a str) -> Result<Self, FormatError> {
+    /// Parses the text after a percent sign.
+    fn parse(text: &'a str) -> Result<Self, FormatError> {
         let (mut argument, mut last, mut at) = ("", false, 0);
         while let Some(c) = text[at..].chars().next() {
             at += c.len_utf8();
@@ -86,7 +86,7 @@ impl<'a> Directive<'a> {
         FieldItem::new(self.written.as_str(), kind)
     }
 
-    /// What it writes.
+    /// The items of the directive.
     fn items(&self) -> Result<Vec<FormatItem>, FormatError> {
         let field = |kind| self.field(kind);
         let number = |kind| field(kind).shaped(FieldShape::Number);
@@ -109,7 +109,7 @@ impl<'a> Directive<'a> {
             'p' => field(FieldKind::Other).shaped(FieldShape::Port),
             'i' => self.header(),
             'D' | 'T' | 'I' | 'S' | 'k' => number(FieldKind::Other),
-            // Of `mod_ssl`, always with braces; `%{c}a` is another thing.
+            // Directives of `mod_ssl` always have braces; `%{c}a` is unrelated.
             'c' | 'x' if self.argument.is_empty() => return Err(FormatError::Unknown { found: self.written.clone() }),
             'A' | 'C' | 'c' | 'e' | 'f' | 'L' | 'l' | 'n' | 'o' | 'P' | 'R' | 'u' | 'X' | 'x' => field(FieldKind::Other),
             _ => return Err(FormatError::Unknown { found: self.written.clone() }),
@@ -126,7 +126,7 @@ impl<'a> Directive<'a> {
         }
     }
 
-    /// `%t` brings its brackets with it; `%{...}t` is a pattern of `strftime`, or one of a few words.
+    /// `%t` includes its brackets; `%{...}t` is a `strftime` pattern or one of a few keywords.
     fn time(&self) -> Vec<FormatItem> {
         let pattern = self.argument.trim_start_matches("begin:").trim_start_matches("end:");
         let time = |shape| FormatItem::Field(self.field(FieldKind::Time).shaped(shape));

@@ -1,6 +1,6 @@
-//! The formats that are known in a run: the built-in ones, which are data, and those that the user gave.
+//! The known formats: the built-in ones, which are data, and those given by the user.
 //!
-//! Says which formats there are and in which detection_order a line is tried; takes no line apart itself.
+//! Defines the formats and the order in which they are tried. Lines are parsed elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,105 +10,105 @@ use serde::Deserialize;
 use super::{FieldKind, FormatError, FormatLineParser, Frame, JsonLineParser, LogFormat};
 use crate::client::ClientIpSource;
 
-/// The place of a format in its list; the first three are [`LogFormat::ALL`].
+/// The index of a format; the first three are [`LogFormat::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FormatId(pub u8);
 
-/// What is read of JSON lines whatever product wrote them.
+/// JSON lines of any product.
 pub const JSON: FormatId = FormatId(3);
 /// W3C extended logs.
 pub const W3C: FormatId = FormatId(4);
 
-/// A format that is known.
+/// A known format.
 #[derive(Debug, Clone)]
 pub struct FormatDefinition {
-    /// What people type: `aws_alb`.
+    /// The name, as in `aws_alb`.
     pub name: Arc<str>,
-    /// What it is.
+    /// A short description.
     pub title: String,
-    /// Where that is written down.
+    /// Where the format is documented.
     pub source: Option<String>,
-    /// The string that defines it, where one does.
+    /// The format string, if it has one.
     pub string: Option<String>,
-    /// A line of it, with lines of the log's own before it where it has some.
+    /// An example line, after header lines if the format has them.
     pub example: Option<String>,
-    /// A text that lines of others do not have, where it is one of several of a kind.
+    /// A text that only occurs in lines of this JSON format.
     pub(super) sign: Option<String>,
-    /// How its lines are read.
+    /// How lines are parsed.
     pub(super) reader: FormatReader,
-    /// Its lines can be read as the Common Log FormatDefinition or a child of it.
+    /// Its lines can be read as the Common Log Format or one of its extensions.
     pub is_clf: bool,
 }
 
-/// How lines of a format are read.
+/// How lines of a format are parsed.
 #[derive(Debug, Clone)]
 pub(super) enum FormatReader {
-    /// By the engine itself.
+    /// By the engine.
     Clf,
-    /// By a format string, or by one of several.
+    /// By one or several format strings.
     Strings(Vec<FormatLineParser>),
-    /// As JSON, by the kind of its keys.
+    /// As JSON, by the names of its keys.
     Json,
-    /// By the columns that the log names.
+    /// By the columns that the log declares.
     W3c,
 }
 
-/// What the user said of the formats.
+/// The log format options of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormatChoice {
-    /// A name, or a format string of nginx or Apache; `None` finds out.
+    /// A name, or a format string of nginx or Apache; `None` to detect the format.
     pub requested: Option<String>,
-    /// What keys of JSON lines mean.
+    /// The meaning of JSON keys.
     pub fields: Vec<(FieldKind, String)>,
 }
 
 impl FormatChoice {
-    /// The format of the engine's own that was requested for, where it is one: then there is no other.
+    /// The requested format, if the engine parses it itself. No other format is tried then.
     #[must_use]
     pub fn as_clf(&self) -> Option<LogFormat> {
         self.requested.as_deref()?.parse().ok()
     }
 }
 
-/// All formats that are known in a run.
+/// All known formats.
 #[derive(Debug, Clone)]
 pub struct Formats {
     all: Vec<FormatDefinition>,
     json: JsonLineParser,
-    /// What is tried first.
+    /// The formats that are tried first.
     requested: Vec<FormatId>,
-    /// What is tried first in a log, by its path.
+    /// The formats that are tried first in a log, by its path.
     logs: Vec<(PathBuf, Vec<FormatId>)>,
-    /// Whether a file is the log at a path, or was rotated from there.
+    /// Whether a file is the log at a path, or a rotated sibling.
     is_log_or_rotated: fn(&Path, &Path) -> bool,
-    /// What is tried of all plans, in this detection_order.
+    /// The format strings that are tried for detection, in this order.
     detection_order: Vec<FormatId>,
-    /// Who requested, where a proxy stands in front of the server.
+    /// The source of the client IP behind a reverse proxy.
     origin: Option<ClientIpSource>,
-    /// Formats that the engine would read as well, and miss the field in which a proxy wrote who requested.
+    /// Formats that the engine can parse, but without the field for the client behind a proxy.
     proxied: Vec<FormatId>,
 }
 
 const BUILTIN: &str = include_str!("builtin.toml");
 
-/// Why a format cannot be had.
+/// Why a format is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownFormat {
-    /// No format has this name, and no format string looks like that.
+    /// Neither the name of a format nor a format string.
     #[error("no log format is called '{requested}'; there are {names}, or give the string of an nginx log_format or an Apache LogFormat")]
     Name {
-        /// What was requested for.
+        /// The requested name.
         requested: String,
-        /// What there is.
+        /// The known names.
         names: String,
     },
-    /// A string that defines none.
+    /// An invalid format string.
     #[error(transparent)]
     String(#[from] FormatError),
-    /// More than there are numbers for.
+    /// The IDs are used up.
     #[error("more than 255 log formats")]
     TooMany,
-    /// The built-in ones are not what they should be.
+    /// The built-in file is invalid.
     #[error("the built-in formats: {0}")]
     Builtin(String),
 }
@@ -120,7 +120,7 @@ struct BuiltinFile {
     format: Vec<BuiltinEntry>,
 }
 
-/// A format of the file.
+/// A format in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltinEntry {
@@ -129,7 +129,7 @@ struct BuiltinEntry {
     source: Option<String>,
     kind: Option<BuiltinKind>,
     string: Option<String>,
-    /// Other strings that its lines may have.
+    /// Alternative format strings.
     #[serde(default)]
     also: Vec<String>,
     example: Option<String>,
@@ -145,20 +145,20 @@ enum BuiltinKind {
 }
 
 impl Formats {
-    /// The built-in ones.
+    /// The built-in formats.
     ///
     /// # Errors
     ///
-    /// None, as a test holds the built-in file to it.
+    /// None; a test parses the built-in file.
     pub fn builtin() -> Result<Self, UnknownFormat> {
         Self::new(&FormatChoice::default())
     }
 
-    /// The built-in ones, and what the user said.
+    /// The built-in formats and those of the user.
     ///
     /// # Errors
     ///
-    /// A name that no format has, or a string that is none.
+    /// An unknown name or an invalid format string.
     pub fn new(choice: &FormatChoice) -> Result<Self, UnknownFormat> {
         let builtin: BuiltinFile = toml::from_str(BUILTIN).map_err(|error| UnknownFormat::Builtin(error.to_string()))?;
         let all = builtin.format.into_iter().map(FormatDefinition::from_entry).collect::<Result<Vec<_>, _>>()?;
@@ -177,7 +177,7 @@ impl Formats {
         formats.requested = match choice.requested.as_deref() {
             None | Some("auto") => None,
             Some(_) if choice.as_clf().is_some() => None,
-            // What the engine reads is read by it.
+            // The engine parses these itself.
             Some(requested) => {
                 Some(formats.named_or_written(requested)?).filter(|id| !matches!(formats.format(*id).reader, FormatReader::Clf))
             }
@@ -187,12 +187,13 @@ impl Formats {
         Ok(formats)
     }
 
-    /// The same, with what servers' configurations say of their logs, which is tried first there; `is_log_or_rotated` says whether a file
-    /// is a log, or was rotated from it. A plan of `None` is one that the engine reads.
+    /// Adds the formats that servers' configurations define for their logs, which are tried first there.
+    /// `is_log_or_rotated` returns whether a file is a log or one of its rotated siblings. A parser of `None` is a
+    /// format that the engine parses.
     ///
     /// # Errors
     ///
-    /// More formats than there are numbers for.
+    /// More formats than IDs.
     pub fn with_logs(
         mut self,
         logs: impl IntoIterator<Item = (PathBuf, String, Option<FormatLineParser>)>,
@@ -213,7 +214,7 @@ impl Formats {
         Ok(self)
     }
 
-    /// The format of this name, or the one that this string defines.
+    /// The format with this name or format string.
     fn named_or_written(&mut self, requested: &str) -> Result<FormatId, UnknownFormat> {
         match self.get(requested) {
             Some(id) => Ok(id),
@@ -225,7 +226,7 @@ impl Formats {
         }
     }
 
-    /// Adds a format, unless its string is known.
+    /// Adds a format, unless its string is already known.
     fn add(&mut self, name: &str, string: String, plan: FormatLineParser) -> Result<FormatId, UnknownFormat> {
         if let Some(known) = self.ids().find(|id| self.format(*id).string.as_ref() == Some(&string)) {
             return Ok(known);
@@ -246,7 +247,7 @@ impl Formats {
         Ok(FormatId(number))
     }
 
-    /// Has the client read from where a proxy wrote it, by all formats that have the field.
+    /// Reads the client from the field that a proxy writes, in all formats that have it.
     #[must_use]
     pub fn with_client_ip_source(mut self, origin: ClientIpSource) -> Self {
         let header = FieldKind::Header(origin.field().to_owned());
@@ -262,24 +263,24 @@ impl Formats {
         self
     }
 
-    /// Who requested, where a proxy stands in front of the server.
+    /// The source of the client IP behind a reverse proxy.
     #[must_use]
     pub fn client_ip_source(&self) -> Option<&ClientIpSource> {
         self.origin.as_ref()
     }
 
-    /// Formats that are tried before the engine's own, for the field in which a proxy wrote who requested.
+    /// Formats that are tried before the engine, for the field of the client behind a proxy.
     pub(super) fn proxied(&self) -> &[FormatId] {
         &self.proxied
     }
 
-    /// Whether a line is tried as this format: the engine reads all that is CLF, and does so at once.
+    /// Whether the format is tried for detection; the engine parses CLF formats itself.
     fn is_tried(&self, id: FormatId) -> bool {
         let format = self.format(id);
         matches!(format.reader, FormatReader::Strings(_)) && !format.is_clf
     }
 
-    /// All ids.
+    /// The IDs of all formats.
     pub fn ids(&self) -> impl Iterator<Item = FormatId> + use<> {
         (0..self.all.len()).map(|n| FormatId(n as u8))
     }
@@ -289,7 +290,7 @@ impl Formats {
         self.all.iter()
     }
 
-    /// A format by its place.
+    /// The format with this ID.
     #[must_use]
     pub fn format(&self, id: FormatId) -> &FormatDefinition {
         &self.all[usize::from(id.0).min(self.all.len() - 1)]
@@ -301,27 +302,27 @@ impl Formats {
         &self.format(id).name
     }
 
-    /// The format of a name.
+    /// The format with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<FormatId> {
         self.ids().find(|id| &**self.name(*id) == name)
     }
 
-    /// All names, for a message.
+    /// All names, for messages.
     #[must_use]
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.all.iter().map(|format| &*format.name).collect();
         names.join(", ")
     }
 
-    /// What is tried first in the log at a path.
+    /// The formats that are tried first in the log at a path.
     #[must_use]
     pub fn preferred_for(&self, path: &Path) -> &[FormatId] {
         let named = self.logs.iter().find(|(log, _)| (self.is_log_or_rotated)(log, path));
         named.map_or(&self.requested, |(_, formats)| formats)
     }
 
-    /// What was requested for, for every log.
+    /// The formats requested for all logs.
     #[must_use]
     pub fn requested(&self) -> &[FormatId] {
         &self.requested
@@ -351,7 +352,8 @@ impl FormatDefinition {
         Ok(Self { name: name.into(), title, source, string, example, sign, reader, is_clf })
     }
 
-    /// The plans that take its lines apart, for people: those of a format of the engine's own are made when they are requested for.
+    /// The parsers of its lines, to show fields to users. For formats that the engine parses, they are compiled on
+    /// demand.
     pub(super) fn plans(&self) -> Vec<FormatLineParser> {
         match &self.reader {
             FormatReader::Strings(plans) => plans.clone(),
@@ -359,7 +361,7 @@ impl FormatDefinition {
         }
     }
 
-    /// The format of the Common Log FormatDefinition's family that it is, where it is one.
+    /// The same format as an engine format, if it is one.
     #[must_use]
     pub fn as_clf(&self) -> Option<LogFormat> {
         LogFormat::ALL.into_iter().find(|format| format.as_str() == &*self.name)

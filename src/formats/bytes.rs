@@ -1,10 +1,11 @@
-//! A byte found among eight or sixteen at once, in one word: for texts so short that to call a search takes longer than
-//! the search. (SIMD within a register; the trick is in `Hacker's Delight`, 6-1.)
+//! Searches in short byte strings, where calling a general search would take longer than the search itself.
+//!
+//! SIMD within a register; see `Hacker's Delight`, 6-1.
 
 use memchr::memchr_iter;
 
-/// Marks where eight bytes are `byte`, by the highest bit of each. There is a mark where there is such a byte, and the lowest
-/// one is right; those above may not be, as a byte that is found borrows from the one above it.
+/// Marks the bytes equal to `byte` by the highest bit of each. The lowest mark is exact; higher marks may be false,
+/// because a match borrows from the byte above.
 #[inline]
 pub(super) const fn marks_of_8(bytes: [u8; 8], byte: u8) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -12,7 +13,7 @@ pub(super) const fn marks_of_8(bytes: [u8; 8], byte: u8) -> u64 {
     zero_where_found.wrapping_sub(ONES) & !zero_where_found & (ONES << 7)
 }
 
-/// The same of sixteen bytes.
+/// The same for sixteen bytes.
 #[inline]
 pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
     const ONES: u128 = u128::MAX / 255;
@@ -20,12 +21,12 @@ pub(super) const fn marks_of_16(bytes: [u8; 16], byte: u8) -> u128 {
     zero_where_found.wrapping_sub(ONES) & !zero_where_found & (ONES << 7)
 }
 
-/// Whether `text` begins like `start`, eight bytes at a time: both are short, and a call would take longer.
+/// Whether `text` starts with `start`. Compares eight bytes at a time, because both are short.
 #[inline]
 pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     let Some(text) = text.get(..start.len()) else { return false };
     match (text.last_chunk::<8>(), start.last_chunk::<8>()) {
-        // The last eight bytes may be looked at twice.
+        // The last eight bytes may be compared twice.
         (Some(end), Some(expected)) => {
             let mut chunks = text.as_chunks::<8>().0.iter().zip(start.as_chunks::<8>().0);
             end == expected && chunks.all(|(a, b)| a == b)
@@ -34,19 +35,19 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     }
 }
 
-/// A line of so many bytes is looked through for NULs: a hole takes whole blocks of a disk, and the shortest have
-/// so many. The line it begins in may parse, with the hole in its request and other lines swallowed. Nearly all lines are
+/// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk blocks, at least this
+/// many bytes. A line with a hole may parse, with the hole and parts of other lines in its request. Most lines are
 /// shorter.
 const MAY_HOLD_A_HOLE: usize = 512;
 
-/// NULs before a line.
+/// The number of NUL bytes before a line.
 #[must_use]
 #[inline]
 pub fn leading_nuls(line: &[u8]) -> usize {
     if line.first() == Some(&0) { line.iter().take_while(|&&byte| byte == 0).count() } else { 0 }
 }
 
-/// NULs in a line that is long enough to hold a hole.
+/// The number of NUL bytes in a line that is long enough for a hole.
 #[must_use]
 #[inline]
 pub fn nuls_within(line: &[u8]) -> usize {
@@ -76,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_begins_like_another_when_each_byte_does(
+        fn begins_compares_every_byte(
             start in prop::collection::vec(any::<u8>(), 0..70),
             more in prop::collection::vec(any::<u8>(), 0..9),
             at: prop::sample::Index,

@@ -1,4 +1,4 @@
-//! The Common Log Format and its two children, told apart line by line:
+//! The Common Log Format and its two extensions, distinguished line by line:
 //!
 //! ```text
 //! common                     client ident user [time] "request" status bytes
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! More fields may follow. Sources: Apache `mod_log_config` (`common`, `combined`, `vhost_combined` of Debian), nginx
-//! `ngx_http_log_module` (`combined`). This file decodes nothing and believes little: an attacker writes the request, the
-//! referer and the agent, and with `escape=none` even bare quotes in them; the client and the time stand to their left.
+//! `ngx_http_log_module` (`combined`). Nothing is decoded. Clients control the request, the referer and the agent, and
+//! with `escape=none` these may contain bare quotes; the client and the time are to their left.
 
 use memchr::{memchr, memchr_iter, memrchr};
 
@@ -19,42 +19,42 @@ use crate::client::Client;
 use crate::log_entry::LogEntry;
 use crate::time::{CLF_TIME_LEN, LogTime};
 
-/// Where the fields of a line lie that every line is asked for.
+/// The fields that are needed of every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame<'a> {
     /// The client, as logged.
     pub client: &'a [u8],
     /// The virtual host without its port.
     pub host: Option<&'a [u8]>,
-    /// What stands between the brackets.
+    /// The text between the brackets.
     pub time: &'a [u8],
-    /// What stands between the first quotes.
+    /// The text between the first quotes.
     pub request: &'a [u8],
-    /// What follows the request: status and bytes, and perhaps more.
+    /// The text after the request: status, bytes, and optional fields.
     answer: &'a [u8],
-    /// What follows the size: the headers with their quotes; empty where there are none. Of what a format adds behind
-    /// them, numbers are left out: a time taken is another one in each line.
+    /// The text after the size: the quoted headers; empty if there are none. Trailing numbers are left out, because a
+    /// request time differs in each line and would defeat caching.
     pub headers: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Finds the frame of a line, which comes without its newline. With `only`, lines of other formats have none.
+    /// Locates the fields of a line without its newline. With `only`, lines of other formats are rejected.
     #[must_use]
     #[inline]
     pub fn locate(line: &'a [u8], only: Option<LogFormat>) -> Option<Self> {
         Self::locate_by(line, only, |from| Some(from + memchr(b'"', line.get(from..)?)?))
     }
 
-    /// The same, for who knows already where the first quote stands from a place on.
+    /// The same, with a function that returns the position of the first quote from an offset on.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub fn locate_by(line: &'a [u8], only: Option<LogFormat>, first_quote: impl Fn(usize) -> Option<usize>) -> Option<Self> {
         let (host, client, bracket, open) = usual_start(line).or_else(|| rare_start(line))?;
         let first = first_quote(open)?;
-        let close = if is_end(line, open, first) { first } else { open + request_end_behind_quotes(&line[open..])? };
+        let close = if is_end(line, open, first) { first } else { open + request_end_after_quotes(&line[open..])? };
         let rest = &line[close + 2..];
-        // RequestField of single fields, and before there is a frame: the fields of nearly all lines never leave the registers.
+        // Checked before the frame is built, so that the fields of most lines stay in registers.
         if only.is_some_and(|format| !is_in(format, host.is_some(), rest)) {
             return None;
         }
@@ -62,22 +62,23 @@ impl<'a> Frame<'a> {
         Some(Self { client, host, time, request, answer: rest, headers: headers(rest) })
     }
 
-    /// Status and bytes, and perhaps more.
+    /// Status, bytes, and optional fields.
     pub(super) fn answer(&self) -> &'a [u8] {
         self.answer
     }
 
-    /// The frame of a line that was read otherwise, of these parts.
+    /// Builds a frame from parts that were parsed otherwise.
     #[inline]
-    pub(super) fn of_parts(host: Option<&'a [u8]>, [client, time, request, answer, headers]: [&'a [u8]; 5]) -> Self {
+    pub(super) fn from_parts(host: Option<&'a [u8]>, [client, time, request, answer, headers]: [&'a [u8]; 5]) -> Self {
         Self { client, host, time, request, answer, headers }
     }
 
-    /// Whether it is a GET of `/`, perhaps with a short query. A long one would let the client choose the size of the page.
+    /// Whether it is a GET of `/`, with at most a short query. A long query would let the client choose the response
+    /// size.
     #[must_use]
     #[inline]
     pub fn is_home_page(&self) -> bool {
-        /// `GET `, a target of 16 bytes, ` HTTP/1.1`: what fits is no padding.
+        /// `GET `, a target of 16 bytes, ` HTTP/1.1`: too short for padding.
         const SHORT: usize = 4 + 16 + 9;
         match self.request {
             [b'G', b'E', b'T', b' ', b'/', b' ', ..] => true,
@@ -86,7 +87,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The status code, where it has three digits.
+    /// The status code, if it has three digits.
     #[must_use]
     #[inline]
     pub fn status(&self) -> Option<u16> {
@@ -100,11 +101,11 @@ impl<'a> Frame<'a> {
     #[must_use]
     #[inline]
     pub fn bytes(&self) -> Option<u64> {
-        let short = behind_status(self.answer).and_then(|size| short_number(*size.first_chunk()?));
+        let short = after_status(self.answer).and_then(|size| short_number(*size.first_chunk()?));
         short.or_else(|| number(word(word(self.answer).1).0))
     }
 
-    /// The whole record, of a line whose time was read already.
+    /// The whole record, for a line whose time was parsed already.
     #[must_use]
     pub fn record(&self, time: Option<LogTime>) -> LogEntry<'a> {
         let headers = self.headers.strip_prefix(b"\"").and_then(|r| {
@@ -112,7 +113,7 @@ impl<'a> Frame<'a> {
             let agent = r.get(end + 2..)?.strip_prefix(b"\"")?;
             Some((&r[..end], &agent[..quoted_end(agent).unwrap_or(agent.len())]))
         });
-        // A dash is what a log writes for nothing.
+        // A dash stands for an empty value.
         let (referer, user_agent) = headers.unzip();
         LogEntry {
             client: self.client,
@@ -138,7 +139,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Whether a line may be read as `format`; a combined line is a common one with something behind.
+/// Whether a line may be read as `format`; a combined line is also a common line with more fields.
 #[cold]
 #[inline(never)]
 fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
@@ -149,23 +150,23 @@ fn is_in(format: LogFormat, has_host: bool, rest: &[u8]) -> bool {
     }
 }
 
-/// The virtual host and the client as logged, where `[` of the time stands, and where the request begins.
+/// The virtual host and the client, the position of `[` before the time, and the start of the request.
 type Start<'a> = (Option<&'a [u8]>, &'a [u8], usize, usize);
 
-/// The start of nearly all lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Nothing is searched but a space.
+/// The start of most lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Only the first space is searched for.
 #[inline]
 fn usual_start(line: &[u8]) -> Option<Start<'_>> {
     let space = space_in(line.first_chunk()?)?;
-    let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + BEHIND_TIME.len());
-    let (between, behind) = (line.get(space..=bracket)?, line.get(open - BEHIND_TIME.len()..open)?);
-    (space > 0 && *between == DASHES && *behind == BEHIND_TIME).then(|| (None, &line[..space], bracket, open))
+    let (bracket, open) = (space + DASHES.len() - 1, space + DASHES.len() + CLF_TIME_LEN + AFTER_TIME.len());
+    let (between, after) = (line.get(space..=bracket)?, line.get(open - AFTER_TIME.len()..open)?);
+    (space > 0 && *between == DASHES && *after == AFTER_TIME).then(|| (None, &line[..space], bracket, open))
 }
 
-/// Between the client and the time, where neither an identity nor a user is known.
+/// The text between client and time if ident and user are unknown.
 const DASHES: [u8; 6] = *b" - - [";
-const BEHIND_TIME: [u8; 3] = *b"] \"";
+const AFTER_TIME: [u8; 3] = *b"] \"";
 
-/// The first space in sixteen bytes: an IPv4 address takes up to fifteen.
+/// The first space in sixteen bytes; an IPv4 address has up to fifteen.
 #[inline]
 fn space_in(bytes: &[u8; 16]) -> Option<usize> {
     let ([first, second], _) = bytes.as_chunks::<8>() else { return None };
@@ -186,40 +187,40 @@ fn rare_start(line: &[u8]) -> Option<Start<'_>> {
     Some((host, client, bracket, open))
 }
 
-/// Whether a line is JSON, whatever stands in its texts. A brace alone may begin a host or a client that somebody made up; neither
-/// can have a quote or a space.
+/// Whether a line is a JSON object. A brace alone may start a forged host or client, but those cannot contain a quote or
+/// a space.
 fn is_object(line: &[u8]) -> bool {
     line.strip_prefix(b"{").is_some_and(|inside| inside.trim_ascii_start().starts_with(b"\""))
 }
 
-/// Where `[` of the time stands, and where the request begins.
+/// The position of `[` before the time, and the start of the request.
 pub(super) fn request_start(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr(b'"', line)?;
     let bracket = quote.wrapping_sub(CLF_TIME_LEN + 3);
     if line.get(bracket) == Some(&b'[') && line[..quote].ends_with(b"] ") {
         return Some((bracket, quote + 1));
     }
-    request_start_behind_quotes(line)
+    request_start_after_quotes(line)
 }
 
-/// The rare case: a user name with a quote in it, or a time of another length.
+/// The rare case: a user name that contains a quote, or a time of another length.
 #[cold]
-fn request_start_behind_quotes(line: &[u8]) -> Option<(usize, usize)> {
+fn request_start_after_quotes(line: &[u8]) -> Option<(usize, usize)> {
     let quote = memchr_iter(b'"', line).find(|&q| line[..q].ends_with(b"] "))?;
     let bracket = memrchr(b'[', &line[..quote])?;
     Some((bracket, quote + 1))
 }
 
-/// Whether the first quote behind the start of a request ends it: a bare one with a status behind it.
+/// Whether the first quote in a request ends it: it is unescaped and a status follows.
 #[inline]
 fn is_end(line: &[u8], start: usize, quote: usize) -> bool {
     (quote == start || line[quote - 1] != b'\\') && starts_like_status(&line[quote + 1..])
 }
 
-/// The length of a request with quotes in it: up to the first bare one with a status behind it. Where a writer that escapes
-/// nothing let a backslash stand before the closing quote, an escaped one will do.
+/// The length of a request that contains quotes: up to the first unescaped one that a status follows. Writers that do not
+/// escape may leave a backslash before the closing quote, so an escaped quote is the second choice.
 #[cold]
-fn request_end_behind_quotes(text: &[u8]) -> Option<usize> {
+fn request_end_after_quotes(text: &[u8]) -> Option<usize> {
     let mut second_choice = None;
     for quote in memchr_iter(b'"', text) {
         if !starts_like_status(&text[quote + 1..]) {
@@ -233,7 +234,7 @@ fn request_end_behind_quotes(text: &[u8]) -> Option<usize> {
     second_choice
 }
 
-/// ` 200`, ` 200 ...`, ` -`, and malformed numbers too.
+/// ` 200`, ` 200 ...`, ` -`, and malformed numbers.
 fn starts_like_status(text: &[u8]) -> bool {
     matches!(text, [b' ', b'0'..=b'9' | b'-', ..])
 }
@@ -243,12 +244,12 @@ pub(super) fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
 }
 
-/// Length of a quoted header: up to the first bare quote that a space or the end of the line follows.
+/// The length of a quoted header: up to the first unescaped quote before a space or the end of the line.
 fn quoted_end(text: &[u8]) -> Option<usize> {
     memchr_iter(b'"', text).find(|&q| matches!(text.get(q + 1), None | Some(b' ')) && !is_escaped(text, q))
 }
 
-/// The virtual host, where there is one, and the client as logged, out of what stands before the time.
+/// The optional virtual host and the client, from the text before the time.
 fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let end = memchr(b' ', prefix)?;
     let (first, rest) = (&prefix[..end], &prefix[end + 1..]);
@@ -264,14 +265,14 @@ fn split_client(prefix: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     if is_doubtful(prefix) {
         return None;
     }
-    // A user's name may hold spaces; but more fields than a format has, behind something that is no address, are the
-    // prefix of another writer.
+    // A user name may contain spaces. But too many fields after something that is not an address are the prefix of
+    // another writer.
     let usual = memchr_iter(b' ', rest).count() <= 2;
     (usual || Client::parse(first).address().is_some()).then_some((None, first))
 }
 
-/// `host:port` before a client. An IPv6 client has colons as well, and so has a client with a port; but behind a client
-/// come only two fields, behind a host three.
+/// `host:port` before a client. IPv6 clients and clients with a port contain colons too; but two fields follow a client,
+/// and three follow a host.
 #[cold]
 fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let colon = memrchr(b':', first)?;
@@ -286,11 +287,11 @@ fn split_host<'a>(first: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8]
     (!client.is_empty()).then_some((&first[..colon], client))
 }
 
-/// The headers in what follows a request.
+/// The headers in the text after a request.
 #[expect(clippy::inline_always, reason = "in the line loop")]
 #[inline(always)]
 fn headers(rest: &[u8]) -> &[u8] {
-    let headers = behind_size(rest);
+    let headers = after_size(rest);
     match headers {
         [b'"', .., b'"'] => headers,
         [b'"', ..] => without_numbers(headers),
@@ -298,19 +299,19 @@ fn headers(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows a status of three bytes, as nearly all are. With `- - ` the fourth byte is no status's end.
+/// The text after a status of three bytes, as in most lines. In `- - `, the third byte is not part of the status.
 #[inline]
-fn behind_status(rest: &[u8]) -> Option<&[u8]> {
+fn after_status(rest: &[u8]) -> Option<&[u8]> {
     match rest {
         [_, middle, _, b' ', size @ ..] if *middle != b' ' => Some(size),
         _ => None,
     }
 }
 
-/// What follows a status and a size.
+/// The text after status and size.
 #[inline]
-fn behind_size(rest: &[u8]) -> &[u8] {
-    if let Some(size) = behind_status(rest)
+fn after_size(rest: &[u8]) -> &[u8] {
+    if let Some(size) = after_status(rest)
         && let Some(start) = size.first_chunk()
         && let Some(space) = space_in(start)
     {
@@ -319,7 +320,7 @@ fn behind_size(rest: &[u8]) -> &[u8] {
     word(word(rest).1).1
 }
 
-/// Headers without the numbers behind them, ` 0.004` or the like.
+/// Headers without trailing numbers such as ` 0.004`.
 #[cold]
 fn without_numbers(headers: &[u8]) -> &[u8] {
     let numbers = headers.iter().rev().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b' ' | b'-')).count();
@@ -329,31 +330,31 @@ fn without_numbers(headers: &[u8]) -> &[u8] {
     }
 }
 
-/// A word and what follows the space behind it.
+/// The first word, and the text after the space that ends it.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
-    // A status and a size are short: a plain loop beats a search here.
+    // Status and size are short: a plain loop is faster than a search.
     text.iter().position(|&b| b == b' ').map_or((text, &[]), |space| (&text[..space], &text[space + 1..]))
 }
 
-/// A number of three digits that does not begin with a zero.
+/// A number of three digits without a leading zero.
 #[inline]
 fn status_code(a: u8, b: u8, c: u8) -> Option<u16> {
     let [a, b, c] = [a, b, c].map(|digit| u16::from(digit.wrapping_sub(b'0')));
     ((1..=9).contains(&a) && b <= 9 && c <= 9).then_some(a * 100 + b * 10 + c)
 }
 
-/// The number that eight bytes begin with and a space ends: nearly all sizes are so short. All digits are read at once, as how
-/// many there are nobody could foretell.
+/// The number at the start of eight bytes that a space ends, as most sizes are. All digits are converted at once, because
+/// branches on their count would be unpredictable.
 #[inline]
 fn short_number(text: [u8; 8]) -> Option<u64> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
     const HIGH: u64 = u64::from_le_bytes([0xf0; 8]);
     let digits = marks_of_8(text, b' ').trailing_zeros() / 8;
-    // With as many zeros before them as there is buffers; neither none nor all of the eight are digits.
+    // Padded with leading zeros; there must be one to seven digits.
     let missing = u64::BITS.checked_sub(digits * 8).filter(|&bits| bits > 0 && bits < u64::BITS)?;
     let values = (u64::from_le_bytes(text) << missing | ZEROS >> (u64::BITS - missing)) ^ ZEROS;
-    // More than nine carries into the upper half of its byte; what carries further has a bit there already.
+    // A digit above nine carries into the upper half of its byte; a further carry leaves a bit there too.
     if (values | values.wrapping_add(SIXES)) & HIGH != 0 {
         return None;
     }
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_three_formats() {
+    fn parses_the_three_formats() {
         let line = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 612 "https://example.org/" "curl/8""#);
         for (prefix, suffix, format) in
             [("", "", "combined"), ("www.example.org:443 ", "", "vhost_combined"), ("", " \"-\" 0.004", "combined")]
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_hosts_from_clients() {
+    fn distinguishes_hosts_from_clients() {
         for (prefix, host, client) in [
             ("2001:db8::80 - -", "", "2001:db8::80"),
             ("[2001:db8::80]:8080 - -", "", "[2001:db8::80]:8080"),
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_numbers_are_no_numbers() {
+    fn malformed_numbers_are_none() {
         for (numbers, status, bytes) in [
             ("99999 1", None, Some(1)),
             ("-1 1", None, Some(1)),
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_format_is_the_only_one() {
+    fn a_requested_format_excludes_others() {
         let common = format!(r#"192.0.2.7 - - {TIME} "GET / HTTP/1.1" 200 1"#);
         let combined = format!(r#"{common} "-" "-""#);
         let vhost = format!("h:80 {combined}");
@@ -497,7 +498,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_frame_or_none(line in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..120) {
+        fn any_bytes_are_accepted(line in prop::collection::vec(any::<u8>(), 0..200), cut in 0_usize..120) {
             let mut whole = format!(r#"h:80 192.0.2.7 - - {TIME} "GET /a HTTP/1.1" 200 1 "-" "x""#).into_bytes();
             whole.truncate(cut);
             whole.extend(&line);
@@ -509,7 +510,7 @@ mod tests {
         }
 
         #[test]
-        fn a_short_number_is_a_number(
+        fn short_number_agrees_with_number(
             digits in "[0-9]{0,8}",
             other: Option<(u8, prop::sample::Index)>,
         ) {
@@ -524,7 +525,7 @@ mod tests {
         }
 
         #[test]
-        fn what_was_written_is_read(request in "[ !#-\\[\\]-~]{0,60}", agent in "[!#-\\[\\]-~]{1,40}", status in 100_u16..600, bytes: u64) {
+        fn a_written_line_is_parsed_back(request in "[ !#-\\[\\]-~]{0,60}", agent in "[!#-\\[\\]-~]{1,40}", status in 100_u16..600, bytes: u64) {
             let line = format!(r#"192.0.2.7 - - {TIME} "{request}" {status} {bytes} "-" "{agent}""#);
             let record = frame(&line).unwrap().record(None);
             prop_assert_eq!(record.request, request.as_bytes());

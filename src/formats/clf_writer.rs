@@ -1,27 +1,27 @@
-//! Writes down again what a line of any format says, as a line that [`Frame`](super::Frame) reads.
+//! Writes the fields of a line of any format as a line that [`Frame`](super::Frame) parses.
 //!
 //! ```text
 //! [host:80 ]client - - [time] "request" status bytes "referer" "agent"
 //! ```
 //!
-//! An attacker writes most of it, so nothing of a field may end that field: a bare quote, a newline, a backslash at the
-//! end, a space in an address. What is missing is written in a form that has the same length as what is usual, because
-//! the fast way through a line counts bytes: a time of dashes, `---` for a status. Nothing is decoded.
+//! Clients control most of the text, so no field may end early: bare quotes, newlines, a trailing backslash and spaces in
+//! an address are escaped or cut. Missing values are written with their usual length, because the fast parser counts
+//! bytes: a time of dashes, `---` for a status. Nothing is decoded.
 
 use super::bytes::marks_of_8;
 use super::{Escapes, Fields, Frame, RequestField, TimeField};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
-/// What stands for a time that is not known.
+/// Stands for an unknown time.
 const UNKNOWN_TIME: &[u8; CLF_TIME_LEN] = b"--/---/----:--:--:-- -----";
 
-/// What stands for a status that is not known.
+/// Stands for an unknown status.
 const UNKNOWN_STATUS: &[u8; 3] = b"---";
 
-/// The longest name of a host (RFC 1035).
+/// The longest host name (RFC 1035).
 const MAX_HOST: usize = 253;
 
-/// Bytes that stand in the name of a host, or at least harm nobody there.
+/// Bytes that are allowed in a host name; other bytes could end the field.
 const HOST_BYTES: [bool; 256] = {
     let mut bytes = [true; 256];
     let mut byte = 0;
@@ -32,28 +32,27 @@ const HOST_BYTES: [bool; 256] = {
     bytes
 };
 
-/// What stands behind a host, between a client and the time, behind the time, and behind the request.
-pub(super) const BEHIND_HOST: &[u8] = b":80 ";
+/// The literal texts after a host, between client and time, after the time, and after the request.
+pub(super) const AFTER_HOST: &[u8] = b":80 ";
 const BEFORE_TIME: &[u8] = b" - - [";
-const BEHIND_TIME: &[u8] = b"] \"";
-const BEHIND_REQUEST: &[u8] = b"\" ";
-/// What stands between status and bytes, and between the headers.
+const AFTER_TIME: &[u8] = b"] \"";
+const AFTER_REQUEST: &[u8] = b"\" ";
+/// The text between status and bytes, and the text between the headers.
 pub(super) const IN_ANSWER: &[u8] = b" ";
 pub(super) const BETWEEN_HEADERS: &[u8] = b"\" \"";
-/// Quotes from the request on, without the one that it begins with; and those of the headers.
+/// The number of quotes from the request on, without the opening one, and that of the headers.
 const QUOTES: usize = 1 + HEADER_QUOTES;
 pub(super) const HEADER_QUOTES: usize = 4;
 
-/// More digits than any number of bytes has.
+/// The most digits of a number of bytes.
 const MAX_DIGITS: usize = 20;
 
-/// Writes fields as a line of `combined`, or `vhost_combined` where a host is known, without a newline, behind what is
-/// in `line` already.
+/// Appends the fields to `line`, in the format `combined`, or `vhost_combined` if a host is known, without a newline.
 pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
     write_host(fields.host, line);
     let start = line.len();
     line.extend_from_slice(fields.client);
-    // The copy is looked at, here and below: a file may change between two looks.
+    // Checks are made on the copy, here and below: a memory-mapped file may change between two reads.
     if !is_plain_client(&line[start..]) {
         line.truncate(start);
         write_rare_client(fields.client, line);
@@ -71,35 +70,35 @@ pub fn write(fields: &Fields<'_>, line: &mut Vec<u8>) {
     }
 }
 
-/// Writes the line of a frame whose texts need no escapes.
+/// Writes a frame whose texts need no escaping.
 pub fn write_frame(frame: &Frame<'_>, line: &mut Vec<u8>) {
     write_host(frame.host.unwrap_or_default(), line);
     let time = if is_time(frame.time) { frame.time } else { UNKNOWN_TIME };
-    for text in [frame.client, BEFORE_TIME, time, BEHIND_TIME, frame.request, BEHIND_REQUEST, frame.answer(), b" ", frame.headers] {
+    for text in [frame.client, BEFORE_TIME, time, AFTER_TIME, frame.request, AFTER_REQUEST, frame.answer(), b" ", frame.headers] {
         line.extend_from_slice(text);
     }
 }
 
-/// The length of that line, without its host.
+/// The length of such a line, without its host.
 pub(super) const fn length(client: usize, request: usize, answer: usize, headers: usize) -> usize {
-    client + BEFORE_TIME.len() + CLF_TIME_LEN + BEHIND_TIME.len() + request + BEHIND_REQUEST.len() + answer + 1 + headers
+    client + BEFORE_TIME.len() + CLF_TIME_LEN + AFTER_TIME.len() + request + AFTER_REQUEST.len() + answer + 1 + headers
 }
 
-/// All that follows the time; `write` writes a text between its quotes.
+/// Writes everything after the time; `write` writes the text between two quotes.
 #[inline]
 fn write_texts(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
-    write_request(fields.asked, line, &mut write);
-    line.extend_from_slice(BEHIND_REQUEST);
+    write_request(fields.request, line, &mut write);
+    line.extend_from_slice(AFTER_REQUEST);
     write_answer(fields, line);
     line.push(b' ');
     write_headers(fields, line, write);
 }
 
-/// The request.
+/// Writes the request.
 #[inline]
-pub(super) fn write_request(asked: RequestField<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
-    match asked {
-        RequestField::Line(request) => write(request, line),
+pub(super) fn write_request(request: RequestField<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
+    match request {
+        RequestField::Line(text) => write(text, line),
         RequestField::Parts { method, target, query, protocol } => {
             if !method.is_empty() {
                 write(method, line);
@@ -110,7 +109,7 @@ pub(super) fn write_request(asked: RequestField<'_>, line: &mut Vec<u8>, mut wri
                 line.push(b'?');
                 write(query, line);
             }
-            // A request without a method is no request line: a protocol behind it would be read as part of the target.
+            // Without a method, a protocol would be read as part of the target.
             if !method.is_empty() && !protocol.is_empty() {
                 line.push(b' ');
                 write(protocol, line);
@@ -119,12 +118,12 @@ pub(super) fn write_request(asked: RequestField<'_>, line: &mut Vec<u8>, mut wri
     }
 }
 
-/// Status and bytes.
+/// Writes status and bytes.
 #[inline]
 pub(super) fn write_answer(fields: &Fields<'_>, line: &mut Vec<u8>) {
     let Fields { status, bytes, .. } = *fields;
     match (status.try_into(), word(bytes)) {
-        // Both are looked at once, and written at once.
+        // Both are checked at once and written at once.
         (Ok(code), Some(word)) if is_code(code) && are_digits(word, bytes.len()) => {
             let [a, b, c] = code.map(u128::from);
             let answer = a | b << 8 | c << 16 | u128::from(b' ') << 24 | u128::from(word) << 32;
@@ -136,7 +135,7 @@ pub(super) fn write_answer(fields: &Fields<'_>, line: &mut Vec<u8>) {
     }
 }
 
-/// What is no code of three digits is written as [`UNKNOWN_STATUS`], and what is no number as a dash.
+/// Writes an invalid status as [`UNKNOWN_STATUS`], and an invalid number as a dash.
 #[cold]
 fn write_rare_answer(status: &[u8], bytes: &[u8], line: &mut Vec<u8>) {
     line.extend_from_slice(<&[u8; 3]>::try_from(status).ok().filter(|code| is_code(**code)).unwrap_or(UNKNOWN_STATUS));
@@ -154,7 +153,7 @@ fn is_code(code: [u8; 3]) -> bool {
     code.iter().fold(true, |are, byte| are & byte.is_ascii_digit())
 }
 
-/// The headers, each between its quotes.
+/// Writes the quoted headers.
 #[inline]
 pub(super) fn write_headers(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: impl FnMut(&[u8], &mut Vec<u8>)) {
     line.push(b'"');
@@ -164,7 +163,7 @@ pub(super) fn write_headers(fields: &Fields<'_>, line: &mut Vec<u8>, mut write: 
     line.push(b'"');
 }
 
-/// Whether texts can stand for status and bytes as they are.
+/// Whether texts are a valid status and size.
 #[inline]
 pub(super) fn is_answer(status: &[u8], bytes: &[u8]) -> bool {
     status.try_into().is_ok_and(is_code) && word(bytes).is_some_and(|word| are_digits(word, bytes.len()))
@@ -174,8 +173,7 @@ fn dash_for_nothing(header: &[u8]) -> &[u8] {
     if header.is_empty() { b"-" } else { header }
 }
 
-/// Whether no byte of a text ends it: the only quotes are so many of the line itself. Written so that many bytes are looked at
-/// at once.
+/// Whether no byte ends a text early: all quotes are those of the line itself. Written for auto-vectorization.
 #[inline]
 pub(super) fn is_clean(texts: &[u8], own_quotes: usize, escapes: Escapes) -> bool {
     let meant = if escapes == Escapes::None { b'\\' } else { b'\n' };
@@ -190,8 +188,8 @@ pub(super) fn is_clean(texts: &[u8], own_quotes: usize, escapes: Escapes) -> boo
     quotes == own_quotes && others == 0
 }
 
-/// The host of a field that may name a port too; `None` where it is none: empty, too long, or with a byte in it that no
-/// host has. An IPv6 address has brackets.
+/// The host of a field with an optional port. `None` if it is empty, too long, or has a byte that hosts do not have. An
+/// IPv6 address has brackets.
 #[must_use]
 pub fn host(field: &[u8]) -> Option<&[u8]> {
     let end = match field {
@@ -210,7 +208,8 @@ pub fn host(field: &[u8]) -> Option<&[u8]> {
     (port_is_fine && !host.is_empty() && host.len() <= MAX_HOST && host != b"-").then_some(host)
 }
 
-/// Nothing where there is no host. The copy is looked at, here and below: a file may change between two looks.
+/// Writes nothing without a valid host. Checks are made on the copy, here and below: a memory-mapped file may change
+/// between two reads.
 fn write_host(field: &[u8], line: &mut Vec<u8>) {
     if field.is_empty() {
         return;
@@ -221,27 +220,27 @@ fn write_host(field: &[u8], line: &mut Vec<u8>) {
         None => line.truncate(start),
         Some(length) => {
             line.truncate(start + length);
-            line.extend_from_slice(BEHIND_HOST);
+            line.extend_from_slice(AFTER_HOST);
         }
     }
 }
 
-/// Whether a text can stand for a client as it is.
+/// Whether a text can be written as a client unchanged.
 #[inline]
 pub(super) fn is_plain_client(client: &[u8]) -> bool {
     match (client.first_chunk::<8>(), client.last_chunk::<8>()) {
-        // What stands in the middle is looked at twice.
+        // The bytes in the middle may be checked twice.
         (Some(first), Some(last)) if client.len() <= 16 => is_harmless(*first) & is_harmless(*last),
         _ => !client.is_empty() && !client.iter().copied().any(ends_client),
     }
 }
 
-/// Whether a byte is a space, a control or a quote.
+/// Whether a byte is a space, a control character or a quote.
 fn ends_client(byte: u8) -> bool {
     matches!(byte, 0..=b' ' | b'"' | 0x7f)
 }
 
-/// Whether none of the bytes is one that ends a client.
+/// Whether none of the bytes ends a client.
 #[inline]
 fn is_harmless(text: [u8; 8]) -> bool {
     const ONES: u64 = u64::MAX / 255;
@@ -250,7 +249,7 @@ fn is_harmless(text: [u8; 8]) -> bool {
     has_low | marks_of_8(text, b'"') | marks_of_8(text, 0x7f) == 0
 }
 
-/// The address up to the first byte that none has.
+/// Writes the client up to the first invalid byte.
 #[cold]
 fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
@@ -263,15 +262,15 @@ fn write_rare_client(client: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// The time in its brackets, and what stands before and behind them.
+/// Writes the time with its brackets and the texts around it.
 #[inline]
 fn write_time(time: TimeField<'_>, line: &mut Vec<u8>) {
     line.extend_from_slice(BEFORE_TIME);
     write_time_field(time, line);
-    line.extend_from_slice(BEHIND_TIME);
+    line.extend_from_slice(AFTER_TIME);
 }
 
-/// The time without its brackets.
+/// Writes the time without brackets.
 #[inline]
 pub(super) fn write_time_field(time: TimeField<'_>, line: &mut Vec<u8>) {
     match time {
@@ -285,7 +284,7 @@ pub(super) fn write_time_field(time: TimeField<'_>, line: &mut Vec<u8>) {
     }
 }
 
-/// Whether a text can stand for a time as it is.
+/// Whether a text can be written as a time unchanged.
 #[inline]
 fn is_time(text: &[u8]) -> bool {
     text.try_into().is_ok_and(may_be_time)
@@ -298,7 +297,7 @@ fn may_be_time(text: &[u8; CLF_TIME_LEN]) -> bool {
     text.iter().fold(true, |fit, b| fit & fits(b))
 }
 
-/// A text of one to eight bytes, looked at once; zeros stand behind it.
+/// A text of one to eight bytes in one word, padded with zeros.
 #[inline]
 fn word(text: &[u8]) -> Option<u64> {
     let last = text.len().checked_sub(1)?;
@@ -311,16 +310,16 @@ fn word(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Whether the first bytes of a word, at least one of its eight, are digits.
+/// Whether the first bytes of a word, at least one of eight, are digits.
 #[inline]
 fn are_digits(word: u64, length: usize) -> bool {
     const ONES: u64 = u64::MAX / 255;
-    // What stands behind counts as a digit.
+    // The bytes after them count as digits.
     let word = word | (ONES * u64::from(b'0')).checked_shl(8 * length as u32).unwrap_or(0);
     (word.wrapping_add(ONES * 0x46) | word.wrapping_sub(ONES * u64::from(b'0'))) & ONES << 7 == 0
 }
 
-/// Writes a text so that it can stand between quotes. What is read is a copy, as above.
+/// Escapes a text for use between quotes. Reads from a copy, as above.
 fn write_escaped(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     let start = line.len();
     line.extend_from_slice(text);
@@ -343,7 +342,7 @@ fn write_escaped(text: &[u8], escapes: Escapes, line: &mut Vec<u8>) {
     line.drain(start..end);
 }
 
-/// The length of the escape that `text` begins with, as `normalize` undoes them; zero where it begins with none.
+/// The length of the escape at the start of `text` that `normalize` can undo; zero if there is none.
 fn escape_length(text: &[u8]) -> usize {
     match text {
         [b'\\', b'x', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => 4,
@@ -353,13 +352,13 @@ fn escape_length(text: &[u8]) -> usize {
     }
 }
 
-/// Where what lines say is put.
+/// Receives the parsed lines.
 pub(super) trait FieldSink {
-    /// Puts the fields of a line there.
+    /// Adds a line by its fields.
     fn put(&mut self, fields: &Fields<'_>);
-    /// Puts a line of the engine's own formats there.
+    /// Adds a line that is in an engine format.
     fn put_line(&mut self, line: &[u8]);
-    /// The length of all lines that were put there, as they are written down.
+    /// The total length of all lines, as written.
     fn length(&self) -> usize;
 }
 
@@ -388,7 +387,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_size_is_written_where_it_is_one() {
+    fn only_valid_sizes_are_written() {
         let write_bytes = |bytes: &[u8], line: &mut Vec<u8>| {
             line.push(b'x');
             write_answer(&Fields { status: b"200", bytes, ..Fields::default() }, line);
@@ -430,12 +429,12 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_apache_would() {
+    fn writes_combined_lines() {
         let fields = Fields {
             client: b"192.0.2.7",
             host: b"example.org:8080",
             time: TimeField::Clf(b"02/Nov/2026:08:01:00 +0000"),
-            asked: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
+            request: RequestField::Parts { method: b"GET", target: b"/a", query: b"b=1", protocol: b"HTTP/1.1" },
             status: b"200",
             bytes: b"5",
             referer: b"",
@@ -450,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_keeps_its_place() {
+    fn missing_values_keep_their_length() {
         let empty = r#"- - - [--/---/----:--:--:-- -----] "" --- - "-" "-""#;
         assert_eq!(line(&Fields::default()), empty);
         let hostile = Fields {
@@ -458,7 +457,7 @@ mod tests {
             time: TimeField::Clf(b"] \"GET /evil HTTP/1.1\" 200 1"),
             status: b"20",
             bytes: b"123456789012345678901",
-            asked: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
+            request: RequestField::Parts { method: b"", target: b"/a", query: b"", protocol: b"HTTP/1.0" },
             ..Fields::default()
         };
         assert_eq!(line(&hostile), r#"a - - [--/---/----:--:--:-- -----] "/a" --- - "-" "-""#);
@@ -475,13 +474,13 @@ mod tests {
             (br#"\x41\"\u0041"#, Escapes::None, r"\x5Cx41\x5C\x22\x5Cu0041"),
             (b"a\tb", Escapes::None, "a\tb"),
         ] {
-            let fields = Fields { asked: RequestField::Line(text), escapes, ..Fields::default() };
+            let fields = Fields { request: RequestField::Line(text), escapes, ..Fields::default() };
             assert_eq!(line(&fields), format!(r#"- - - [--/---/----:--:--:-- -----] "{written}" --- - "-" "-""#));
         }
     }
 
     #[test]
-    fn knows_hosts() {
+    fn only_valid_hosts_are_accepted() {
         for (field, expected) in [
             ("example.org", Some("example.org")),
             ("example.org:443", Some("example.org")),
@@ -505,7 +504,7 @@ mod tests {
         assert_eq!(host(&[b'a'; 254]), None);
     }
 
-    /// Bytes that attack a line, more often than any others.
+    /// Bytes that are likely to break a line.
     fn hostile() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             3 => "[a-z0-9/.:]{1,6}".prop_map(String::into_bytes),
@@ -519,7 +518,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
-        fn a_line_says_what_was_written(
+        fn a_written_line_parses_to_the_same_values(
             texts in prop::collection::vec(hostile(), 7..8),
             client in prop_oneof![Just(b"192.0.2.7".to_vec()), Just(b"2001:db8::1".to_vec()), hostile()],
             host_field in prop_oneof![Just(b"www.example.org:80".to_vec()), Just(Vec::new()), hostile()],
@@ -531,10 +530,10 @@ mod tests {
             let read = read.map(|(utc, offset)| LogTime { utc: utc % 100_000_000_000, offset });
             let status = status.to_string();
             let [method, target, query, protocol, referer, user_agent, bytes] = texts.as_slice() else { unreachable!() };
-            let asked = if parts { RequestField::Parts { method, target, query, protocol } } else { RequestField::Line(target) };
+            let request_field = if parts { RequestField::Parts { method, target, query, protocol } } else { RequestField::Line(target) };
             let time = if parts { TimeField::Parsed(read) } else { TimeField::Clf(&clf) };
             let fields = Fields {
-                client: &client, forwarded: b"", host: &host_field, time, asked, status: status.as_bytes(), bytes, referer, user_agent, escapes
+                client: &client, forwarded: b"", host: &host_field, time, request: request_field, status: status.as_bytes(), bytes, referer, user_agent, escapes
             };
             let mut line = Vec::new();
             write(&fields, &mut line);
@@ -549,7 +548,7 @@ mod tests {
             prop_assert_eq!(record.status, Some(&status).filter(|s| s.len() == 3).map(|s| s.parse().unwrap()));
             prop_assert_eq!(record.bytes, std::str::from_utf8(bytes).ok().filter(|b| !b.starts_with('+') && b.len() <= 20).and_then(|b| b.parse().ok()));
 
-            let request = match asked {
+            let request = match request_field {
                 RequestField::Line(line) => sent(line, escapes),
                 RequestField::Parts { .. } => {
                     let [method, target, query, protocol] = [method, target, query, protocol].map(|t| sent(t, escapes));

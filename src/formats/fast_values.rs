@@ -1,7 +1,7 @@
-//! The values of a line that takes no thought: where each begins and ends, in one word. A pair that is written in parts and
-//! read as a whole would be waited for, and there is one for each field of each line.
+//! The values of a line on the fast path, each span packed into one word: a pair that is written as two words and read as
+//! one stalls the CPU, and there is one for each field of each line.
 
-/// Which value is which field.
+/// The field of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum ValueSlot {
@@ -18,30 +18,30 @@ pub(super) enum ValueSlot {
 
 const SLOTS: usize = ValueSlot::None as usize + 1;
 
-/// FastValues by their places; empty where there is none.
+/// Values by field; empty if missing.
 #[derive(Debug)]
 pub(super) struct FastValues<'a> {
     line: &'a [u8],
-    /// Where each begins in the line, and in the upper half where it ends.
+    /// The start in the lower half, the end in the upper half.
     spans: [u64; SLOTS],
 }
 
 impl<'a> FastValues<'a> {
-    /// None so far. Only the first 4 GiB of a line are looked at.
+    /// Creates an empty set. Only the first 4 GiB of a line are used.
     pub(super) fn new(line: &'a [u8]) -> Self {
         Self { line: line.get(..u32::MAX as usize).unwrap_or(line), spans: [0; SLOTS] }
     }
 
-    /// Puts a part of the line into its place.
+    /// Sets a value, which is a part of the line.
     #[inline]
     pub(super) fn put(&mut self, place: ValueSlot, text: &'a [u8]) {
-        // What stands elsewhere, as an empty text may, is no part of the line, and nothing of it is found there.
+        // A text from elsewhere, such as an empty constant, is ignored.
         let start = text.as_ptr().addr().wrapping_sub(self.line.as_ptr().addr());
         let end = start.wrapping_add(text.len());
         self.spans[place as usize] = if end <= self.line.len() && !text.is_empty() { (end as u64) << 32 | start as u64 } else { 0 };
     }
 
-    /// What was put into a place.
+    /// The value of a field.
     #[inline]
     pub(super) fn get(&self, place: ValueSlot) -> &'a [u8] {
         let span = self.spans[place as usize];
@@ -54,7 +54,7 @@ mod tests {
     use crate::formats::fast_values::*;
 
     #[test]
-    fn a_value_is_what_was_put_there() {
+    fn a_stored_value_is_returned() {
         let line = b"GET / 200 -";
         let mut values = FastValues::new(line);
         values.put(ValueSlot::Request, &line[..5]);

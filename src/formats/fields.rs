@@ -1,35 +1,34 @@
-//! What a line of any format says, field by field, and what a field can mean.
+//! The parsed fields of a line of any format, and the kinds of fields.
 //!
-//! Plain data between those who take lines apart and `clf_writer`, which writes them down again. Nothing here is
-//! decoded, and nothing is believed: an attacker writes most of it.
+//! The parsers produce these, and `clf_writer` writes them. Texts are not decoded, and clients control most of them.
 
 use super::json::{KeyCache, LayoutCache};
 use crate::time::LogTime;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a field of a line means to us.
+/// The meaning of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldKind {
-    /// The address that asked.
+    /// The client address.
     Client,
-    /// The virtual host, with a port or without.
+    /// The virtual host, with an optional port.
     Host,
-    /// TimeField, in a form of its own.
+    /// The time in any format.
     Time,
-    /// The day alone, where the time stands in a field of its own.
+    /// The date, if the time of day is in a separate field.
     Date,
-    /// The time of the day alone.
+    /// The time of day.
     TimeOfDay,
     /// The request line, `GET / HTTP/1.1`.
     Request,
     /// `GET`.
     Method,
-    /// The request target: path and query, or a whole address.
+    /// The request target: path and query, or an absolute URL.
     Target,
-    /// The path alone, where the query stands in a field of its own.
+    /// The path, if the query is in a separate field.
     Path,
-    /// The query alone, with its question mark or without.
+    /// The query, with or without its question mark.
     Query,
     /// `HTTP/1.1`.
     Protocol,
@@ -43,12 +42,12 @@ pub enum FieldKind {
     UserAgent,
     /// Another header of the request, its name in lower case: `x-forwarded-for`.
     Header(String),
-    /// Nothing that we ask for.
+    /// Not used.
     Other,
 }
 
 impl FieldKind {
-    /// Every kind that has a name of its own, in the order in which a message lists them.
+    /// Every kind with a fixed name, in the order of messages.
     pub const NAMED: [Self; 15] = [
         Self::Client,
         Self::Host,
@@ -67,7 +66,7 @@ impl FieldKind {
         Self::UserAgent,
     ];
 
-    /// The name that people type: `client`, `user_agent`; of another header its own.
+    /// The name in options: `client`, `user_agent`; for other headers the header name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -109,56 +108,56 @@ impl FromStr for FieldKind {
     }
 }
 
-/// TimeField, as far as it was read already.
+/// The time of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeField<'a> {
-    /// As the Common Log Format has it, without the brackets: `02/Nov/2026:08:01:00 +0000`.
+    /// A Common Log Format time that is not parsed yet, without brackets: `02/Nov/2026:08:01:00 +0000`.
     Clf(&'a [u8]),
-    /// Written otherwise, and read; `None` where it makes no sense or stands nowhere.
+    /// A parsed time of another format; `None` if it is missing or invalid.
     Parsed(Option<LogTime>),
 }
 
-/// What was asked for.
+/// The request of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestField<'a> {
-    /// The request line in one piece.
+    /// The request line.
     Line(&'a [u8]),
-    /// Its parts; what stands nowhere is empty.
+    /// The parts of the request; missing ones are empty.
     Parts {
         /// `GET`.
         method: &'a [u8],
-        /// Path and query, or the path where there is a `query`.
+        /// Path and query, or the path if there is a `query`.
         target: &'a [u8],
-        /// The query where it stands apart, without its question mark.
+        /// The query if it is in a separate field, without its question mark.
         query: &'a [u8],
         /// `HTTP/1.1`.
         protocol: &'a [u8],
     },
 }
 
-/// How much the texts of a line were escaped.
+/// The escaping of the texts of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escapes {
-    /// As nginx (`default` and `json`) and Apache do it: `\xHH`, `\"`, `\\`, `\n`, `\u00HH`.
+    /// That of nginx (`default` and `json`) and Apache: `\xHH`, `\"`, `\\`, `\n`, `\u00HH`.
     Written,
-    /// Not at all: a quote or a backslash stands for itself.
+    /// None: quotes and backslashes are literal.
     None,
 }
 
-/// One line, taken apart. Slices are of the line, or of buffers that the reader keeps where something had to be put together. What
-/// stands nowhere, and what a log has `-` for, is empty or a dash.
+/// The fields of a line. Slices refer to the line, or to buffers where a value had to be assembled. Missing values are
+/// empty or a dash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields<'a> {
-    /// The address that asked.
+    /// The client address.
     pub client: &'a [u8],
-    /// The field that names the real client, where one was asked for: the text of `X-Forwarded-For` or the like.
+    /// The field with the client behind a proxy, such as `X-Forwarded-For`, if it is requested.
     pub forwarded: &'a [u8],
     /// The virtual host.
     pub host: &'a [u8],
-    /// TimeField.
+    /// The time.
     pub time: TimeField<'a>,
-    /// What was asked for.
-    pub asked: RequestField<'a>,
+    /// The request.
+    pub request: RequestField<'a>,
     /// The status code.
     pub status: &'a [u8],
     /// Bytes sent.
@@ -167,7 +166,7 @@ pub struct Fields<'a> {
     pub referer: &'a [u8],
     /// The `User-Agent` header.
     pub user_agent: &'a [u8],
-    /// How request, referer and agent were escaped.
+    /// The escaping of request, referer and agent.
     pub escapes: Escapes,
 }
 
@@ -178,7 +177,7 @@ impl Default for Fields<'_> {
             forwarded: b"",
             host: b"",
             time: TimeField::Parsed(None),
-            asked: RequestField::Line(b""),
+            request: RequestField::Line(b""),
             status: b"",
             bytes: b"",
             referer: b"",
@@ -188,24 +187,24 @@ impl Default for Fields<'_> {
     }
 }
 
-/// Buffers of a reader, one for each field that may have to be put together. What is in them holds for one line.
+/// Buffers for values that must be assembled; reused for each line, so that reading a line does not allocate.
 #[derive(Debug, Default, Clone)]
 pub struct FieldBuffers {
-    /// The address that asked.
+    /// The client address.
     pub client: Vec<u8>,
-    /// The field that names the real client.
+    /// The field with the client behind a proxy.
     pub forwarded: Vec<u8>,
     /// The virtual host.
     pub host: Vec<u8>,
-    /// TimeField.
+    /// The time.
     pub time: Vec<u8>,
     /// The request line.
     pub request: Vec<u8>,
     /// `GET`.
     pub method: Vec<u8>,
-    /// Path and query, or the path alone.
+    /// Path and query, or the path.
     pub target: Vec<u8>,
-    /// The query, where it stands apart.
+    /// The query, if it is separate.
     pub query: Vec<u8>,
     /// `HTTP/1.1`.
     pub protocol: Vec<u8>,
@@ -217,13 +216,13 @@ pub struct FieldBuffers {
     pub referer: Vec<u8>,
     /// The `User-Agent` header.
     pub user_agent: Vec<u8>,
-    /// A line that was written down again.
+    /// A rewritten line.
     pub(super) line: Vec<u8>,
-    /// Which field of it is the client is unknown.
+    /// It is unknown which field of the line is the client.
     pub(super) is_without_client: bool,
-    /// The names of the JSON line before.
+    /// The keys of the last JSON line.
     pub(super) keys: KeyCache,
-    /// The layouts of JSON lines before.
+    /// The layouts of recent JSON lines.
     pub(super) layouts: LayoutCache,
 }
 
@@ -232,7 +231,7 @@ mod tests {
     use crate::formats::fields::*;
 
     #[test]
-    fn a_name_is_that_of_its_meaning() {
+    fn a_name_parses_to_its_kind() {
         for kind in FieldKind::NAMED {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }

@@ -1,8 +1,8 @@
-//! Where lines of any format are put as frames of the combined lines that say the same, without writing those lines: most
-//! match nothing, and nobody ever reads them.
+//! Stores lines of any format as frames without writing whole lines, because most lines match no rule and their text is
+//! never needed.
 //!
-//! What a line has as a combined line would have it stays where it is; the rest is written here. A line with a text that
-//! would have to be escaped is written down rewritten_line. It is [`clf_writer`] that says what a line is to be.
+//! Texts that a combined line would contain unchanged are referenced in the original line; the rest is written here. A
+//! line with text that needs escaping is rewritten as a whole. The format is that of [`clf_writer`].
 
 use std::ops::Range;
 
@@ -12,25 +12,25 @@ use super::reader::LineKind;
 use super::{Fields, Frame, RequestField, TimeField, clf_writer};
 use crate::time::CLF_TIME_LEN;
 
-/// What some lines say that does not stand in them as it is to be read. Keeps its buffers.
+/// The frames of some lines. Keeps its buffers.
 #[derive(Debug, Default)]
 pub struct FrameBuffer {
     text: Vec<u8>,
-    /// Where the line that is being read lies in memory.
+    /// The address range of the current line in memory.
     line: Range<usize>,
-    /// As what each line was read, and what it says.
+    /// The kind of each line, and its frame.
     read: Vec<LineKind>,
     sources: Vec<FrameSource>,
-    /// The length of all lines that were put here, had they been written down.
+    /// The total length of the lines, as if they had been written.
     length: usize,
 }
 
-/// What a line says.
+/// How a line is stored.
 #[derive(Debug, Clone, Copy)]
 enum FrameSource {
     Nothing,
     Parts(FrameParts),
-    /// The line that was written down, between these places.
+    /// A rewritten line at this range of the buffer.
     Whole(usize, usize),
 }
 
@@ -45,7 +45,7 @@ struct FrameParts {
     headers: ByteSpan,
 }
 
-/// Where a text begins and ends: in the line itself, or here.
+/// The range of a text, in the line or in the buffer.
 #[derive(Debug, Clone, Copy)]
 struct ByteSpan {
     start: u32,
@@ -66,7 +66,7 @@ impl ByteSpan {
 }
 
 impl FrameBuffer {
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.text.clear();
         self.read.clear();
@@ -74,13 +74,13 @@ impl FrameBuffer {
         self.length = 0;
     }
 
-    /// Makes ready for a line.
+    /// Starts a line.
     pub(super) fn begin(&mut self, line: &[u8]) {
         let start = line.as_ptr().addr();
         self.line = start..start + line.len();
     }
 
-    /// Ends the line, of which nothing need have been put here.
+    /// Ends the line, which may have no frame.
     pub(super) fn end(&mut self, read: LineKind) {
         self.read.push(read);
         if self.sources.len() < self.read.len() {
@@ -88,13 +88,13 @@ impl FrameBuffer {
         }
     }
 
-    /// As what lines were read.
+    /// The kind of each line.
     #[must_use]
     pub fn read(&self) -> &[LineKind] {
         &self.read
     }
 
-    /// The frame of a line by its number, where its parts were put here.
+    /// The frame of a line, if its parts were stored.
     #[must_use]
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
@@ -103,20 +103,20 @@ impl FrameBuffer {
             return None;
         };
         let text = |piece: &ByteSpan| piece.of(line, &self.text);
-        Some(Frame::of_parts(host.as_ref().map(text), [text(client), text(time), text(request), text(answer), text(headers)]))
+        Some(Frame::from_parts(host.as_ref().map(text), [text(client), text(time), text(request), text(answer), text(headers)]))
     }
 
-    /// The combined line that says what a line by its number does, where that was written down.
+    /// The rewritten line, if it was rewritten.
     #[must_use]
     pub fn rewritten_line(&self, number: usize) -> Option<&[u8]> {
         let FrameSource::Whole(start, end) = self.sources.get(number)? else { return None };
         self.text.get(*start..*end)
     }
 
-    /// Puts fields here as parts of a frame; `None` where the line has to be written down.
+    /// Stores fields as parts of a frame; `None` if the line must be rewritten.
     #[inline]
     fn parts(&mut self, fields: &Fields<'_>) -> Option<FrameParts> {
-        // Places are told in 32 bits.
+        // Positions have 32 bits.
         u32::try_from(self.line.len()).ok()?;
         let host = clf_writer::host(fields.host).map(|host| self.piece(host));
         let client = clf_writer::is_plain_client(fields.client).then(|| self.piece(fields.client))?;
@@ -130,12 +130,12 @@ impl FrameBuffer {
             ends_well &= !text.ends_with(b"\\");
             to.extend_from_slice(text);
         };
-        let request = match fields.asked {
+        let request = match fields.request {
             RequestField::Line(text) => self.piece(text),
             parts @ RequestField::Parts { .. } => self.write(|text| clf_writer::write_request(parts, text, &mut write)),
         };
         let headers = self.write(|text| clf_writer::write_headers(fields, text, &mut write));
-        if let RequestField::Line(text) = fields.asked {
+        if let RequestField::Line(text) = fields.request {
             ends_well &= !text.ends_with(b"\\") && clf_writer::is_clean(text, 0, fields.escapes);
         }
         let is_clean =
@@ -144,10 +144,10 @@ impl FrameBuffer {
         is_clean.then_some(FrameParts { client, host, time, request, answer, headers })
     }
 
-    /// Puts the fields of a line here whose texts can stand between quotes as they are.
+    /// Stores the fields of a line whose texts need no escaping.
     #[inline]
     pub(super) fn put_unescaped(&mut self, line: &[u8], fields: &Fields<'_>) {
-        let Fields { time: TimeField::Clf(time), asked: RequestField::Line(request), status, bytes, referer, user_agent, .. } = *fields
+        let Fields { time: TimeField::Clf(time), request: RequestField::Line(request), status, bytes, referer, user_agent, .. } = *fields
         else {
             return self.put(fields);
         };
@@ -171,12 +171,12 @@ impl FrameBuffer {
     #[inline]
     fn push_parts(&mut self, parts: FrameParts) {
         let FrameParts { client, host, request, answer, headers, .. } = parts;
-        let before = host.map_or(0, |host| host.len() + clf_writer::BEHIND_HOST.len());
+        let before = host.map_or(0, |host| host.len() + clf_writer::AFTER_HOST.len());
         self.length += before + clf_writer::length(client.len(), request.len(), answer.len(), headers.len());
         self.sources.push(FrameSource::Parts(parts));
     }
 
-    /// A text, which is copied where it does not stand in the line.
+    /// The span of a text, which is copied if it is not in the line.
     #[inline]
     fn piece(&mut self, text: &[u8]) -> ByteSpan {
         let start = text.as_ptr().addr();
@@ -226,7 +226,7 @@ impl FrameBuffer {
     }
 }
 
-/// From where to where two parts of a line stand with nothing but `gap` between them.
+/// The range of two parts of a line with only `gap` between them.
 #[inline]
 fn side_by_side(line: &[u8], first: &[u8], gap: &[u8], second: &[u8]) -> Option<(u32, u32)> {
     let place = |text: &[u8]| text.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
@@ -236,7 +236,7 @@ fn side_by_side(line: &[u8], first: &[u8], gap: &[u8], second: &[u8]) -> Option<
     is_one.then(|| (start as u32, (next + second.len()) as u32))
 }
 
-/// A part of a line with the quotes around it, where there are any.
+/// A part of a line including the quotes around it, if there are any.
 #[inline]
 fn quoted(line: &[u8], start: u32, end: u32) -> Option<ByteSpan> {
     let start = start.checked_sub(1)?;

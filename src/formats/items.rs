@@ -1,60 +1,60 @@
-//! What a format string is made of, before it is compiled: literal texts and named fields, in the words of no product.
+//! The items of a format string before it is compiled: literal texts and named fields.
 //!
-//! `nginx`, `apache` and `w3c` make parts, `plan` compiles them. Fields between which nothing stands are joined here,
-//! where the two together make sense; nothing else is decided.
+//! Produced by `nginx`, `apache` and `w3c`, compiled by `line_parser`. Adjacent fields that form one value are joined
+//! here.
 
 use super::FieldKind;
 
-/// A piece of a format string.
+/// An item of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FormatItem {
-    /// Stands in every line as it is.
+    /// A literal text.
     Text(Vec<u8>),
-    /// Another text in each line.
+    /// A field.
     Field(FieldItem),
 }
 
 /// A field of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FieldItem {
-    /// As written: `$remote_addr`, `%{Referer}i`, `cs(Referer)`.
+    /// As in the format string: `$remote_addr`, `%{Referer}i`, `cs(Referer)`.
     pub(super) name: String,
-    /// What it means to us.
+    /// Its meaning.
     pub(super) kind: FieldKind,
-    /// Of fields that mean the same, the one with the lowest rank counts, the first of equals.
+    /// Of several fields of the same kind, the one with the lowest rank is used; of equal ranks, the first.
     pub(super) rank: u8,
-    /// What a text of it looks like.
+    /// The shape of its text.
     pub(super) shape: FieldShape,
 }
 
-/// What the text of a field looks like.
+/// The shape of a field's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FieldShape {
     /// Any text.
     Text,
-    /// Digits, perhaps with a point, or a dash; never nothing at all.
+    /// Digits with an optional point, or a dash; never empty.
     Number,
-    /// The number of a port.
+    /// A port number.
     Port,
-    /// An address or a host with a port behind it.
+    /// An address or a host with a port.
     Ported,
-    /// Perhaps several values, with a comma or a colon and spaces between: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
+    /// Possibly several values, separated by a comma or a colon and spaces: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
     List,
-    /// A time as the Common Log Format has it.
+    /// A Common Log Format time.
     Clf,
-    /// A time in a form that can be told.
+    /// A time in a format that can be detected.
     Written,
-    /// The same, of so many bytes.
+    /// The same, with a fixed length.
     WrittenWide(u16),
-    /// A time in a form of `strftime`.
+    /// A time in a `strftime` format.
     Strftime(String),
-    /// The digits behind the point of a time.
+    /// The fractional digits of a time.
     Fraction,
-    /// Host and target in one, a scheme before them or not.
+    /// Host and target in one, with an optional scheme.
     Url,
-    /// A request line with a whole address in it.
+    /// A request line with an absolute URL.
     RequestUrl,
-    /// A query with its question mark, or nothing at all.
+    /// A query with its question mark, or empty.
     QueryMark,
 }
 
@@ -64,17 +64,17 @@ impl FieldItem {
         Self { name: name.into(), kind, rank: 0, shape: FieldShape::Text }
     }
 
-    /// The same, in another shape.
+    /// Sets the shape.
     pub(super) fn shaped(self, shape: FieldShape) -> Self {
         Self { shape, ..self }
     }
 
-    /// The same, after others that mean it too.
+    /// Sets the rank.
     pub(super) fn ranked(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 
-    /// Takes in the field behind, with the text between, where they are one thing.
+    /// Joins the next field and the text between, if they form one value.
     fn join(&mut self, between: &[u8], next: &Self) -> bool {
         let (kind, shape) = match (&self.kind, &self.shape, between, &next.kind, &next.shape) {
             (FieldKind::Client | FieldKind::Host, FieldShape::Text, b":", _, FieldShape::Port) => (self.kind.clone(), FieldShape::Ported),
@@ -100,12 +100,12 @@ impl FieldItem {
     }
 }
 
-/// Two patterns of `strftime` and the text between them.
+/// Joins two `strftime` patterns and the text between them.
 fn pattern(first: &str, between: &[u8], second: &str) -> String {
     format!("{first}{}{second}", String::from_utf8_lossy(between).replace('%', "%%"))
 }
 
-/// Joins texts that stand side by side, and fields that are one thing.
+/// Joins adjacent texts, and fields that form one value.
 pub(super) fn joined(parts: impl IntoIterator<Item = FormatItem>) -> Vec<FormatItem> {
     let mut joined: Vec<FormatItem> = Vec::new();
     for part in parts {

@@ -1,25 +1,25 @@
-//! What other writers put before a line: syslog, the log driver of docker, the container runtime of Kubernetes.
+//! Prefixes that other programs write before a log line: syslog, docker, the Kubernetes container runtime.
 //!
-//! Finds the line strip_prefix, and believes nothing else of what it passes over. A line that has no prefix is left alone.
-//! Sources: RFC 3164 and RFC 5424, docs.docker.com/engine/logging/drivers/json-file, the Kubernetes CRI log format
-//! (kubernetes/design-proposals: kubelet-cri-logging).
+//! Only finds the log line after the prefix; the prefix itself is not interpreted. Sources: RFC 3164 and RFC 5424,
+//! docs.docker.com/engine/logging/drivers/json-file, the Kubernetes CRI log format (kubernetes/design-proposals:
+//! kubelet-cri-logging).
 
 use memchr::memchr;
 use memchr::memmem::find;
 
-/// Who wrote what stands before a line.
+/// The writer of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinePrefix {
     /// A syslog daemon.
     Syslog,
-    /// A container runtime, as Kubernetes asks for it: `2026-11-02T08:01:00.669794202Z stdout F `.
+    /// A Kubernetes container runtime: `2026-11-02T08:01:00.669794202Z stdout F `.
     Cri,
     /// The `json-file` driver of docker: `{"log":"...\n","stream":"stdout","time":"..."}`.
     Docker,
 }
 
 impl LinePrefix {
-    /// What people call it.
+    /// The name for messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,20 +30,20 @@ impl LinePrefix {
     }
 }
 
-/// The line strip_prefix a line, and who wrote what stands before it. A line that had to be unescaped is put into `buffers`.
+/// The log line after a prefix, and the writer of the prefix. A line that must be unescaped is written to `buffer`.
 #[must_use]
-pub fn strip_prefix<'a>(line: &'a [u8], buffers: &'a mut Vec<u8>) -> Option<(LinePrefix, &'a [u8])> {
+pub fn strip_prefix<'a>(line: &'a [u8], buffer: &'a mut Vec<u8>) -> Option<(LinePrefix, &'a [u8])> {
     match line.first()? {
-        b'{' => unescaped(line, buffers).then_some((LinePrefix::Docker, buffers.as_slice())),
-        b'<' => Some((LinePrefix::Syslog, behind_priority(line)?)),
-        b'0'..=b'9' => behind_cri(line).map(|line| (LinePrefix::Cri, line)).or_else(|| Some((LinePrefix::Syslog, behind_iso(line)?))),
-        b'A'..=b'Z' => Some((LinePrefix::Syslog, behind_bsd(line)?)),
+        b'{' => unescaped(line, buffer).then_some((LinePrefix::Docker, buffer.as_slice())),
+        b'<' => Some((LinePrefix::Syslog, after_priority(line)?)),
+        b'0'..=b'9' => after_cri(line).map(|line| (LinePrefix::Cri, line)).or_else(|| Some((LinePrefix::Syslog, after_iso(line)?))),
+        b'A'..=b'Z' => Some((LinePrefix::Syslog, after_bsd(line)?)),
         _ => None,
     }
 }
 
 /// `<190>Nov  2 08:01:00 web nginx: ` of RFC 3164, `<190>1 2026-11-02T08:01:00Z web nginx - - - ` of RFC 5424.
-fn behind_priority(line: &[u8]) -> Option<&[u8]> {
+fn after_priority(line: &[u8]) -> Option<&[u8]> {
     let close = line.iter().take(5).position(|&b| b == b'>')?;
     let digits = &line[1..close];
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
@@ -51,28 +51,28 @@ fn behind_priority(line: &[u8]) -> Option<&[u8]> {
     }
     let rest = &line[close + 1..];
     match rest.strip_prefix(b"1 ") {
-        Some(rest) => behind_structured(rest),
-        // Some send no time: `<190>nginx: `.
-        None => behind_bsd(rest).or_else(|| behind_iso(rest)).or_else(|| behind_tag(rest)),
+        Some(rest) => after_structured(rest),
+        // The time may be missing: `<190>nginx: `.
+        None => after_bsd(rest).or_else(|| after_iso(rest)).or_else(|| after_tag(rest)),
     }
 }
 
-/// Time, host, app, process, message id and structured data of RFC 5424, then a message with a mark of UTF-8 or none.
-fn behind_structured(line: &[u8]) -> Option<&[u8]> {
+/// Skips time, host, app, process, message ID and structured data of RFC 5424, and an optional UTF-8 byte-order mark.
+fn after_structured(line: &[u8]) -> Option<&[u8]> {
     let mut rest = line;
     for _ in 0..5 {
-        rest = behind_word(rest)?;
+        rest = after_word(rest)?;
     }
     let message = match rest {
         [b'-', b' ', message @ ..] => message,
-        [b'[', ..] => behind_elements(rest)?,
+        [b'[', ..] => after_elements(rest)?,
         _ => return None,
     };
     Some(message.strip_prefix(b"\xef\xbb\xbf").unwrap_or(message))
 }
 
-/// `[id name="value" ...][...] `: a quote, a backslash and a bracket strip_prefix a value are escaped.
-fn behind_elements(mut rest: &[u8]) -> Option<&[u8]> {
+/// Skips `[id name="value" ...][...] `; quotes, backslashes and brackets in values are escaped.
+fn after_elements(mut rest: &[u8]) -> Option<&[u8]> {
     while rest.first() == Some(&b'[') {
         let (mut quoted, mut escaped) = (false, false);
         let close = rest.iter().position(|&b| {
@@ -87,41 +87,41 @@ fn behind_elements(mut rest: &[u8]) -> Option<&[u8]> {
 }
 
 /// `Nov  2 08:01:00 web nginx[12]: `.
-fn behind_bsd(line: &[u8]) -> Option<&[u8]> {
+fn after_bsd(line: &[u8]) -> Option<&[u8]> {
     const MONTHS: &[u8] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let (stamp, rest) = line.split_at_checked(16)?;
     let is_month = MONTHS.chunks(3).any(|month| stamp.starts_with(month));
     let is_time = is_shaped(&stamp[3..], b" d0 00:00:00 ");
-    (is_month && is_time).then(|| behind_tag(behind_word(rest)?))?
+    (is_month && is_time).then(|| after_tag(after_word(rest)?))?
 }
 
 /// `2026-11-02T08:01:00.123456+00:00 web nginx: `, as rsyslog writes it to files since 2022.
-fn behind_iso(line: &[u8]) -> Option<&[u8]> {
-    is_shaped(line, b"0000-00-00T00:00:00").then(|| behind_tag(behind_word(behind_word(line)?)?))?
+fn after_iso(line: &[u8]) -> Option<&[u8]> {
+    is_shaped(line, b"0000-00-00T00:00:00").then(|| after_tag(after_word(after_word(line)?)?))?
 }
 
-/// `nginx: `, `nginx[12]: `: a word that a colon ends.
-fn behind_tag(line: &[u8]) -> Option<&[u8]> {
+/// `nginx: `, `nginx[12]: `: a word that ends in a colon.
+fn after_tag(line: &[u8]) -> Option<&[u8]> {
     let space = memchr(b' ', line.get(..line.len().min(80))?)?;
     (space > 1 && line[space - 1] == b':').then(|| &line[space + 1..])
 }
 
-/// `2026-11-02T08:01:00.669794202Z stdout F `; `P` is a line that goes on elsewhere.
-fn behind_cri(line: &[u8]) -> Option<&[u8]> {
+/// `2026-11-02T08:01:00.669794202Z stdout F `; `P` marks a partial line.
+fn after_cri(line: &[u8]) -> Option<&[u8]> {
     if !is_shaped(line, b"0000-00-00T00:00:00") {
         return None;
     }
-    let rest = behind_word(line)?;
+    let rest = after_word(line)?;
     let rest = rest.strip_prefix(b"stdout ").or_else(|| rest.strip_prefix(b"stderr "))?;
-    rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"F:").and_then(behind_word))
+    rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"F:").and_then(after_word))
 }
 
-fn behind_word(line: &[u8]) -> Option<&[u8]> {
+fn after_word(line: &[u8]) -> Option<&[u8]> {
     let space = memchr(b' ', line)?;
     (space > 0).then(|| &line[space + 1..])
 }
 
-/// Whether a line begins like `shape`, in which `0` stands for a digit and `d` for a digit or a space.
+/// Whether a line starts like `shape`, where `0` stands for a digit and `d` for a digit or a space.
 fn is_shaped(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
@@ -131,25 +131,25 @@ fn is_shaped(line: &[u8], shape: &[u8]) -> bool {
         })
 }
 
-/// Puts the text of `"log"` into `buffers`; whether there is one, and it is one line.
-fn unescaped(line: &[u8], buffers: &mut Vec<u8>) -> bool {
+/// Unescapes the text of `"log"` into `buffer`; `false` if there is none or it is not a single line.
+fn unescaped(line: &[u8], buffer: &mut Vec<u8>) -> bool {
     const START: &[u8] = b"{\"log\":\"";
-    buffers.clear();
+    buffer.clear();
     let Some(text) = line.strip_prefix(START) else { return false };
-    // The driver's own keys stand behind, so that a map of another's that has a key `log` is left alone.
+    // The driver's own keys follow, which distinguishes it from other objects with a key `log`.
     let Some(end) = quoted_end(text).filter(|end| find(&text[*end..], b"\"time\":").is_some()) else { return false };
-    if !unescape(&text[..end], buffers) {
+    if !unescape(&text[..end], buffer) {
         return false;
     }
     for ending in [b'\n', b'\r'] {
-        if buffers.last() == Some(&ending) {
-            buffers.pop();
+        if buffer.last() == Some(&ending) {
+            buffer.pop();
         }
     }
-    memchr(b'\n', buffers).is_none()
+    memchr(b'\n', buffer).is_none()
 }
 
-/// The length of a JSON string whose opening quote is gone.
+/// The length of a JSON string after its opening quote.
 fn quoted_end(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -161,21 +161,21 @@ fn quoted_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Undoes the escapes of JSON; whether there were no others.
-fn unescape(text: &[u8], buffers: &mut Vec<u8>) -> bool {
+/// Undoes JSON escapes; `false` if there are invalid ones.
+fn unescape(text: &[u8], buffer: &mut Vec<u8>) -> bool {
     let mut rest = text;
     while let Some(backslash) = memchr(b'\\', rest) {
-        buffers.extend_from_slice(&rest[..backslash]);
-        let Some((escaped, behind)) = escape(&rest[backslash + 1..]) else { return false };
+        buffer.extend_from_slice(&rest[..backslash]);
+        let Some((escaped, after)) = escape(&rest[backslash + 1..]) else { return false };
         let mut utf_8 = [0; 4];
-        buffers.extend_from_slice(escaped.encode_utf8(&mut utf_8).as_bytes());
-        rest = behind;
+        buffer.extend_from_slice(escaped.encode_utf8(&mut utf_8).as_bytes());
+        rest = after;
     }
-    buffers.extend_from_slice(rest);
+    buffer.extend_from_slice(rest);
     true
 }
 
-/// The character of an escape behind its backslash, and what follows it. Half a pair of UTF-16 is a replacement character.
+/// The character of an escape after its backslash, and the rest. Half a surrogate pair is a replacement character.
 fn escape(text: &[u8]) -> Option<(char, &[u8])> {
     let (first, rest) = text.split_first()?;
     let plain = match first {
@@ -216,7 +216,7 @@ mod tests {
     const LINE: &str = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /?q=\"a\" HTTP/1.1" 200 612 "-" "curl/8""#;
 
     #[test]
-    fn the_line_within_is_found() {
+    fn the_line_after_a_prefix_is_found() {
         for (before, prefix) in [
             ("<190>Nov  2 08:01:00 web nginx: ", LinePrefix::Syslog),
             ("<190>Nov 12 08:01:00 web nginx[12]: ", LinePrefix::Syslog),
@@ -264,12 +264,12 @@ mod tests {
         #[test]
         fn what_docker_wrapped_is_unwrapped(text in "[^\n\r]{0,80}") {
             let line = format!(r#"{{"log":{},"stream":"stdout","time":"x"}}"#, serde_json::to_string(&(text.clone() + "\n")).unwrap());
-            let mut buffers = Vec::new();
-            prop_assert_eq!(strip_prefix(line.as_bytes(), &mut buffers), Some((LinePrefix::Docker, text.as_bytes())));
+            let mut buffer = Vec::new();
+            prop_assert_eq!(strip_prefix(line.as_bytes(), &mut buffer), Some((LinePrefix::Docker, text.as_bytes())));
         }
 
         #[test]
-        fn any_bytes_do_no_harm(start in prop::sample::select(vec!["<1>", "<190>1 ", "Nov  2 08:01:00 ", "{\"log\":\"", "2026-11-02T08:01:00"]), rest: Vec<u8>) {
+        fn any_bytes_are_accepted(start in prop::sample::select(vec!["<1>", "<190>1 ", "Nov  2 08:01:00 ", "{\"log\":\"", "2026-11-02T08:01:00"]), rest: Vec<u8>) {
             let line = [start.as_bytes(), &rest].concat();
             let _ = strip_prefix(&line, &mut Vec::new());
         }

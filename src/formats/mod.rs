@@ -1,9 +1,9 @@
-//! Log formats: which bytes of a line are which field.
+//! Log formats: parsing lines into fields.
 //!
-//! A line is looked at in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
-//! [`Frame::record`] reads the rest. Lines of formats other than the Common Log Format and its children come to a frame by way
-//! of a [`FrameBuffer`], or are written down again as such lines by a [`reader`]; `clf_writer` says what both are to be. Nothing here
-//! fails or allocates: a line that no format explains has no frame, and a field that cannot be read is `None`.
+//! A line is parsed in two steps, because most lines match no rule: [`Frame::locate`] finds the client and the request,
+//! [`Frame::record`] parses the rest. Lines in other formats than the Common Log Format and its extensions get a frame
+//! through a [`FrameBuffer`], or are rewritten by a [`reader`]; both follow `clf_writer`. Parsing never fails or
+//! allocates: a line in no known format has no frame, and a malformed field is `None`.
 
 mod apache;
 pub mod builtin;
@@ -40,7 +40,7 @@ pub use line_parser::{FormatError, FormatLineParser, NginxEscape, Quotes};
 pub use sniff::{has_forwarded, is_binary, is_error_log, recognize};
 pub use w3c::W3cHeader;
 
-/// A format of access logs.
+/// An access log format that the engine parses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
     /// nginx `combined`, Apache `combined`.
@@ -56,8 +56,8 @@ impl LogFormat {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Combined, Self::Common, Self::VhostCombined];
 
-    /// The name of the format that most lines have, the first of equals; lines are in the order of [`ALL`](Self::ALL), those
-    /// of other formats behind them by name.
+    /// The name of the most frequent format, the first of equals. `lines` are in the order of [`ALL`](Self::ALL);
+    /// other formats follow by name.
     #[must_use]
     pub fn most_of(lines: &[u64; 3], others: &OtherFormatCounts) -> Option<Arc<str>> {
         let own = Self::ALL.into_iter().zip(lines).map(|(format, lines)| (format.as_str(), *lines));
@@ -66,7 +66,7 @@ impl LogFormat {
         all.into_iter().find(|(_, lines)| *lines == most).map(|(name, _)| name.into())
     }
 
-    /// The name people and configurations use.
+    /// The name in options and configurations.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,8 +1,8 @@
-//! The variables of an nginx `log_format`, and what they mean.
+//! Parses nginx `log_format` strings.
 //!
 //! Source: nginx `ngx_http_log_module`, `ngx_http_core_module`, `ngx_http_realip_module`, `ngx_http_upstream_module`.
-//! Names that are not known mean nothing: anybody may set variables. A few names are not of nginx and stand for what
-//! other products log.
+//! Unknown variables are accepted without a meaning, because configurations may define their own. A few names do not
+//! exist in nginx and stand for fields of other products.
 
 use super::FieldKind;
 use super::items::{FieldItem, FieldShape, FormatItem};
@@ -11,13 +11,13 @@ use super::line_parser::FormatError;
 /// `2026-11-02T08:01:00+00:00`.
 const ISO_LEN: u16 = 25;
 
-/// Takes a format apart.
+/// Splits a format into literal texts and fields.
 pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     let mut items = Vec::new();
     let mut rest = format;
-    while let Some((text, behind)) = rest.split_once('$') {
+    while let Some((text, after)) = rest.split_once('$') {
         items.push(FormatItem::Text(text.as_bytes().to_vec()));
-        let (name, follows) = name(behind)?;
+        let (name, follows) = name(after)?;
         items.push(FormatItem::Field(variable(name)));
         rest = follows;
     }
@@ -25,7 +25,7 @@ pub(super) fn items(format: &str) -> Result<Vec<FormatItem>, FormatError> {
     Ok(items)
 }
 
-/// The name behind a dollar sign, and what follows.
+/// The name after a dollar sign, and the rest.
 fn name(text: &str) -> Result<(&str, &str), FormatError> {
     let found = || format!("${}", text.chars().take(20).collect::<String>());
     let is_letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -73,7 +73,7 @@ fn variable(name: &str) -> FieldItem {
     }
 }
 
-/// Names that belong together by their first or last letters.
+/// Variables that are recognized by a prefix or suffix of their name.
 fn other(name: &str, field: impl Fn(FieldKind) -> FieldItem) -> FieldItem {
     match name.strip_prefix("http_") {
         Some(header) => field(FieldKind::Header(header.replace('_', "-").to_ascii_lowercase())).shaped(FieldShape::List),

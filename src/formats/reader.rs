@@ -1,9 +1,8 @@
-//! Reads lines of any format as the Common Log Format's children would have them, so that everything behind knows one family of
-//! formats: onto a [`FrameBuffer`], where a judge finds what he asks of each, or write_fields down again, one for one.
+//! Reads lines of any format as lines of the Common Log Format family, the only ones that the engine parses: into a
+//! [`FrameBuffer`], or rewritten one by one.
 //!
-//! What a line says depends on the line, on the formats of the run, and on the columns that a W3C extended log has named
-//! before it, and on nothing else: so it does not matter how a log is cut, or who reads which part. A line that no format
-//! explains is left as it is.
+//! The result for a line depends only on the line, the known formats, and the W3C columns declared before it. So a log
+//! may be split anywhere and read in parallel. A line in no known format is left unchanged.
 
 mod rewritten;
 
@@ -22,18 +21,18 @@ use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, FrameBuffe
 use crate::client::{Client, ClientIpSource};
 use crate::time::LogTime;
 
-/// What lines are read write_as.
+/// The context of lines.
 #[derive(Debug, Clone)]
 pub struct LineContext<'f> {
-    /// The formats of the run.
+    /// The known formats.
     pub formats: &'f Formats,
     /// The formats that are tried first, in this order.
     pub preferred: &'f [FormatId],
-    /// The columns in force before the first line.
+    /// The W3C columns before the first line.
     pub header: W3cHeader,
-    /// Where the client is in lines with two addresses before the time.
+    /// The client position in lines with two addresses before the time.
     pub clients: ClientPosition,
-    /// The longest line that is looked at, in bytes.
+    /// The maximum line length in bytes; longer lines are not parsed.
     pub max_line: usize,
 }
 
@@ -42,30 +41,30 @@ pub struct LineContext<'f> {
 pub struct LogReader {
     buffers: FieldBuffers,
     strip_prefix: Vec<u8>,
-    /// Who wrote what stood before the last line.
+    /// The writer of the prefix of the last line.
     prefix: Option<LinePrefix>,
-    /// Columns as a header names them, and the same with the field in which a proxy wrote who asked.
+    /// The columns of a header, and the same with the field of the client behind a proxy.
     columns: Option<(Arc<FormatLineParser>, FormatLineParser)>,
 }
 
-/// As what a line was read.
+/// How a line was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineKind {
-    /// It is left as it is: the engine reads it, or nobody does.
+    /// Unchanged: the engine parses it, or its format is unknown.
     AsIs,
-    /// It was write_fields down again.
+    /// Rewritten from this format.
     As(FormatId),
-    /// It was write_fields down again, as a combined line without a client: which of two addresses is the client is unknown.
+    /// Rewritten as a combined line without a client, because either of two addresses may be the client.
     WithoutClient,
-    /// It is one of the log's own: no request.
+    /// A directive line of the log, not a request.
     Directive,
 }
 
-/// What stands for a line of the log's own.
+/// Replaces a directive line.
 const DIRECTIVE: &[u8] = b"#";
 
 impl LineContext<'_> {
-    /// Whether the engine may read_into a line first: nothing that was asked for or named comes before what it reads.
+    /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
     pub fn is_clf_first(&self) -> bool {
         self.preferred.is_empty() && !self.header.is_w3c() && self.formats.client_ip_source().is_none()
@@ -73,8 +72,8 @@ impl LineContext<'_> {
 }
 
 impl LogReader {
-    /// Writes lines down again into `out`; `false`, and nothing is write_fields, where all are to be left as they are. The last
-    /// one may lack its newline.
+    /// Rewrites lines into `out`. Returns `false` without writing if all lines stay unchanged. The last line may lack
+    /// its newline.
     pub fn rewrite(&mut self, lines: &[u8], context: &LineContext<'_>, out: &mut RewrittenLines) -> bool {
         out.clear();
         if !self.needs_rewrite(lines, context) {
@@ -102,8 +101,8 @@ impl LogReader {
         true
     }
 
-    /// Writes a line down again to the end of `out`, which holds nothing of use where the answer is that it is left as it is. Takes
-    /// over the columns that it names.
+    /// Rewrites a line and appends it to `out`, which is undefined if the line stays unchanged. Updates the columns
+    /// from header lines.
     pub fn line(&mut self, line: &[u8], context: &mut LineContext<'_>, out: &mut Vec<u8>) -> LineKind {
         let mut header = std::mem::take(&mut context.header);
         let read = self.read(line, context, &mut header, out);
@@ -111,8 +110,8 @@ impl LogReader {
         read
     }
 
-    /// Reads a line, and puts onto a buffer as what, and what it says. Takes over the columns that it names. `first_quote` says where the first
-    /// quote stands in it from a place on.
+    /// Reads a line into a frame buffer. Updates the columns from header lines. `first_quote` returns the position of
+    /// the first quote from an offset on.
     pub fn read_into(
         &mut self,
         line: &[u8],
@@ -126,7 +125,7 @@ impl LogReader {
         buffer.end(read);
     }
 
-    /// Reads a line that is of the format asked for, or JSON where none is, and is write_fields as nearly all are.
+    /// Reads a line of the requested format, or JSON if none is requested, on the fast path.
     #[inline]
     fn read_fast_path(
         &mut self,
@@ -148,7 +147,7 @@ impl LogReader {
         self.prefix = None;
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let start = buffer.length();
-        let told = match &formats.format(id).reader {
+        let is_fast = match &formats.format(id).reader {
             FormatReader::Json => {
                 formats.json().read_fast(line, first_quote, &mut self.buffers, |fields| buffer.put_unescaped(line, fields))
             }
@@ -157,17 +156,17 @@ impl LogReader {
             }
             FormatReader::Clf | FormatReader::W3c => false,
         };
-        // What takes more buffers than a line may have was no request to begin with.
-        told.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
+        // A rewritten line over the limit cannot be a request.
+        is_fast.then(|| if buffer.length() - start <= *max_line { LineKind::As(id) } else { LineKind::AsIs })
     }
 
-    /// Who wrote what stood before the last line, where that was another writer.
+    /// The writer of the prefix of the last line, if it has one.
     #[must_use]
     pub fn prefix(&self) -> Option<LinePrefix> {
         self.prefix
     }
 
-    /// Whether a line is one that a format explains, or `only` where only that is asked for.
+    /// Whether any line is in a known format, or in `only` if that is given.
     pub fn reads_any(&mut self, lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
         let (mut header, mut buffers) = (context.header.clone(), Vec::new());
         each(lines).any(|(_, line, _)| {
@@ -180,7 +179,7 @@ impl LogReader {
         })
     }
 
-    /// Whether one of the lines is not to be left as it is.
+    /// Whether any line must be rewritten.
     pub fn needs_rewrite(&mut self, lines: &[u8], context: &LineContext<'_>) -> bool {
         let (mut header, mut buffers) = (context.header.clone(), Vec::new());
         each(lines).any(|(_, line, _)| {
@@ -189,7 +188,7 @@ impl LogReader {
         })
     }
 
-    /// Reads a line, which comes without its newline, and writes it to the end of `out` where it is read as another format.
+    /// Reads a line without its newline; appends it to `out` if it is in another format.
     fn read(&mut self, line: &[u8], context: &LineContext<'_>, header: &mut W3cHeader, out: &mut impl FieldSink) -> LineKind {
         let text = &line[leading_nuls(line)..];
         if text.is_empty() || text.len() > context.max_line {
@@ -201,7 +200,7 @@ impl LogReader {
         let start = out.length();
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         match self.one(text, context, header, out) {
-            // What takes more buffers than a line may have was no request to begin with.
+            // A rewritten line over the limit cannot be a request.
             Some(_) if out.length() - start > context.max_line => LineKind::AsIs,
             Some(_) if self.buffers.is_without_client => LineKind::WithoutClient,
             Some(id) => LineKind::As(id),
@@ -209,7 +208,7 @@ impl LogReader {
         }
     }
 
-    /// Writes a line as the first format has it that explains it; `None` where the engine reads it, or nobody does.
+    /// Writes a line by the first format that matches; `None` if the engine parses it or no format matches.
     fn one(&mut self, text: &[u8], context: &LineContext<'_>, header: &W3cHeader, out: &mut impl FieldSink) -> Option<FormatId> {
         let origin = context.formats.client_ip_source();
         let Self { buffers, strip_prefix, prefix, columns } = self;
@@ -230,7 +229,7 @@ impl LogReader {
                     *prefix = Some(writer);
                     return Some(id);
                 }
-                // One line is one line.
+                // A line must stay a single line.
                 Some(None) if memchr(b'\n', inner).is_some() => return None,
                 Some(None) => {
                     *prefix = Some(writer);
@@ -245,8 +244,8 @@ impl LogReader {
     }
 }
 
-/// What can be told at once: the format that was asked for, JSON, and what the engine reads, which is `Some(None)`.
-#[expect(clippy::option_option, reason = "nobody reads it, the engine does, or a format: three answers")]
+/// Detects the requested formats, JSON, and what the engine parses, which is `Some(None)`.
+#[expect(clippy::option_option, reason = "three answers: an unknown format, an engine format, another format")]
 fn read_directly(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> Option<Option<FormatId>> {
     if let Some(first) = context.preferred.iter().copied().find(|first| write_as(*first, text, context, buffers, out)) {
         return Some(Some(first));
@@ -284,7 +283,7 @@ fn by_detection(text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffe
     })
 }
 
-/// Writes a line as a format has it, if it is of that format.
+/// Writes a line in this format, if it matches.
 fn write_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut FieldBuffers, out: &mut impl FieldSink) -> bool {
     let origin = context.formats.client_ip_source();
     match &context.formats.format(id).reader {
@@ -294,7 +293,7 @@ fn write_as(id: FormatId, text: &[u8], context: &LineContext<'_>, buffers: &mut 
     }
 }
 
-/// Writes fields, where there are any, with who asked in place of the proxy that handed it on.
+/// Writes fields, if any, with the client from behind a proxy.
 fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out: &mut impl FieldSink) -> bool {
     let Some(mut fields) = fields else { return false };
     if let Some(origin) = origin {
@@ -304,7 +303,7 @@ fn write_fields(fields: Option<Fields<'_>>, origin: Option<&ClientIpSource>, out
     true
 }
 
-/// Columns, with the field in which a proxy wrote who asked; made once for each header.
+/// Adds the field of the client behind a proxy to columns; cached per header.
 fn with_forwarded_field<'c>(
     kept: &'c mut Option<(Arc<FormatLineParser>, FormatLineParser)>,
     named: &Arc<FormatLineParser>,
@@ -316,7 +315,7 @@ fn with_forwarded_field<'c>(
     plan
 }
 
-/// Whether fields make sense in a format that nobody asked for: there is a time, and what is to be a client is an address.
+/// Whether fields are plausible in a format that was not requested: there is a time, and the client is an address.
 fn is_plausible(fields: &Fields<'_>) -> bool {
     let is_timed = match fields.time {
         TimeField::Clf(text) => LogTime::parse_clf(text).is_some(),
@@ -325,17 +324,17 @@ fn is_plausible(fields: &Fields<'_>) -> bool {
     is_timed && (fields.client.is_empty() || Client::parse(fields.client).address().is_some())
 }
 
-/// Whether a line begins as nearly all lines of the Common Log Format do, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`: it
-/// is of no other format then, whether it goes on like that or not.
+/// Whether a line starts like most Common Log Format lines, `192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "`. Then it is in
+/// no other format, whether or not the rest parses.
 #[must_use]
 pub fn starts_like_clf(line: &[u8]) -> bool {
     let start = &line[..line.len().min(40)];
     let Some(space) = memchr(b' ', start) else { return false };
-    let behind = &line[space..];
-    space > 0 && behind.starts_with(b" - - [") && behind.get(32..35) == Some(b"] \"")
+    let after = &line[space..];
+    space > 0 && after.starts_with(b" - - [") && after.get(32..35) == Some(b"] \"")
 }
 
-/// Whether the engine reads lines that begin and end like these, as far as one can read_into at a glance.
+/// A quick check of the first and the last line: whether the engine can parse these lines.
 #[must_use]
 pub fn looks_like_clf(lines: &[u8]) -> bool {
     let end = lines.strip_suffix(b"\n").unwrap_or(lines);
@@ -344,7 +343,7 @@ pub fn looks_like_clf(lines: &[u8]) -> bool {
     [first, last].into_iter().all(|line| starts_like_clf(line) || Frame::locate(line, None).is_some())
 }
 
-/// Each line with where it begins, without its newline, and whether it has one.
+/// Each line without its newline, with its offset and whether it has a newline.
 fn each(lines: &[u8]) -> impl Iterator<Item = (usize, &[u8], bool)> {
     let mut start = 0;
     std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
-//! Knows other logs by their first line, so that a message can say what a file is and not only what it is not.
+//! Recognizes other kinds of files by their first lines, for messages, and the field of a client behind a proxy.
 
 use crate::client::Client;
 use memchr::memmem::find;
 
-/// What a line that has no frame looks like; `None` where nothing is known.
+/// What a line without a frame looks like; `None` if it is not recognized.
 #[must_use]
 pub fn recognize(line: &[u8]) -> Option<&'static str> {
     match line {
@@ -13,26 +13,27 @@ pub fn recognize(line: &[u8]) -> Option<&'static str> {
         }
         _ if is_error_log(line) => Some("a server's error log"),
         _ if is_binary(line) => Some("binary data"),
-        _ if find(line, b"] \"").is_some() => Some("an access log behind the prefix of another writer"),
+        _ if find(line, b"] \"").is_some() => Some("an access log after the prefix of another writer"),
         _ => None,
     }
 }
 
-/// Whether a line is of an nginx or Apache error log: `2026/11/02 08:01:00 [error] ...`, `[Mon Nov 02 08:01:00.1 2026] [core:error] ...`.
+/// Whether a line is from an nginx or Apache error log: `2026/11/02 08:01:00 [error] ...`, `[Mon Nov 02 08:01:00.1 2026]
+/// [core:error] ...`.
 #[must_use]
 pub fn is_error_log(line: &[u8]) -> bool {
     shaped_like(line, b"0000/00/00 00:00:00 [") || shaped_like(line, b"[Aaa Aaa 00 00:00:00")
 }
 
-/// Bytes that decide whether a text is binary data.
+/// The number of bytes that are examined for binary data.
 const BINARY_HEAD: usize = 1024;
-/// Fewer say nothing: of so many random bytes seven are controls.
+/// Too few bytes to decide: of this many random bytes, about seven are control characters.
 const BINARY_LEAST: usize = 64;
-/// One control in so many bytes. Random bytes have one in nine, and text has none: what a client sends is escaped by nearly all
-/// servers, and where it is not, some lines parse.
+/// Text is binary if more than one byte in this many is a control character. Random bytes have one in nine, and text has
+/// none: nearly all servers escape what clients send, and otherwise some lines parse.
 const BINARY_SHARE: usize = 20;
 
-/// Whether a text that begins so is binary data. NULs do not count: a hole in a log has them.
+/// Whether a text with this start is binary data. NUL bytes do not count, because logs may have holes.
 #[must_use]
 pub fn is_binary(head: &[u8]) -> bool {
     let bytes = head.iter().take(BINARY_HEAD).filter(|byte| **byte != 0);
@@ -44,7 +45,7 @@ pub fn is_binary(head: &[u8]) -> bool {
     all >= BINARY_LEAST && controls * BINARY_SHARE > all
 }
 
-/// Whether `line` begins like `shape`, in which `0` stands for a digit and `a` and `A` for a letter.
+/// Whether `line` starts like `shape`, where `0` stands for a digit and `a` and `A` for a letter.
 fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
     line.len() >= shape.len()
         && line.iter().zip(shape).all(|(b, s)| match s {
@@ -54,18 +55,18 @@ fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
         })
 }
 
-/// Lines that are looked at: a proxy writes the field into each of them.
+/// The number of lines that are examined; a proxy writes the field into every line.
 const LINES: usize = 20;
-/// Quoted fields of a combined line: the request, the referer and the user agent, which the client wrote.
+/// The quoted fields of a combined line, which the client controls: request, referer and user agent.
 const OWN_FIELDS: usize = 3;
 
-/// Whether one of the first lines has such a field.
+/// Whether one of the first lines has a field for the client behind a proxy.
 #[must_use]
 pub fn has_forwarded(lines: &[u8]) -> bool {
     lines.split(|&byte| byte == b'\n').take(LINES).any(|line| if line.first() == Some(&b'{') { in_json(line) } else { in_quotes(line) })
 }
 
-/// `"http_x_forwarded_for": "192.0.2.7, 10.0.0.1"`, whatever the key is called.
+/// `"http_x_forwarded_for": "192.0.2.7, 10.0.0.1"`, under any key name.
 fn in_json(line: &[u8]) -> bool {
     let lower = line.to_ascii_lowercase();
     let value = find(&lower, b"forwarded").and_then(|at| Some(&lower[at + find(&lower[at..], b":")?..]));
@@ -84,7 +85,7 @@ mod tests {
     use crate::formats::sniff::*;
 
     #[test]
-    fn random_bytes_are_binary_and_texts_are_not() {
+    fn random_bytes_are_binary_and_text_is_not() {
         let mut state = 7_u64;
         let mut random = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -95,7 +96,7 @@ mod tests {
         let with = |controls: usize, all: usize| [vec![1; controls], vec![b'x'; all - controls]].concat();
         assert!(is_binary(&with(4, 64)) && !is_binary(&with(63, 63)));
         assert!(is_binary(&with(52, 1024)) && !is_binary(&with(51, 1024)));
-        // What follows does not count, and neither does a hole.
+        // Later bytes and holes do not count.
         assert!(!is_binary(&[with(0, 1024), with(1000, 1000)].concat()));
         assert!(!is_binary(&[vec![0; 1000], with(3, 64)].concat()));
         let other = "Журнал: \t\x1b[31mошибка\x1b[0m\r\n".repeat(9);
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_its_neighbours() {
+    fn recognizes_other_logs() {
         for (line, name) in [
             ("2026/11/02 08:01:00 [error] 12#12: *1 open()", Some("a server's error log")),
             ("[Mon Nov 02 08:01:00.123456 2026] [core:error] [pid 1]", Some("a server's error log")),
@@ -117,18 +118,18 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_addresses_after_the_user_agent() {
+    fn has_forwarded_finds_addresses_after_the_user_agent() {
         let combined = r#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
-        for (behind, has) in [
+        for (suffix, has) in [
             ("", false),
             (r#" "-""#, false),
             (r#" "192.0.2.7""#, true),
             (r#" "192.0.2.7, 2001:db8::1" 0.004"#, true),
             (r#" 0.1 "upstream""#, false),
         ] {
-            assert_eq!(has_forwarded(format!("{combined}{behind}").as_bytes()), has, "{behind}");
+            assert_eq!(has_forwarded(format!("{combined}{suffix}").as_bytes()), has, "{suffix}");
         }
-        // What a client wrote itself is none.
+        // Fields that the client controls do not count.
         assert!(!has_forwarded(combined.replace("\"x\"", "\"192.0.2.7\"").as_bytes()));
         assert!(has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"192.0.2.7"}"#));
         assert!(!has_forwarded(br#"{"remote_addr":"10.0.0.1","http_x_forwarded_for":"-","request":"GET / HTTP/1.1"}"#));

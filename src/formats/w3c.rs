@@ -1,7 +1,9 @@
-//! The W3C extended log format: a log that names its columns itself, in a line that may come again with other names.
+//! The W3C extended log format: a log declares its columns in header lines, `#Fields: date time ...`, which may be
+//! repeated with other columns.
 //!
 //! Sources: W3C WD-logfile-960323; Microsoft, IIS "W3C Extended Log File Format"; AWS, "`CloudFront` standard logging
-//! reference". IIS writes `+` for a space in headers; `CloudFront` separates by tabs and percent-encodes texts once more.
+//! reference". IIS writes `+` for a space in headers; `CloudFront` separates columns by tabs and percent-encodes texts
+//! once more.
 
 use super::FieldKind;
 use super::line_parser::{Encoding, FormatLineParser, Quotes};
@@ -9,13 +11,13 @@ use memchr::memchr;
 use memchr::memmem::rfind;
 use std::sync::Arc;
 
-/// Whether a line is a directive or a remark, and no request.
+/// Whether a line is a directive or a comment, not a request.
 #[must_use]
 pub fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#")
 }
 
-/// The plan that a line `#Fields: date time cs-method ...` makes for the lines below it; `None` for any other line.
+/// The parser for the lines after `#Fields: date time cs-method ...`; `None` for any other line.
 #[must_use]
 pub fn directive(line: &[u8]) -> Option<FormatLineParser> {
     let text = line.strip_prefix(b"#")?;
@@ -25,17 +27,17 @@ pub fn directive(line: &[u8]) -> Option<FormatLineParser> {
     }
     let columns = String::from_utf8_lossy(&columns[1..]);
     let names: Vec<(&str, FieldKind)> = columns.split_ascii_whitespace().map(|name| (name, kind(name))).collect();
-    let asks = names.iter().any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
-    asks.then(|| plan(&names, columns.contains('\t')))
+    let has_target = names.iter().any(|(_, m)| matches!(m, FieldKind::Path | FieldKind::Target | FieldKind::Request));
+    has_target.then(|| parser(&names, columns.contains('\t')))
 }
 
-/// `CloudFront` names its columns with spaces between and separates them by tabs.
-fn plan(names: &[(&str, FieldKind)], tabs: bool) -> FormatLineParser {
+/// `CloudFront` separates the column names by spaces and the columns by tabs.
+fn parser(names: &[(&str, FieldKind)], tabs: bool) -> FormatLineParser {
     let is_cloudfront = names.iter().any(|(name, _)| name.starts_with("x-edge-"));
     let separator = if is_cloudfront || tabs { b'\t' } else { b' ' };
     let with_encoding = if is_cloudfront { Encoding::Percent } else { Encoding::Plus };
     let best = names.iter().filter(|(_, m)| *m == FieldKind::Host).map(|(name, _)| *name).min_by_key(|name| host_rank(name));
-    // Of several hosts the one that the client asked for.
+    // Of several hosts, use the one that the client requested.
     let chosen: Vec<_> = names
         .iter()
         .map(|(name, m)| (*name, if *m == FieldKind::Host && Some(*name) != best { FieldKind::Other } else { m.clone() }))
@@ -74,24 +76,24 @@ fn kind(column: &str) -> FieldKind {
     }
 }
 
-/// What lines of its own a log has, up to somewhere in it.
+/// The header in force at some line of a log.
 #[derive(Debug, Clone, Default)]
 pub enum W3cHeader {
-    /// It is no W3C extended log.
+    /// Not a W3C extended log.
     #[default]
     None,
-    /// It is one, with these columns; `None` before they are named, and where they name nothing that we ask for.
+    /// A W3C extended log with these columns; `None` before they are declared, and if none of them is usable.
     Columns(Option<Arc<FormatLineParser>>),
 }
 
-/// The lines that such a log can begin with.
+/// The directives that such a log may start with.
 const DIRECTIVES: [&[u8]; 8] =
     [b"#Version:", b"#Fields:", b"#Software:", b"#Date:", b"#Start-Date:", b"#End-Date:", b"#Remark:", b"#GMT-Offset:"];
 const FIELDS: &[u8] = b"#Fields:";
 
 impl W3cHeader {
-    /// The header of a log that begins with these lines, before the first of them. Lines over the limit say nothing here as
-    /// elsewhere, as they are not always held.
+    /// The header before the first line of a log that starts with these lines. Oversized lines are ignored, because
+    /// they are not always held in memory.
     #[must_use]
     pub fn from_log_start(lines: &[u8], max_line: usize) -> Self {
         let first = line_at(lines, 0);
@@ -99,13 +101,13 @@ impl W3cHeader {
         if is_w3c { Self::Columns(None) } else { Self::None }
     }
 
-    /// Whether the log has lines of its own.
+    /// Whether it is a W3C extended log.
     #[must_use]
     pub fn is_w3c(&self) -> bool {
         matches!(self, Self::Columns(_))
     }
 
-    /// The header behind these lines.
+    /// The header after these lines.
     #[must_use]
     pub fn after(self, lines: &[u8], max_line: usize) -> Self {
         match self {
@@ -114,7 +116,7 @@ impl W3cHeader {
         }
     }
 
-    /// The header that the last of these lines to name columns comes to, whatever stands before.
+    /// The header of the last `#Fields` line in `lines`.
     #[must_use]
     pub fn last_in(lines: &[u8], max_line: usize) -> Option<Self> {
         let mut end = lines.len();
@@ -128,7 +130,7 @@ impl W3cHeader {
         }
     }
 
-    /// Whether a line is one of the log's own; takes over the columns that it names.
+    /// Whether a line is a directive; its columns replace the current ones.
     pub(super) fn take(&mut self, line: &[u8]) -> bool {
         let is_own = self.is_w3c() && line.first() == Some(&b'#');
         if is_own && line.starts_with(FIELDS) {
@@ -137,7 +139,7 @@ impl W3cHeader {
         is_own
     }
 
-    /// The columns in force.
+    /// The current columns.
     #[must_use]
     pub fn columns(&self) -> Option<&Arc<FormatLineParser>> {
         match self {
@@ -147,13 +149,13 @@ impl W3cHeader {
     }
 
     fn named_by(line: &[u8]) -> Self {
-        // A copy: the line may be of a map, and what is remembered of it must be what was read.
+        // A copy, because a memory-mapped file may change between two reads.
         let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
         Self::Columns(directive(&line).map(Arc::new))
     }
 }
 
-/// The line that begins at a place, without its newline.
+/// The line that starts at an offset, without its newline.
 fn line_at(lines: &[u8], at: usize) -> &[u8] {
     let rest = lines.get(at..).unwrap_or_default();
     &rest[..memchr(b'\n', rest).unwrap_or(rest.len()).min(rest.len())]

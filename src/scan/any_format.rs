@@ -1,19 +1,20 @@
-//! Judges lines of any format: as they are where the engine reads them, and else by what a format says of them.
+//! Scans lines of any format: directly where the engine can read them, otherwise through their format.
 //!
-//! What comes of a line does not depend on the way that is tried first: that saves work, and no more.
+//! Trying the direct way first only saves work; the findings are the same either way.
 
 use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::finding::Findings;
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
 
-/// Where lines are read. Keeps its buffers.
+/// Scans lines of any format. Keeps its buffers.
 #[derive(Debug, Default)]
 pub(super) struct AnyFormatScanner {
     log_reader: LogReader,
 }
 
 impl AnyFormatScanner {
-    /// Judges whole lines; the last one may lack its newline. Findings are at their places in `lines`, whatever they were read as.
+    /// Scans whole lines; the last one may lack its newline. Findings refer to offsets in `lines`, even where the
+    /// lines were rewritten.
     pub(super) fn scan(
         &mut self,
         judge: LineScanner<'_>,
@@ -22,7 +23,7 @@ impl AnyFormatScanner {
         context: &LineContext<'_>,
         scratch: &mut WorkerState,
     ) -> Findings {
-        // A format of the engine's own was asked for, and no other.
+        // The user requested a format that the engine reads, and no other.
         if scope.format.is_some() {
             return judge.scan(lines, scratch);
         }
@@ -44,7 +45,7 @@ impl AnyFormatScanner {
     }
 }
 
-/// Whether lines without a time are counted.
+/// Whether lines without a time are counted, which a time range requires.
 pub(super) fn has_time_range(scope: &ScanOptions) -> bool {
     scope.since.is_some() || scope.until.is_some()
 }
@@ -79,8 +80,8 @@ mod tests {
         )
     }
 
-    /// Findings with names instead of their numbers, which tell who asked for them first.
-    fn told(mut findings: Findings, scratch: &WorkerState) -> String {
+    /// Findings with names instead of IDs, because IDs depend on the order in which names were interned.
+    fn with_names(mut findings: Findings, scratch: &WorkerState) -> String {
         let names = &scratch.names;
         let path = |number: &mut u32| String::from_utf8_lossy(names.paths.resolve(std::mem::take(number))).into_owned();
         let host = |number: u32| String::from_utf8_lossy(names.hosts.resolve(number)).into_owned();
@@ -109,7 +110,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1_500))]
 
         #[test]
-        fn what_is_found_is_what_is_found_in_lines_written_down_again(
+        fn findings_equal_those_in_rewritten_lines(
             lines in prop::collection::vec(line(), 0..40), is_w3c: bool, ended: bool, since in prop::option::of(Just(TimeBound::Instant(1_793_606_460))),
         ) {
             let mut text = if is_w3c { b"#Fields: date time c-ip cs-uri-stem sc-status\n".to_vec() } else { Vec::new() };
@@ -119,7 +120,7 @@ mod tests {
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), clients: ClientPosition::Unknown, max_line: 600 };
             let judge = LineScanner::new(&RULES, &scope);
             let mut scratch = WorkerState::default();
-            let found = told(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
+            let found = with_names(AnyFormatScanner::default().scan(judge, &scope, &text, &context, &mut scratch), &scratch);
             let (mut written, mut scratch) = (RewrittenLines::default(), WorkerState::default());
             let expected = if LogReader::default().rewrite(&text, &context, &mut written) {
                 let mut findings = judge.scan(&written.text, &mut scratch);
@@ -128,7 +129,7 @@ mod tests {
             } else {
                 judge.scan(&text, &mut scratch)
             };
-            prop_assert_eq!(found, told(expected, &scratch));
+            prop_assert_eq!(found, with_names(expected, &scratch));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Where the client is in the lines of one log that have two addresses before the time.
+//! Detects which field is the client in the lines of one log that have two addresses before the time.
 //!
-//! Looked for once, in the first lines of the log, and only where a log has such lines: no other log is read twice.
+//! Detected once, from the first lines of the log, and only if the log has such lines; no other log is read twice.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use crate::formats::{ClientPosition, client_position};
 use crate::input::chunk::{Body, Chunk};
 use crate::input::head_tail::read_head_tail;
 
-/// What is known of one log.
+/// The detected position for one log.
 #[derive(Debug, Default)]
 pub(super) struct ClientPositionCache(Mutex<KnownPosition>);
 
@@ -23,7 +23,7 @@ struct KnownPosition {
 }
 
 impl ClientPositionCache {
-    /// Looks at a chunk of a log that comes in order: the first one is kept in part.
+    /// Observes a chunk of a log that is read in order. Keeps the start of the first one.
     pub(super) fn observe(&self, chunk: Chunk<'_>) {
         let mut known = lock(&self.0);
         if known.head.is_none() {
@@ -34,25 +34,26 @@ impl ClientPositionCache {
         }
     }
 
-    /// As far as it is known yet.
+    /// The position that is known so far.
     pub(super) fn current(&self) -> ClientPosition {
         lock(&self.0).place.unwrap_or_default()
     }
 
-    /// Where the client is, for lines that were judged without it; `None` where that is all there is to know. The first lines are those
-    /// of the log at a path. One that still grows is looked at again until it has enough lines.
+    /// Detects the position after lines were scanned without a client; `None` if it cannot be detected. The first
+    /// lines are those of the log at `path`. The position in a growing log is detected again until it has enough
+    /// lines.
     pub(super) fn detect(&self, without_client: u64, path: &Path, may_grow: bool) -> Option<ClientPosition> {
         if without_client == 0 {
             return None;
         }
         let mut known = lock(&self.0);
         if let Some(place) = known.place {
-            // Another worker may have found it meanwhile.
+            // Another worker may have detected it in the meantime.
             return Some(place).filter(|place| *place != ClientPosition::Unknown);
         }
         let head = known.head.take().or_else(|| Some(read_head_tail(path, HEAD_BYTES)?.first)).unwrap_or_default();
         let place = client_position(&head);
-        // A line more might not fit.
+        // The head is not extended by another line, so half of it is enough.
         let is_whole = head.len() >= HEAD_BYTES / 2;
         if place != ClientPosition::Unknown || is_whole || !may_grow {
             known.place = Some(place);

@@ -1,6 +1,7 @@
-//! Keeps the lines that matched until the whole is known: in memory while they are few, then in a file without a name.
+//! Spools the lines that matched until the scan is complete: in memory while they are few, then in an unnamed temporary
+//! file.
 //!
-//! Lines come in from any thread in any order and go out in the order of inputs and offsets.
+//! Lines are added by any thread in any order and read back in the order of inputs and offsets.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
@@ -13,7 +14,7 @@ use crate::finding::{Findings, RuleId};
 use crate::intern::SymbolTables;
 use crate::tally::LinePosition;
 
-/// Bytes that stay in memory.
+/// The number of bytes that are kept in memory.
 const IN_MEMORY: usize = 16 << 20;
 
 /// Lines that matched.
@@ -30,7 +31,7 @@ struct SpoolState {
     failed: Option<io::Error>,
 }
 
-/// The lines of one block, side by side in the file.
+/// The lines of one chunk, stored contiguously.
 #[derive(Debug, Clone, Copy)]
 struct SpoolBlock {
     place: LinePosition,
@@ -46,7 +47,7 @@ impl Default for HitSpool {
 }
 
 impl HitSpool {
-    /// Adds the hits of a block of lines. A failure is remembered, and told by [`HitSpool::check`].
+    /// Adds the hits of a chunk. An error is kept and returned by [`HitSpool::check`].
     pub(super) fn push(&self, findings: &Findings, names: &SymbolTables, place: LinePosition) {
         if findings.hits.is_empty() {
             return;
@@ -73,12 +74,12 @@ impl HitSpool {
         }
     }
 
-    /// The first failure, if there was one.
+    /// The first error, if there was one.
     pub(super) fn check(&self) -> io::Result<()> {
         lock(&self.state).failed.take().map_or(Ok(()), Err)
     }
 
-    /// Hands out all lines in order.
+    /// Calls `each` for all lines in order.
     ///
     /// # Errors
     ///
@@ -93,16 +94,17 @@ impl HitSpool {
             file.read_exact(&mut bytes)?;
             let mut rest = bytes.as_slice();
             while !rest.is_empty() {
-                let (line, behind) = entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
+                let (line, remainder) =
+                    entry(rest, block.place, &mut rules).ok_or(io::ErrorKind::UnexpectedEof).map_err(io::Error::from)?;
                 each(&line)?;
-                rest = behind;
+                rest = remainder;
             }
         }
         Ok(())
     }
 }
 
-/// The first line of `bytes`, and what follows it.
+/// Decodes the first line of `bytes`; returns it and the rest.
 fn entry<'r, 'b: 'r>(bytes: &'b [u8], place: LinePosition, rules: &'r mut Vec<RuleId>) -> Option<(StoredLine<'r>, &'b [u8])> {
     let (offset, rest) = bytes.split_first_chunk()?;
     let (line, rest) = rest.split_first_chunk()?;

@@ -1,8 +1,7 @@
-//! Takes all that came to logs since they were last read, cut into periods where that is asked for.
+//! Scans everything that was added to logs since they were last read, optionally split into periods.
 //!
-//! BatchLines are copied into batches, and those are judged on all threads of the pool it is called in: one reader, many
-//! judges. What comes of it does not depend on the size of a batch or on who judged what. It prints nothing, keeps no
-//! state, and asks no clock.
+//! Lines are copied into batches that are scanned on all threads of the current pool. The result does not depend on the
+//! batch size or on scheduling. Nothing is printed and no state is kept; the clock is not read.
 
 mod accumulator;
 mod batch_scanner;
@@ -24,54 +23,54 @@ use crate::source::SourceInfo;
 use crate::tally::Tally;
 use crate::time::{LogTime, Period, PeriodRule};
 
-/// What is asked for.
+/// The settings of an incremental scan.
 #[derive(Debug, Clone, Copy)]
 pub struct IncrementalJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
-    /// What to look at and what to keep.
+    /// What to scan for and what to keep.
     pub scope: &'a ScanOptions,
-    /// The formats that are known.
+    /// The known formats.
     pub formats: &'a Formats,
-    /// Set from outside to end the work.
+    /// Set by another thread to stop the scan.
     pub stop: &'a AtomicBool,
-    /// PeriodKey the run began: lines of a log in which no line has a time belong to that period.
+    /// When the run started: a log without any time is counted in this period.
     pub now: LogTime,
-    /// Which IPv6 addresses are one client; `None` for each by itself.
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Ipv6Prefix>,
 }
 
-/// What came since the last run.
+/// Everything that was added since the last run.
 #[derive(Debug, Default)]
 pub struct IncrementalResult {
-    /// FoundBy period; one, without any, where nothing was to be cut. Empty where nothing came.
+    /// The results by period; a single one if the scan is not split. Empty if nothing was added.
     pub parts: Vec<PeriodResult>,
-    /// The logs that lines came from, by path; shared by all parts. BatchLines are counted from the start of their log.
+    /// The logs with new lines, by path; shared by all periods. Lines are numbered from the start of the log.
     pub texts: Vec<SourceInfo>,
-    /// BatchLines without a time, where a window asked for one.
+    /// Lines without a time, if a time range is set.
     pub without_time: u64,
-    /// It was stopped before the end: nothing of it is to be kept.
+    /// The scan was stopped early: its results must be dropped.
     pub stopped: bool,
-    /// All that a person wants to know, of the logs and of their lines; what is wrong with an input, its
-    /// [`InputSummary::problem`] says as well. Nothing is left to ask the tail for.
+    /// Notices about logs and lines for the user. Problems with an input are in [`Input::problem`] too. The notices
+    /// of the tail are included.
     pub notices: Vec<Notice>,
 }
 
-/// What came within one period.
+/// The lines of one period.
 #[derive(Debug)]
 pub struct PeriodResult {
-    /// `None` where nothing was to be cut.
+    /// `None` if the scan is not split.
     pub period: Option<Period>,
-    /// Its hits.
+    /// The hits.
     pub tally: Tally,
-    /// Sums of its lines, by the number of their text. A line that waits for its end is in the latest part of its log.
+    /// Line counts by input number. An incomplete last line is counted in the latest period of its log.
     pub inputs: Vec<InputSummary>,
-    /// BatchLines that were read, without those that wait for their end.
+    /// Lines that were read, without incomplete last lines.
     pub lines: u64,
 }
 
-/// Reads all that is there, on the rayon pool it is called in.
-pub fn increment(tail: &mut Tail, job: &IncrementalJob<'_>, cut: Option<&PeriodRule>) -> IncrementalResult {
+/// Scans everything new on the current rayon pool.
+pub fn scan_new_lines(tail: &mut Tail, job: &IncrementalJob<'_>, cut: Option<&PeriodRule>) -> IncrementalResult {
     let mut scanner = BatchScanner::new(job, cut, batch_scanner::BATCH_BYTES);
     tail.read_once_until(Instant::now(), job.stop, &mut |piece| scanner.take(&piece));
     let stopped = job.stop.load(Ordering::Relaxed);

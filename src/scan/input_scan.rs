@@ -58,7 +58,7 @@ pub(super) struct Rest {
 impl InputResult {
     /// The result of a file in a folder that is not a log.
     fn not_a_log(path: Vec<u8>, what: &str) -> Self {
-        let notices = vec![format!("passed over: {what}, no access log")];
+        let notices = vec![format!("skipped: {what}, not an access log")];
         Self { text: SourceInfo::new(path, 0, Vec::new()), input: None, rest: Rest { notices, ..Rest::default() } }
     }
 }
@@ -217,8 +217,8 @@ impl<'a> InputScan<'a> {
         let is_passed_over = is_not_access_log && !is_binary;
         notices.extend(is_passed_over.then(|| skipped_message(&state.head)));
         let has_forwarded = state.head.has_forwarded;
-        let is_asked = !self.job.formats.preferred_for(&self.source.path).is_empty();
-        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_asked));
+        let is_requested = !self.job.formats.preferred_for(&self.source.path).is_empty();
+        notices.extend(unknown_client_notice(state.stats.lines.without_client, is_requested));
         let unread = unread.or_else(|| is_binary.then(|| BINARY_PROBLEM.to_owned()));
         let input = (!is_passed_over).then(|| state.input(path, &reading, unread, self.job));
         InputResult { text, input, rest: Rest { notices, without_time, stopped, has_forwarded } }
@@ -248,7 +248,7 @@ impl<'w> InputState<'w> {
             return Some(damage.clone());
         }
         if lines == 0 && reading.hole_bytes > 0 {
-            return Some(format!("holds nothing but {} NUL bytes", reading.hole_bytes));
+            return Some(format!("contains only {} NUL bytes", reading.hole_bytes));
         }
         if lines > skipped && self.stats.lines.parsed() == 0 {
             return Some(unparsed_problem(lines, &self.head.first_line, job.scope.format, job.formats));

@@ -1,4 +1,4 @@
-//! Where lines went, of one input or of one path: a sum of findings, and how a report lists it.
+//! Line counts of one input or one path, and their form in a report.
 
 use crate::analysis::model::{InputSummary, Report};
 use crate::finding::{Findings, LineCounts};
@@ -7,7 +7,7 @@ use crate::tally::union_span;
 use crate::time::LogTime;
 use std::collections::BTreeMap;
 
-/// What was found in some lines, without the hits.
+/// Line counts, without the hits.
 #[derive(Debug, Default)]
 pub(super) struct InputStats {
     pub(super) lines: LineCounts,
@@ -17,7 +17,7 @@ pub(super) struct InputStats {
 }
 
 impl InputStats {
-    /// Adds a run of lines.
+    /// Adds a chunk of lines.
     pub(super) fn add(&mut self, findings: &Findings) {
         self.lines.add(&findings.lines);
         self.requests += findings.requests();
@@ -25,7 +25,7 @@ impl InputStats {
         self.times = union_span(self.times, findings.times);
     }
 
-    /// Adds what another account holds.
+    /// Adds other counts.
     pub(super) fn merge(&mut self, other: &Self) {
         self.lines.add(&other.lines);
         self.requests += other.requests;
@@ -33,7 +33,7 @@ impl InputStats {
         self.times = union_span(self.times, other.times);
     }
 
-    /// The same as a report lists it.
+    /// The counts as an input of a report.
     pub(super) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
         let (first_time, last_time) = self.times.unzip();
         InputSummary {
@@ -55,15 +55,15 @@ impl InputStats {
     }
 }
 
-/// Lines by the path of their log; rotated ones count to the path they had.
+/// Line counts by path; the lines of rotated logs stay with the path they had.
 #[derive(Debug, Default)]
 pub(super) struct PathStats {
-    /// With the bytes of each.
+    /// The counts and bytes of each path.
     paths: BTreeMap<Vec<u8>, (InputStats, u64)>,
 }
 
 impl PathStats {
-    /// Counts a run of lines of so many bytes.
+    /// Counts lines and their bytes.
     pub(super) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
         if !self.paths.contains_key(path) {
             self.paths.insert(path.to_vec(), Default::default());
@@ -73,22 +73,22 @@ impl PathStats {
         *sum += bytes;
     }
 
-    /// All lines.
+    /// The number of all lines.
     pub(super) fn lines(&self) -> u64 {
         self.paths.values().map(|(stats, _)| stats.lines.lines).sum()
     }
 
-    /// The lines of one path.
+    /// The number of lines of one path.
     pub(super) fn lines_of(&self, path: &[u8]) -> u64 {
         self.paths.get(path).map_or(0, |(stats, _)| stats.lines.lines)
     }
 
-    /// Lines without a time, where a window job for one.
+    /// Lines without a time, if a time range is set.
     pub(super) fn without_time(&self) -> u64 {
         self.paths.values().map(|(stats, _)| stats.without_time).sum()
     }
 
-    /// Puts them in the place of a report's inputs, which know only their hits.
+    /// Replaces the inputs of a report, which only have hit counts.
     pub(super) fn put_into(&self, report: &mut Report<'_>) {
         let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for input in report.inputs.drain(..) {

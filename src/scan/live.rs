@@ -1,7 +1,7 @@
-//! Takes the lines of live logs as they come, tells each hit at once, and keeps the sums for a summary.
+//! Scans the lines of live logs, emits each hit at once, and keeps totals for a summary.
 //!
-//! One thread, so that the hits of a log are told in the order of its lines. SiteHistory is bounded: a summary covers the time
-//! since its tally was last begun anew, and says so. It reads nothing, prints nothing and knows no clock.
+//! Runs on one thread, so that hits are emitted in the order of the lines. Memory is bounded: a summary covers the time
+//! since the last roll-over of the tally, and states it. Reads no files, prints nothing and does not read the clock.
 
 mod log;
 
@@ -33,35 +33,35 @@ use std::mem;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Distinct clients, paths or cells after which a tally is closed and another one begun.
+/// The number of distinct clients, paths or cells at which the tally is rolled over.
 const MAX_TALLY_ENTRIES: usize = 200_000;
-/// Paths of logs after which all tallies are begun anew.
+/// The number of paths at which all tallies are reset.
 const MAX_PATHS: usize = 100_000;
-/// Generations that are remembered beside the newest one of each path.
+/// Generations that are kept in addition to the newest one of each path.
 const MAX_OLD_GENERATIONS: usize = 1_000;
-/// Bytes of a file found in a folder that wait for its first line that parses: it may be no log at all.
+/// The limit of bytes held back from a file in a folder until one of its lines parses: it may not be a log.
 const MAX_HELD_BYTES: usize = 64 << 10;
 
-/// What is job for.
+/// The settings of a live scan.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
-    /// What to look at and what to keep.
+    /// What to scan for and what to keep.
     pub scope: &'a ScanOptions,
-    /// The formats that are known.
+    /// The known formats.
     pub formats: &'a Formats,
-    /// Report from this level on.
+    /// The minimum severity to report.
     pub min_severity: Severity,
-    /// Outcomes to report; all where empty.
+    /// The outcomes to report; empty for all.
     pub outcomes: &'a [Outcome],
-    /// Apps that are said to run everywhere.
+    /// Apps that the user declared to run everywhere.
     pub apps: &'a [RuleId],
-    /// Which IPv6 addresses are one client; `None` for each by itself.
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Ipv6Prefix>,
 }
 
-/// Live logs on their way through the engine.
+/// A scan of live logs.
 #[derive(Debug)]
 pub struct LiveScan<'a> {
     job: LiveJob<'a>,
@@ -74,15 +74,15 @@ pub struct LiveScan<'a> {
     texts: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
     path_stats: PathStats,
-    /// Hits that were told.
+    /// The number of reported hits.
     hits: u64,
     desk: HitBuffers,
-    /// What a person wants to know of the logs, and the logs of which something was said.
+    /// Notices for the user, and the logs that already have one.
     notices: Vec<Notice>,
     noted: HashSet<PathBuf>,
 }
 
-/// What outlives the rules of a stream: where lines went, and which logs they are from.
+/// The part of a live scan that survives a reload of the rules: line counts and logs.
 #[derive(Debug, Default)]
 pub struct LiveState {
     rolling_tally: RollingTally,
@@ -91,11 +91,11 @@ pub struct LiveState {
     path_stats: PathStats,
     hits: u64,
     noted: HashSet<PathBuf>,
-    /// What sites answered, for the context of other rules.
+    /// The response history of the sites, to grade hits of the new rules.
     sites: SiteHistory,
 }
 
-/// Where a run of lines stands in its log.
+/// The position of some lines in their log.
 #[derive(Debug, Clone, Copy)]
 struct RunPosition {
     offset: u64,
@@ -103,17 +103,17 @@ struct RunPosition {
     bytes: u64,
 }
 
-/// What became of a piece.
+/// What was counted in a piece of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PieceStats {
-    /// Requests in it.
+    /// The number of requests.
     pub requests: u64,
-    /// Lines in it.
+    /// The number of lines.
     pub lines: u64,
 }
 
 impl LiveState {
-    /// Before the first line, with what earlier runs recorded of the sites.
+    /// The state before the first line, with the response history of earlier runs.
     #[must_use]
     pub fn with_sites(sites: SiteHistory) -> Self {
         Self { sites, ..Self::default() }
@@ -121,7 +121,7 @@ impl LiveState {
 }
 
 impl<'a> LiveScan<'a> {
-    /// Goes on with the sums of another stream; with none, where nothing was read yet.
+    /// Continues from the state of an earlier live scan.
     #[must_use]
     pub fn new(job: LiveJob<'a>, state: LiveState) -> Self {
         let LiveState { rolling_tally, texts, logs, path_stats, hits, noted, sites } = state;
@@ -143,7 +143,7 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// What goes on under other rules. Hits are let go: their rules are.
+    /// The state to continue from with other rules. Hits are dropped, because they refer to the old rules.
     #[must_use]
     pub fn into_state(mut self, now: i64) -> LiveState {
         let sites = self.sites(now).clone();
@@ -151,30 +151,30 @@ impl<'a> LiveScan<'a> {
         LiveState { rolling_tally: RollingTally::with_earlier_hits_dropped(), texts, logs, path_stats, hits, noted, sites }
     }
 
-    /// Hits that were told, those before the last reload too.
+    /// The number of reported hits, including those before the last reload.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits
     }
 
-    /// Lines that were read.
+    /// The number of lines that were read.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.path_stats.lines()
     }
 
-    /// Lines that were read of the logs at a path.
+    /// The number of lines that were read from the logs at a path.
     #[must_use]
     pub fn lines_of(&self, path: &[u8]) -> u64 {
         self.path_stats.lines_of(path)
     }
 
-    /// What a person wants to know of the logs, once.
+    /// Takes the pending notices.
     pub fn notices(&mut self) -> Vec<Notice> {
         mem::take(&mut self.notices)
     }
 
-    /// Says of a log that is there before the first line comes what it is, where its lines do not parse.
+    /// Adds a notice about an existing log whose lines do not parse, before a new line arrives.
     pub fn check_log(&mut self, path: &Path, is_named: bool) {
         let LiveJob { scope, formats, .. } = self.job;
         let by = if is_named { FoundBy::Name } else { FoundBy::Folder };
@@ -182,7 +182,7 @@ impl<'a> LiveScan<'a> {
         self.add_notice(path, what);
     }
 
-    /// Says something of a log, once.
+    /// Adds a notice about a log, once per log.
     fn add_notice(&mut self, path: &Path, what: Option<String>) {
         let Some(what) = what else { return };
         if self.noted.insert(path.to_owned()) {
@@ -190,11 +190,11 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// Judges the lines of a piece, and tells each that matched.
+    /// Scans the lines of a piece and emits each hit.
     ///
     /// # Errors
     ///
-    /// What `each` could not do. The lines count as stats.
+    /// An error of `each`. The lines count as processed.
     pub fn process<E>(&mut self, piece: &LineChunk<'_>, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<PieceStats, E> {
         let mut log = self.logs.remove(&piece.log).unwrap_or_else(|| LiveLog::new(piece, self.source_info(piece), self.job.scope.max_line));
         let done = self.process_lines(&mut log, piece, each).and_then(|stats| self.regrade(each).map(|()| stats));
@@ -241,31 +241,31 @@ impl<'a> LiveScan<'a> {
         Ok(stats)
     }
 
-    /// Weighs what sites answered so far, and reports hits whose grade changed by that.
+    /// Recomputes the grades from all responses so far, and emits hits whose grade changed.
     ///
     /// # Errors
     ///
-    /// What `each` could not do.
+    /// An error of `each`.
     pub fn regrade_all<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
         self.context.update_grader();
         self.regrade(each)
     }
 
-    /// What sites answered, for the next run. `now` is in seconds since 1970.
+    /// The response history of the sites, for the next run. `now` is in seconds since 1970.
     pub fn sites(&mut self, now: i64) -> &SiteHistory {
         self.context.history(now)
     }
 
-    /// Reports hits again whose grade changed.
+    /// Emits hits again whose grade changed.
     fn regrade<E>(&mut self, each: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>) -> Result<(), E> {
         if !self.context.has_ungraded() {
             return Ok(());
         }
         for regraded in self.context.regrade() {
             let occasion = ReportReason::Regraded { may_alert: regraded.may_alert };
-            let told = live_hit(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
-            if told.is_reported() {
-                each(&told)?;
+            let hit_report = live_hit(&mut self.context, &regraded.line.line(), occasion, &mut self.desk);
+            if hit_report.is_reported() {
+                each(&hit_report)?;
             }
         }
         Ok(())
@@ -288,7 +288,7 @@ impl<'a> LiveScan<'a> {
         self.any_format.scan(self.judge, scope, lines, &context, &mut self.scratch)
     }
 
-    /// Counts what was found in a run of lines, and tells the hits.
+    /// Counts findings and emits the hits.
     fn record_findings<E>(
         &mut self,
         log: &mut LiveLog,
@@ -310,7 +310,7 @@ impl<'a> LiveScan<'a> {
         Ok(stats)
     }
 
-    /// Says once of a log that the client of some of its lines is unknown.
+    /// Adds a notice, once per log, if the client of some lines is unknown.
     fn note_unknown_clients(&mut self, log: &LiveLog, findings: &Findings) {
         if findings.lines.without_client == 0 {
             return;
@@ -339,25 +339,25 @@ impl<'a> LiveScan<'a> {
             rules: self.scratch.names.rules.resolve(hit.rules),
         };
         let mut late = Vec::new();
-        let told = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
-        self.hits += u64::from(told.is_reported());
-        each(&told)?;
-        let (client, may_come_late) = (told.hit.client, told.may_be_promoted);
+        let hit_report = live_hit(&mut self.context, &line, ReportReason::New(&mut late), &mut self.desk);
+        self.hits += u64::from(hit_report.is_reported());
+        each(&hit_report)?;
+        let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
             self.context.hold(client, PendingHit::new(&line));
         }
         for line in late {
-            let told = live_hit(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
-            if told.is_reported() {
+            let hit_report = live_hit(&mut self.context, &line.line(), ReportReason::Promoted, &mut self.desk);
+            if hit_report.is_reported() {
                 self.hits += 1;
-                each(&told)?;
+                each(&hit_report)?;
             }
         }
         Ok(())
     }
 
-    /// The number of the text at a piece's path. All generations of a path are one to a summary: it would grow with every
-    /// rotation otherwise.
+    /// The number of the input at the path of a piece. All generations of a path share one: the summary would grow
+    /// with every rotation otherwise.
     fn source_info(&mut self, piece: &LineChunk<'_>) -> u32 {
         let text = log::source_info(piece);
         let known = self.texts.iter().position(|known| known.path == text.path);
@@ -386,7 +386,7 @@ impl<'a> LiveScan<'a> {
         self.drop_old_generations();
     }
 
-    /// Lets the older half of the generations go when they are many: one that has more to say is met anew.
+    /// Drops the older half of the generations if there are too many. A dropped one with new lines is added again.
     fn drop_old_generations(&mut self) {
         let kept = self.texts.len() + MAX_OLD_GENERATIONS;
         if self.logs.len() > 2 * kept {
@@ -397,14 +397,14 @@ impl<'a> LiveScan<'a> {
         }
     }
 
-    /// Puts what was tallied to what was tallied before, with its names.
+    /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.scratch.reset();
         self.rolling_tally.add(mem::take(&mut self.tally).with_names(names));
     }
 
-    /// The report on what was read so far, for `use_it`. Sums of lines are exact; hits are those of the last rolling_tally, and since
-    /// when is said where earlier ones are gone.
+    /// Builds the report on everything read so far and passes it to `use_it`. Line counts are exact. Hits cover the
+    /// rolling tally, with the time since when they are complete.
     pub fn summary<R>(&mut self, wanted: RowSelection, use_it: impl FnOnce(&mut Report<'_>, SummaryStart) -> R) -> R {
         self.roll_up_tally();
         let tally = self.rolling_tally.merged();
@@ -425,7 +425,7 @@ impl<'a> LiveScan<'a> {
     }
 }
 
-/// A scratch for clients that are counted so.
+/// Creates a scratch that counts clients by this prefix.
 fn scratch(prefix: Option<Ipv6Prefix>) -> WorkerState {
     let mut scratch = WorkerState::default();
     scratch.names = SymbolTables::with_prefix(prefix);
@@ -439,7 +439,8 @@ impl PieceStats {
     }
 }
 
-/// The era before, and this one.
+/// Tallies in two halves, so that a summary covers enough time and memory stays bounded: when the current half is full,
+/// the older one is dropped.
 #[derive(Debug, Default)]
 pub(super) struct RollingTally {
     before: Tally,
@@ -447,40 +448,40 @@ pub(super) struct RollingTally {
     dropped_earlier: bool,
 }
 
-/// From when on hits are in a summary.
+/// The start of the hits in a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryStart {
-    /// From the first line.
+    /// The first line.
     Start,
-    /// From this time on; earlier ones were forgotten.
+    /// This time; earlier hits were dropped.
     Time(Option<LogTime>),
 }
 
 impl RollingTally {
-    /// Nothing yet, in a time before which much was forgotten.
+    /// An empty tally, after earlier hits were dropped.
     pub(super) fn with_earlier_hits_dropped() -> Self {
         Self { dropped_earlier: true, ..Self::default() }
     }
 
-    /// Adds to this era.
+    /// Adds to the current half.
     pub(super) fn add(&mut self, tally: Tally) {
         self.now.merge(tally);
     }
 
-    /// Begins a new era.
+    /// Starts a new half.
     pub(super) fn begin_period(&mut self) {
         let before = mem::replace(&mut self.before, mem::take(&mut self.now));
         self.dropped_earlier |= !before.is_empty();
     }
 
-    /// Both rolling_tally in one tally.
+    /// Both halves in one tally.
     pub(super) fn merged(&self) -> Tally {
         let mut merged = self.before.clone();
         merged.merge(self.now.clone());
         merged
     }
 
-    /// How far back they reach.
+    /// How far back the tally reaches.
     pub(super) fn since(&self) -> SummaryStart {
         if !self.dropped_earlier {
             return SummaryStart::Start;

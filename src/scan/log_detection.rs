@@ -1,6 +1,6 @@
-//! Whether an input is an access log at all, and what to say of one that does not look like it.
+//! Detects whether an input is an access log, and words the messages about inputs that are not.
 //!
-//! Sentences only; what is done with such an input is for others to decide.
+//! Callers decide what to do with such an input.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,20 +12,20 @@ use crate::formats::{ClientPosition, Formats, LogFormat, has_forwarded, is_binar
 use crate::input::head_tail::{HeadTail, read_head_tail};
 use crate::input::tail::LineChunk;
 
-/// Bytes of the first line that are kept for a message.
+/// The length of the first line that is kept for messages.
 pub(super) const MAX_FIRST_LINE: usize = 200;
 
-/// Bytes of a log's beginning that are looked at for a line that any_line_parses.
+/// The number of bytes at the start of a log in which a line must parse.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
 /// How an input was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FoundBy {
-    /// FoundBy its own name.
+    /// It was given by name.
     Name,
-    /// FoundBy a pattern, be it one of a configuration.
+    /// It matched a pattern, on the command line or in a server's configuration.
     Pattern,
-    /// In a folder.
+    /// It is in a folder.
     Folder,
 }
 
@@ -40,19 +40,19 @@ impl FoundBy {
     }
 }
 
-/// How the text of an input begins.
+/// The start of an input.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogHead {
-    /// The first line, cut.
+    /// The first line, truncated.
     pub(super) first_line: Vec<u8>,
-    /// It is binary data.
+    /// The input is binary data.
     pub(super) is_binary: bool,
-    /// Its lines have a field in which a proxy wrote for whom it asks.
+    /// The lines have a field for the client behind a proxy.
     pub(super) has_forwarded: bool,
 }
 
 impl LogHead {
-    /// That of a text that begins with these lines.
+    /// Examines the first lines.
     pub(super) fn new(lines: &[u8]) -> Self {
         let first = lines.split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self {
@@ -62,32 +62,32 @@ impl LogHead {
         }
     }
 
-    /// Whether an input, of which no line any_line_parses, is none whose lines are matched as they are: binary data, a server's error log that
-    /// was not asked for by its own name, and what is in a folder and has no log's name.
+    /// Whether an input without parsed lines should not be matched: binary data, an error log that was not given by
+    /// name, or a file in a folder whose name is not that of a log.
     pub(super) fn is_not_access_log(&self, path: &[u8], by: FoundBy) -> bool {
         self.is_binary || by != FoundBy::Name && is_error_log(&self.first_line) || by == FoundBy::Folder && !has_log_name(path)
     }
 }
 
-/// Whether a file of a folder is meant to be a log, going by its name.
+/// Whether the name of a file in a folder suggests a log.
 fn has_log_name(path: &[u8]) -> bool {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or(path).to_ascii_lowercase();
-    // Neither `logo.png` nor `login.html`.
+    // Not for `logo.png` or `login.html`.
     let is_word = |at: usize| name.get(at + 3).is_none_or(|next| *next == b's' || !next.is_ascii_alphabetic());
     memchr::memmem::find(&name, b"access").is_some() || memchr::memmem::find_iter(&name, b"log").any(is_word)
 }
 
-/// Whether a line any_line_parses.
+/// Whether any of these lines parses.
 pub(super) fn any_line_parses(lines: &[u8], context: &LineContext<'_>, only: Option<LogFormat>) -> bool {
     LogReader::default().reads_any(lines, context, only)
 }
 
-/// Whether a log that was read before begins with lines of which one any_line_parses, packed or not.
+/// Whether a line parses at the start of a log that was read earlier, compressed or not.
 pub(super) fn starts_as_access_log(path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     read_head_tail(path, HEAD_BYTES).is_some_and(|HeadTail { first, .. }| head_parses(&first, path, formats, scope))
 }
 
-/// Whether one of the first lines of a log any_line_parses.
+/// Whether one of the first lines of a log parses.
 fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions) -> bool {
     let header = w3c_headers::header_at_start(0, first, scope.max_line);
     let context =
@@ -95,10 +95,10 @@ fn head_parses(first: &[u8], path: &Path, formats: &Formats, scope: &ScanOptions
     any_line_parses(first, &context, scope.format)
 }
 
-/// What a live log is whose lines do not parse, going by those it begins with; `lines` are those that came, where it cannot be read.
-/// Whether its lines are matched all the same, and what to say of it.
+/// Classifies a live log whose lines do not parse by its first lines, or by `lines` if it cannot be read. Returns whether
+/// its lines should be matched, and a notice.
 pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats: &Formats, scope: &ScanOptions) -> (bool, Option<String>) {
-    let first = read_head_tail(path, HEAD_BYTES).map(|read_head_tail| read_head_tail.first).filter(|first| !first.is_empty());
+    let first = read_head_tail(path, HEAD_BYTES).map(|sample| sample.first).filter(|first| !first.is_empty());
     let first = first.as_deref().unwrap_or(lines);
     if first.is_empty() || head_parses(first, path, formats, scope) {
         return (true, None);
@@ -111,29 +111,29 @@ pub(super) fn classify_unparsed(path: &Path, by: FoundBy, lines: &[u8], formats:
     (false, Some(if head.is_binary && by == FoundBy::Name { BINARY_PROBLEM.to_owned() } else { skipped_message(&head) }))
 }
 
-/// Of a file that is passed over: what it looks like.
+/// The message about a skipped file: what it looks like.
 pub(super) fn skipped_message(head: &LogHead) -> String {
     if head.is_binary {
-        return "passed over: binary data, no access log".to_owned();
+        return "skipped: binary data, not an access log".to_owned();
     }
-    let what = recognize(&head.first_line).map_or_else(|| "no access log".to_owned(), |what| format!("{what}, no access log"));
-    format!("passed over: {what}; name it to have it read")
+    let what = recognize(&head.first_line).map_or_else(|| "not an access log".to_owned(), |what| format!("{what}, not an access log"));
+    format!("skipped: {what}; give its path to read it anyway")
 }
 
-/// Of an input that was asked for and is binary data.
-pub(super) const BINARY_PROBLEM: &str = "is binary data, and no log; its lines are not matched";
+/// The problem of a named input that is binary data.
+pub(super) const BINARY_PROBLEM: &str = "is binary data, not a log; its lines are not matched";
 
-/// Of an input in which so many lines have two addresses before the time: what to type to have the client read.
-pub(super) fn unknown_client_notice(lines: u64, is_asked: bool) -> Option<String> {
+/// The notice about lines with two addresses before the time: how to specify which one is the client.
+pub(super) fn unknown_client_notice(lines: u64, is_requested: bool) -> Option<String> {
     const REST: &str = r#"- $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
     let what = match lines {
         0 => return None,
         1 => "has a line with two addresses before the time".to_owned(),
         _ => format!("has {lines} lines with two addresses before the time"),
     };
-    let what = format!("{what}, and its other lines do not show which of them is the client: there the client is unknown");
-    if is_asked {
-        // Such lines are not in the format that was asked for.
+    let what = format!("{what}, and its other lines do not show which of them is the client: the client of these lines is unknown");
+    if is_requested {
+        // Such lines are not in the requested format.
         return Some(what);
     }
     Some(format!(
@@ -141,14 +141,14 @@ pub(super) fn unknown_client_notice(lines: u64, is_asked: bool) -> Option<String
     ))
 }
 
-/// Of an input whose lines hold NULs: how many.
+/// The problem of an input whose lines contain NUL bytes.
 pub(super) fn nul_bytes_problem(nul_bytes: u64) -> Option<String> {
-    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes stand in or between its lines: a hole, left by copytruncate or a crash"))
+    (nul_bytes > 0).then(|| format!("{nul_bytes} NUL bytes in or between its lines: a hole left by copytruncate or a crash"))
 }
 
-/// Of an input of which none of so many lines any_line_parses: what was expected, and what it looks like instead.
+/// The problem of an input without parsed lines: what was expected, and what it looks like.
 pub(super) fn unparsed_problem(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
-    // A line over the limit was not held.
+    // Empty if the line exceeded the limit.
     let first = match String::from_utf8_lossy(first_line) {
         line if line.is_empty() || only.is_some() || !formats.requested().is_empty() => String::new(),
         line => format!(". First line: {line}"),
@@ -156,23 +156,21 @@ pub(super) fn unparsed_problem(lines: u64, first_line: &[u8], only: Option<LogFo
     unparsed_problem_without_line(lines, first_line, only, formats) + &first
 }
 
-/// The same without a text of the log, for what is kept longer than a run's output.
+/// The same without text from the log, for messages that are stored.
 fn unparsed_problem_without_line(lines: u64, first_line: &[u8], only: Option<LogFormat>, formats: &Formats) -> String {
     if let Some(format) = only {
-        // Any other format was ruled out, so what it looks like says nothing.
-        return format!("not one of its lines is in the format {format}; leave --log-format out to have the format found");
+        // Other formats were ruled out by the user, so do not guess.
+        return format!("none of its lines is in the format {format}; omit --log-format to detect the format");
     }
-    if let Some(asked) = formats.requested().first() {
-        let name = formats.name(*asked);
-        return format!(
-            "not one of its lines is in the format {name}, nor in another that is known; leave --log-format out to see what it looks like"
-        );
+    if let Some(requested) = formats.requested().first() {
+        let name = formats.name(*requested);
+        return format!("none of its lines is in the format {name} or another known format; omit --log-format to see what it looks like");
     }
     let what = recognize(first_line).map(|what| format!("it looks like {what}; ")).unwrap_or_default();
     let hint = match first_line.first() {
-        _ if is_error_log(first_line) => "name the access log, which lies beside it as a rule",
-        Some(b'{') => "say with --field which of its keys are what, such as client=ip,target=uri",
-        _ => "give its format string to --log-format; `probewatch formats` lists those that are known",
+        _ if is_error_log(first_line) => "give the path of the access log, which is usually in the same folder",
+        Some(b'{') => "map its keys with --field, such as client=ip,target=uri",
+        _ => "give its format string to --log-format; `probewatch formats` lists the known formats",
     };
-    format!("none of its {lines} lines is in a format that is known: {what}{hint}")
+    format!("none of its {lines} lines is in a known format: {what}{hint}")
 }

@@ -1,7 +1,7 @@
-//! One pipeline for every command: reads inputs, judges their lines in parallel, and tallies what was found.
+//! Scans inputs: reads them, matches their lines in parallel, and tallies the hits.
 //!
-//! A worker has its own scratch and its own tally, so that no line waits for another; tallies are merged once, at the end,
-//! and their sums do not depend on who counted what. It prints nothing and knows no command line.
+//! Used by all commands. Each worker has its own scratch and tally, so that threads do not wait for each other. Tallies
+//! are merged at the end, with sums that do not depend on scheduling. Nothing is printed.
 
 mod any_format;
 mod client_position;
@@ -33,56 +33,56 @@ use input_scan::{InputResult, InputScan};
 use time_range::TimeRangeFilter;
 use worker::WorkerPool;
 
-/// What is to be done.
+/// The settings of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanJob<'a> {
     /// The rules.
     pub rules: &'a RuleSet,
-    /// What to look at and what to keep.
+    /// What to scan for and what to keep.
     pub scope: &'a ScanOptions,
-    /// The formats that are known.
+    /// The known formats.
     pub formats: &'a Formats,
-    /// When to map files.
+    /// When to memory-map files.
     pub mmap: Mmap,
-    /// Set from time_range to end the work.
+    /// Set by another thread to stop the scan.
     pub stop: &'a AtomicBool,
-    /// Counts up by the bytes of the files that are done.
+    /// Increased by the size of each file that is done.
     pub progress: &'a AtomicU64,
-    /// Keep each line that matched, for NDJSON.
+    /// Whether to keep each line that matched, for NDJSON.
     pub keep_lines: bool,
-    /// Which IPv6 addresses are one client; `None` for each by itself.
+    /// The IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Ipv6Prefix>,
 }
 
-/// What came of it.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct ScanResult {
-    /// All hits.
+    /// The hits.
     pub tally: Tally,
-    /// The sources' texts, in their order.
+    /// The inputs in the order of the sources, to locate lines.
     pub texts: Vec<SourceInfo>,
-    /// The sources as reports list them, in their order; `None` for a file of a folder that is no log.
+    /// The inputs for a report, in the order of the sources; `None` for a file of a folder that is not a log.
     pub inputs: Vec<Option<InputSummary>>,
-    /// The lines that matched, where they were to be kept.
+    /// The lines that matched, if they were kept.
     pub spool: Option<HitSpool>,
-    /// What a reader may want to know though nothing is wrong, with the source's number.
+    /// Notices about a source, by its number. They are not problems.
     pub notices: Vec<(usize, String)>,
-    /// Lines without a time, where a window asked for one.
+    /// Lines without a time, if a time range is set.
     pub without_time: u64,
-    /// Lines of an input have a field in which a proxy wrote for whom it asks.
+    /// Lines of an input have a field for the client behind a proxy.
     pub has_forwarded: bool,
-    /// It was stopped before the end.
+    /// The scan was stopped early.
     pub stopped: bool,
 }
 
-/// Scans all sources, on the rayon pool it is called in.
+/// Scans all sources on the current rayon pool.
 ///
 /// # Errors
 ///
-/// The spool of kept lines could not be written. Trouble with an input is told in its [`InputSummary::problem`].
+/// The spool of kept lines cannot be written. Errors of an input are in its [`Input::problem`].
 pub fn scan(sources: &[InputSource], job: &ScanJob<'_>) -> std::io::Result<ScanResult> {
     let judge = LineScanner::new(job.rules, job.scope);
-    // What no rule names is learnt from all of it, or from nothing.
+    // Learning needs all unmatched requests, so it has no budget.
     let budget = (!job.scope.unlisted).then_some(Budget::STANDARD);
     let workers = WorkerPool::new(rayon::current_num_threads(), budget).with_prefix(job.prefix);
     let spool = job.keep_lines.then(HitSpool::default);

@@ -1,16 +1,16 @@
-//! Which logs lie time_range `--since` and `--until` as a whole, so that reading them would find nothing.
+//! Decides which logs are entirely outside `--since` and `--until` and need not be read.
 //!
-//! In case of doubt a log is read; nothing is lost by that but time. A log is skipped
+//! When in doubt, a log is read, which only costs time. A log is skipped
 //!
-//! * before `--since`: where its file was last written to more than [`CLOCK_TOLERANCE`] before. A server writes a line when its request
-//!   is over or later, so no line is later than the last write to the file; copying and packing only make that time later, or
-//!   keep it (gzip and logrotate do).
-//! * after `--until`: where it is one of a family of rotated files, and begins more than [`MAX_DELAY`] after. Such files are in
-//!   the order of time but for requests that took long: Apache writes the time a request began, and nginx with `buffer=` writes
-//!   late. A single file may be many logs put together, and is read.
+//! * before `--since`: if its file was last modified more than [`CLOCK_TOLERANCE`] earlier. A server writes a line when
+//! its request is complete or later, so no line is later than the modification time; copying and compressing keep that
+//! time (gzip, logrotate) or increase it.
+//! * after `--until`: if it belongs to a set of rotated files and starts more than [`MAX_DELAY`] later. Rotated files are
+//! in order of time except for slow requests: Apache logs the start of a request, and nginx with `buffer=` writes late. A
+//! single file may be a concatenation of logs and is read.
 //!
-//! And only where lines of it can be read and all that were looked at agree: a log whose lines are later than its file was made
-//! by other clocks, and one that cannot be read is to be heard of.
+//! A log is skipped only if the times at both of its ends agree. A log with lines later than its modification time was
+//! written with another clock, and a log that cannot be read must be reported.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -25,40 +25,40 @@ use crate::input::head_tail::{HeadTail, read_head_tail};
 use crate::input::order::has_rotated_siblings;
 use crate::time::{LogTime, TimeBound};
 
-/// By how much the time of a file and that of a line in it may differ, in seconds: no zone is more than 14 hours from UTC, for
-/// dates and lines without an offset; and an hour for clocks that go wrong.
+/// The largest difference between the modification time of a file and the time of its lines, in seconds: 14 hours for
+/// time zones, as times may lack an offset, and one hour for wrong clocks.
 const CLOCK_TOLERANCE: i64 = 15 * 3_600;
 
-/// By how much a line may be earlier than one before it, in seconds.
+/// How much earlier a line may be than the line before it, in seconds.
 const MAX_DELAY: i64 = 24 * 3_600;
 
-/// No web server wrote before 1990: archives and images that are built to be the same each time give files such a time.
+/// The year 1990. Reproducible archives and images set earlier modification times.
 const EARLIEST_MTIME: i64 = 631_152_000;
 
-/// Bytes at each end of a log that are looked at.
+/// The number of bytes that are read at each end of a log.
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// What there is to know to say which logs are skipped.
+/// Decides which logs are skipped.
 pub(super) struct TimeRangeFilter<'a> {
     scope: &'a ScanOptions,
     formats: &'a Formats,
-    /// Of each source, whether it is one of a family; empty where that does not matter.
-    kin: Vec<bool>,
+    /// Whether each source has rotated siblings; empty if that is not needed.
+    has_siblings: Vec<bool>,
 }
 
 impl<'a> TimeRangeFilter<'a> {
     pub(super) fn new(sources: &[InputSource], scope: &'a ScanOptions, formats: &'a Formats) -> Self {
-        let kin = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
-        Self { scope, formats, kin }
+        let has_siblings = if scope.until.is_some() { has_rotated_siblings(sources) } else { Vec::new() };
+        Self { scope, formats, has_siblings }
     }
 
-    /// Whether the source of this number is not to be read, and why.
+    /// Whether the source with this number is skipped, and why.
     pub(super) fn skip_reason(&self, number: usize, source: &InputSource) -> Option<SkipReason> {
         if source.kind != SourceKind::File {
             return None;
         }
         let early = self.scope.since.filter(|since| is_old(*since, source));
-        let late = self.scope.until.filter(|_| self.kin.get(number) == Some(&true));
+        let late = self.scope.until.filter(|_| self.has_siblings.get(number) == Some(&true));
         if early.is_none() && late.is_none() {
             return None;
         }
@@ -97,13 +97,13 @@ impl<'a> TimeRangeFilter<'a> {
     }
 }
 
-/// Whether a file was last written to so long before that no line of it is as late, whatever offset they were written in.
+/// Whether a file was last modified so early that no line can be in range, whatever its offset.
 fn is_old(since: TimeBound, source: &InputSource) -> bool {
     let (TimeBound::Local(since) | TimeBound::Instant(since)) = since;
     modified(source).is_some_and(|modified| modified >= EARLIEST_MTIME && modified.saturating_add(CLOCK_TOLERANCE) < since)
 }
 
-/// When a file was last written to, in seconds since 1970-01-01T00:00:00Z.
+/// The modification time, in seconds since 1970-01-01T00:00:00Z.
 fn modified(source: &InputSource) -> Option<i64> {
     source.path.metadata().ok().map(|metadata| metadata.mtime())
 }
@@ -131,7 +131,7 @@ mod tests {
         format!("192.0.2.1 - - [{time}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n")
     }
 
-    /// Writes a log whose file has this time, in seconds since 1970.
+    /// Writes a log with this modification time, in seconds since 1970.
     fn write(folder: &TempDir, name: &str, text: &str, modified: i64) {
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
@@ -146,7 +146,8 @@ mod tests {
         sources.iter().enumerate().map(|(number, source)| time_range.skip_reason(number, source)).collect()
     }
 
-    /// The only log: written to at midnight, with lines of these times; asked for from these seconds behind midnight on.
+    /// Whether a log that was modified at midnight and has lines at these times is skipped with `--since` this many
+    /// seconds after midnight.
     fn before(times: &[i64], since: i64) -> bool {
         let folder = TempDir::new().unwrap();
         write(&folder, "access.log", &times.iter().map(|time| line(MIDNIGHT + time, 0)).collect::<String>(), MIDNIGHT);
@@ -156,21 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_last_written_long_before_is_skipped() {
+    fn a_log_last_modified_long_before_is_skipped() {
         assert!(before(&[-DAY, -HOUR, 0], CLOCK_TOLERANCE + 1));
         assert!(!before(&[-DAY, -HOUR, 0], CLOCK_TOLERANCE));
         assert!(!before(&[-DAY, -HOUR, 0], -HOUR));
     }
 
     #[test]
-    fn a_log_whose_lines_are_later_than_its_file_is_read() {
+    fn a_log_with_lines_later_than_its_mtime_is_read() {
         assert!(!before(&[0, 9 * DAY], DAY));
         assert!(!before(&[9 * DAY], 10 * DAY));
         assert!(before(&[HOUR], DAY));
     }
 
     #[test]
-    fn a_log_of_any_format_tells_its_times() {
+    fn times_of_any_format_are_compared() {
         let folder = TempDir::new().unwrap();
         let json = r#"{"time":"2026-11-02T00:00:00Z","remote_addr":"192.0.2.1","request":"GET / HTTP/1.1","status":200}"#;
         let w3c = "#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2026-11-02 00:00:00 192.0.2.1 GET / 200";
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_log_or_has_a_time_that_was_made_up_is_read() {
+    fn a_file_that_is_no_log_or_has_a_fixed_mtime_is_read() {
         let folder = TempDir::new().unwrap();
         write(&folder, "1970.log", &line(MIDNIGHT - 90 * DAY, 0), 1);
         write(&folder, "empty.log", "", MIDNIGHT - 90 * DAY);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_family_what_begins_long_after_is_skipped() {
+    fn a_rotated_log_that_starts_long_after_is_skipped() {
         let folder = TempDir::new().unwrap();
         write(&folder, "access.log", &line(MIDNIGHT + DAY, 0), MIDNIGHT + DAY);
         write(&folder, "access.log.1", &(line(MIDNIGHT + DAY, 0) + &line(MIDNIGHT + DAY - 1, 0)), MIDNIGHT + DAY);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_log_the_end_is_asked_too() {
+    fn the_end_of_a_long_log_is_checked() {
         let folder = TempDir::new().unwrap();
         let many = |time| line(time, 0).repeat(SAMPLE_BYTES / 60);
         for (name, text) in
@@ -225,9 +226,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whatever a server writes in its order, late by less than a day, in any zone, and however often the files are copied.
+        /// A server writes lines in order, late by less than a day, in any time zone; files may be copied later.
         #[test]
-        fn no_line_that_is_asked_for_is_in_a_log_that_is_skipped(
+        fn no_line_in_range_is_in_a_skipped_log(
             steps in prop::collection::vec((0..9 * HOUR, 0..DAY, -12 * 60..=14 * 60_i64), 1..40),
             rotations in prop::collection::vec(0_usize..40, 0..4),
             copied in prop::collection::vec(0..3 * DAY, 5),
@@ -241,7 +242,7 @@ mod tests {
                 if rotations.contains(&number) {
                     logs.push((Vec::new(), String::new(), written));
                 }
-                // A late line was begun before the first line of its file was, by less than a day.
+                // A late request started less than a day before the first line of its file.
                 let time = LogTime { utc: written - late, offset: offset as i16 };
                 let (times, text, modified) = logs.last_mut().unwrap();
                 let time = if times.is_empty() { LogTime { utc: written, ..time } } else { time };
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_log_is_told_by_its_beginning() {
+    fn the_start_of_a_compressed_log_is_checked() {
         let folder = TempDir::new().unwrap();
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(line(MIDNIGHT, 0).repeat(9).as_bytes()).unwrap();

@@ -1,7 +1,7 @@
-//! The header of a W3C extended log where each run of its lines begins, whoever reads which run, and when.
+//! The W3C extended log header in force at the start of each chunk, in whatever order chunks are scanned.
 //!
-//! Of a plain file, which is read in parts, all lines that name columns are looked for before; what comes in order tells them
-//! as it comes. Any other log costs one look at its first bytes.
+//! A plain file is scanned for header lines first, because its parts are read in parallel. In other inputs, headers are
+//! collected as chunks arrive. For other formats only the first bytes are read.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -20,11 +20,11 @@ use crate::input::find::{InputSource, SourceKind};
 use crate::input::lines_in_order::{InputLine, for_each_line};
 use crate::input::tail::LineChunk;
 
-/// A text may begin after a byte-order mark.
+/// A byte-order mark may come first.
 const BOM: &[u8] = b"\xef\xbb\xbf";
-/// Lines that name columns, at most: a server writes one when it starts.
+/// The maximum number of header lines: a server writes one at each start.
 const MAX_HEADERS: usize = 1 << 20;
-/// Bytes read in one go.
+/// The size of a read.
 const BLOCK: usize = 256 << 10;
 
 /// The headers of one log.
@@ -36,27 +36,27 @@ pub(super) struct W3cHeaderIndex {
 
 #[derive(Debug)]
 enum HeaderState {
-    /// Nothing was seen of it.
+    /// No chunk was observed yet.
     Nothing,
-    /// It is no W3C extended log.
+    /// Not a W3C extended log.
     Plain,
-    /// What is in force after the last chunk, and what is in force where chunks begin that wait to be judged.
+    /// The header after the last chunk, and those at the start of chunks that are not scanned yet.
     InOrder(W3cHeader, HashMap<u64, W3cHeader>),
-    /// Where each begins, in order.
+    /// All headers by their offset, sorted.
     Listed(Vec<(u64, W3cHeader)>),
 }
 
 impl W3cHeaderIndex {
-    /// Those of a source, as far as they can be known before it is read.
+    /// The headers of a source, as far as they are known before reading it.
     pub(super) fn new(source: &InputSource, max_line: usize) -> Self {
         let listed = if source.kind == SourceKind::Stdin { Ok(None) } else { index_file(&source.path, max_line) };
         let known = listed.ok().flatten().map_or(HeaderState::Nothing, HeaderState::Listed);
         Self { max_line, known: Mutex::new(known) }
     }
 
-    /// Looks at a chunk that comes in order.
+    /// Observes a chunk of an input that is read in order.
     pub(super) fn observe(&self, chunk: Chunk<'_>) {
-        // One that is not held says nothing, but that the log begins with it.
+        // An oversized line has no header; if it comes first, the log is not a W3C log.
         let Body::Lines(lines) = chunk.body else {
             let known = &mut *lock(&self.known);
             if matches!(known, HeaderState::Nothing) {
@@ -77,7 +77,7 @@ impl W3cHeaderIndex {
         }
     }
 
-    /// The header in force where a chunk begins. Of what comes in order it is asked for once.
+    /// The header at the start of a chunk. Called once per chunk for an input that is read in order.
     pub(super) fn at(&self, offset: u64) -> W3cHeader {
         match &mut *lock(&self.known) {
             HeaderState::Nothing | HeaderState::Plain => W3cHeader::None,
@@ -90,12 +90,12 @@ impl W3cHeaderIndex {
     }
 }
 
-/// The header of a log that begins with this chunk. One that begins with a hole is none.
+/// The header of a log that starts with this chunk. A log that starts with NULs has none.
 pub(super) fn header_at_start(offset: u64, lines: &[u8], max_line: usize) -> W3cHeader {
     if offset == 0 || offset == BOM.len() as u64 { W3cHeader::from_log_start(lines, max_line) } else { W3cHeader::None }
 }
 
-/// The header in force before a piece of a live log of which no other was seen yet.
+/// The header before the first known piece of a live log.
 pub(super) fn header_before(piece: &LineChunk<'_>, max_line: usize) -> W3cHeader {
     match piece.chunk.body {
         _ if piece.lines_before > 0 => header_after(piece.path, piece.lines_before, max_line),
@@ -104,10 +104,10 @@ pub(super) fn header_before(piece: &LineChunk<'_>, max_line: usize) -> W3cHeader
     }
 }
 
-/// The header in force after so many lines of the log at a path, packed or not.
+/// The header after a number of lines of the log at a path, compressed or not.
 fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     let mut header = W3cHeader::None;
-    // Trouble with the log is told by who reads its new lines.
+    // Errors are reported by the reader of the new lines.
     let _ = for_each_line(path, max_line, |number, line| {
         let InputLine::Text(text) = line else {
             return if number == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -124,7 +124,7 @@ fn header_after(path: &Path, lines: u64, max_line: usize) -> W3cHeader {
     header
 }
 
-/// Where lines of a plain file name columns; `None` where it is no W3C extended log, packed, or no regular file.
+/// The headers of a plain file; `None` if it is not a W3C extended log, is compressed, or is not a regular file.
 fn index_file(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHeader)>>> {
     if !path.metadata()?.is_file() {
         return Ok(None);
@@ -132,7 +132,7 @@ fn index_file(path: &Path, max_line: usize) -> io::Result<Option<Vec<(u64, W3cHe
     let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     let mut start = Vec::new();
     file.by_ref().take(BOM.len() as u64).read_to_end(&mut start)?;
-    // A hole of three bytes is passed over as a mark is.
+    // Three NUL bytes are skipped like a byte-order mark.
     let passed = if start == BOM || start == [0; 3] { BOM.len() } else { 0 };
     file.seek(SeekFrom::Start(passed as u64))?;
     index_lines(BufReader::with_capacity(BLOCK, file), passed as u64, max_line)
@@ -146,11 +146,11 @@ fn index_lines(mut text: impl BufRead, passed: u64, max_line: usize) -> io::Resu
         let newline = memchr(b'\n', block);
         let part = &block[..newline.unwrap_or(block.len())];
         let is_own = if offset == start { part.first() == Some(&b'#') } else { !line.is_empty() };
-        // Most logs end the search here, however long their first line is.
+        // Most logs end here, however long the first line is.
         if start == passed && (!is_own || line.len() > max_line) {
             return Ok(None);
         }
-        // Only a line of the log's lock is kept, and no more of it than counts.
+        // Only directive lines are kept, up to the limit.
         if is_own && line.len() <= max_line {
             line.extend_from_slice(part);
         }
@@ -181,7 +181,7 @@ mod tests {
     use crate::scan::w3c_headers::*;
     use proptest::prelude::*;
 
-    /// Where columns are named in a text, by a look at all of it.
+    /// The offsets of all header lines, by reading the whole text.
     fn expected(text: &[u8], max_line: usize) -> Option<Vec<u64>> {
         if !W3cHeader::from_log_start(text, max_line).is_w3c() {
             return None;
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_lines_that_name_columns_are_found(
+        fn all_header_lines_are_found(
             lines in prop::collection::vec(prop::sample::select(vec!["#Version: 1.0", "#Fields: date time cs-uri-stem", "#Fields: x", "a line", "", "# more"]), 0..8),
             is_ended: bool,
             buffer in 1_usize..40,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_lines_is_not_read_through() {
+    fn a_file_without_newlines_is_not_read_to_its_end() {
         let mut endless = BufReader::new(io::repeat(0));
         assert!(index_lines(&mut endless, 0, 100).unwrap().is_none());
         let mut endless = BufReader::new(io::repeat(b'#'));

@@ -1,7 +1,7 @@
-//! What each thread keeps for itself while it works, and what they put together when it becomes much.
+//! The scratch and tally of each thread, and how full tallies are merged.
 //!
-//! A worker's tally is exact. A full one goes into the tally of all between two runs of lines, which alone lets go of
-//! anything: so whether a report is exact does not depend on how many threads there were.
+//! The tally of a worker is exact. When it is full, it is merged into the shared tally between two chunks. Only the
+//! shared tally evicts entries, so the accuracy of a report does not depend on the number of threads.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,22 +13,22 @@ use crate::engine::{SharedCache, WorkerState};
 use crate::intern::SymbolTables;
 use crate::tally::{Budget, Tally};
 
-/// What the workers of a pool hold together, in cells, clients or paths, before they put it to the merged.
+/// The number of cells, clients or paths that all workers may hold together.
 const TOTAL_CAPACITY: usize = 1 << 17;
-/// What one of them may hold at most, and at least.
+/// The largest and the smallest capacity of one worker.
 const MAX_WORKER_CAPACITY: usize = 1 << 16;
 const MIN_WORKER_CAPACITY: usize = 1 << 12;
 
-/// The workers of a pool, by thread. A lock is held for a run of lines at a time, and hardly ever waited for: each thread
-/// takes its lock.
+/// The workers of a pool, by thread. A lock is held for one chunk at a time and is rarely contended, because each thread
+/// uses its own worker.
 #[derive(Debug)]
 pub(super) struct WorkerPool {
     each: Vec<Worker>,
-    /// What full workers handed in.
+    /// The tallies that full workers have flushed.
     merged: Mutex<Tally>,
-    /// What one may hold; all where `None`.
+    /// The capacity of a worker; unlimited if `None`.
     capacity: Option<usize>,
-    /// The merged had to let go of something: a part of the capacity will do, as there is much more to come.
+    /// The merged tally has evicted entries. Workers then flush earlier, as much more data is expected.
     has_evicted: AtomicBool,
 }
 
@@ -37,12 +37,12 @@ struct Worker {
     scratch: Mutex<WorkerState>,
     tally: Mutex<Tally>,
     scanner: Mutex<AnyFormatScanner>,
-    /// Findings that are in the numbers of the scratch and not in the tally yet.
+    /// The number of findings that use IDs of the scratch and are not tallied yet.
     in_flight: AtomicUsize,
 }
 
-/// Findings that are on their way from a scratch to its tally: until they are there, their numbers must stay what they
-/// are. Dropped when they have arrived, or when nobody wants them any more.
+/// Guards findings between the scan and the tally: their IDs must not be reassigned. Dropped when they are tallied or
+/// discarded.
 #[derive(Debug)]
 pub(super) struct InFlightGuard<'w>(&'w AtomicUsize);
 
@@ -53,13 +53,13 @@ impl Drop for InFlightGuard<'_> {
 }
 
 impl WorkerPool {
-    /// So many, who keep to a budget, or to none.
+    /// Creates workers with a memory budget, or without a limit.
     pub(super) fn new(threads: usize, budget: Option<Budget>) -> Self {
         let capacity = budget.map(|_| (TOTAL_CAPACITY / threads.max(1)).clamp(MIN_WORKER_CAPACITY, MAX_WORKER_CAPACITY));
         Self::with_capacity(threads, budget, capacity)
     }
 
-    /// The same, of clients of whom those of one IPv6 prefix are one.
+    /// Counts clients by this IPv6 prefix.
     pub(super) fn with_prefix(self, prefix: Option<Ipv6Prefix>) -> Self {
         for worker in &self.each {
             lock(&worker.scratch).names = SymbolTables::with_prefix(prefix);
@@ -75,34 +75,34 @@ impl WorkerPool {
         Self { each: (0..threads).map(|_| worker()).collect(), merged, capacity, has_evicted: AtomicBool::new(false) }
     }
 
-    /// The number of the worker of the thread that asks.
+    /// The number of the current thread's worker.
     pub(super) fn current_index() -> usize {
         rayon::current_thread_index().unwrap_or(0)
     }
 
-    /// A worker's scratch.
+    /// The scratch of a worker.
     pub(super) fn scratch(&self, worker: usize) -> MutexGuard<'_, WorkerState> {
         lock(&self.each[worker].scratch)
     }
 
-    /// Where a worker writes lines down again.
+    /// The scanner of a worker.
     pub(super) fn scanner(&self, worker: usize) -> MutexGuard<'_, AnyFormatScanner> {
         lock(&self.each[worker].scanner)
     }
 
-    /// A worker's tally; its numbers are the names in the scratch.
+    /// The tally of a worker; its IDs refer to the names in the scratch.
     pub(super) fn tally(&self, worker: usize) -> MutexGuard<'_, Tally> {
         lock(&self.each[worker].tally)
     }
 
-    /// Says that findings of a worker are not tallied yet; to be called while its scratch is held.
+    /// Marks findings of a worker as not tallied yet. Must be called while its scratch is locked.
     pub(super) fn in_flight(&self, worker: usize, _held: &WorkerState) -> InFlightGuard<'_> {
         let in_flight = &self.each[worker].in_flight;
         in_flight.fetch_add(1, Ordering::Relaxed);
         InFlightGuard(in_flight)
     }
 
-    /// Puts what a worker holds to the merged, if it is much and nothing is in_flight.
+    /// Flushes the tally of a worker if it is full and no findings are in flight.
     pub(super) fn flush_if_full(&self, worker: usize) {
         let Some(capacity) = self.capacity else { return };
         let capacity = if self.has_evicted.load(Ordering::Relaxed) { capacity / 3 } else { capacity };
@@ -113,7 +113,7 @@ impl WorkerPool {
         }
     }
 
-    /// All tallies in one. One after the other, each gone before the next: there may be little capacity.
+    /// Merges all tallies, one after the other to limit memory.
     pub(super) fn into_tally(self) -> Tally {
         let mut merged = self.merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         for worker in self.each {
@@ -130,7 +130,7 @@ impl Worker {
         let names = &scratch.names;
         let is_full =
             [tally.len(), tally.minutes().len(), names.clients.len(), names.paths.keys().len()].into_iter().any(|count| count >= capacity);
-        // Findings are in_flight only from when the scratch was held.
+        // Findings can only get in flight while the scratch is locked, which it is here.
         let is_idle = self.in_flight.load(Ordering::Acquire) == 0;
         (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(scratch.reset()))
     }
@@ -141,7 +141,7 @@ impl Worker {
     }
 }
 
-/// A lock whose owner cannot have left half a change behind: a panic ends the program.
+/// Locks a mutex. A poisoned lock is used as is, because a panic ends the program anyway.
 pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -154,7 +154,7 @@ mod tests {
 
     const PLACE: LinePosition = LinePosition { input: 0, chunk: 0, offset: 0, line: 0 };
 
-    /// What a worker finds in requests of these clients.
+    /// Findings of one worker in requests of these clients.
     fn find<'w>(workers: &'w WorkerPool, clients: &[&str]) -> (Findings, InFlightGuard<'w>) {
         let mut scratch = workers.scratch(0);
         let mut findings = Findings::default();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_what_they_are_while_findings_are_underway() {
+    fn ids_are_stable_while_findings_are_in_flight() {
         let workers = WorkerPool::with_capacity(1, Some(Budget::STANDARD), Some(2));
         let first = find(&workers, &["192.0.2.1", "192.0.2.2"]);
         let second = find(&workers, &["192.0.2.2", "192.0.2.3"]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_budget_all_stays_where_it_is() {
+    fn without_a_budget_nothing_is_flushed() {
         let workers = WorkerPool::new(1, None);
         let (findings, in_flight) = find(&workers, &["192.0.2.1"]);
         workers.tally(0).add_findings(&findings, PLACE);

@@ -14,7 +14,7 @@ pub struct SourceInfo {
     /// Identifies the generation of the log: a hash of its first bytes.
     pub generation: u64,
     /// The host of the log, if given: two hosts may have logs of the same name.
-    pub machine: Option<Box<str>>,
+    pub log_host: Option<Box<str>>,
     /// For each run of lines, in order: its byte offset, and the number of lines before it.
     runs: Vec<(u64, u64)>,
 }
@@ -28,13 +28,13 @@ impl SourceInfo {
         for (_, lines) in &mut runs {
             before += std::mem::replace(lines, before);
         }
-        Self { path, generation, machine: None, runs }
+        Self { path, generation, log_host: None, runs }
     }
 
     /// The same input, on a host.
     #[must_use]
-    pub fn with_host(self, machine: Option<&str>) -> Self {
-        Self { machine: machine.map(Box::from), ..self }
+    pub fn with_host(self, log_host: Option<&str>) -> Self {
+        Self { log_host: log_host.map(Box::from), ..self }
     }
 
     /// The number of a line, from 1: line `line` (from 0) of the run that starts at offset `run`.
@@ -47,7 +47,7 @@ impl SourceInfo {
     /// Identifies the log of a site and its rotated siblings: the host and the [family](Self::family) of the name.
     #[must_use]
     pub fn family_key(&self) -> (Option<&str>, &[u8]) {
-        (self.machine.as_deref(), self.family())
+        (self.log_host.as_deref(), self.family())
     }
 
     /// The common part of the names of a log and its rotated siblings: `access.log` for `access.log.2.gz` and

@@ -41,14 +41,16 @@ pub(super) fn decode<T: PersistedState>(bytes: &[u8]) -> Result<T, String> {
     if bytes.is_empty() {
         return Err("the state is damaged: the file is empty".into());
     }
-    let (version, rest) = version(bytes).ok_or("the state is damaged, or this is none: it does not begin as one")?;
+    let (version, rest) = version(bytes).ok_or("the file is not a state, or it is damaged: its start is wrong")?;
     if version > known {
-        return Err(format!("a newer probewatch wrote this state (its version is {version}, this one knows {known}): use the newer one"));
+        return Err(format!(
+            "a newer probewatch wrote this state (its version is {version}, this one supports {known}): use the newer one"
+        ));
     }
     if version < oldest {
-        return Err(format!("the state is too old (its version is {version}, this probewatch knows {oldest} to {known})"));
+        return Err(format!("the state is too old (its version is {version}, this probewatch supports {oldest} to {known})"));
     }
-    let (found, body) = parts(rest).ok_or("the state is damaged: it breaks off")?;
+    let (found, body) = parts(rest).ok_or("the state is damaged: its end is missing")?;
     let expected = checksum(version, body);
     if found != expected.as_bytes() {
         return Err(format!("the state is damaged: its checksum should be {expected}"));

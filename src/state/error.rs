@@ -31,7 +31,7 @@ pub enum StateError {
     },
     /// The state exists but cannot be trusted or read; the exit code is 2.
     #[error(
-        "{}: {what}{}; without it nobody knows how far the logs were read: {reset} (or deleting the file) starts as on the first run, \
+        "{}: {what}{}; without it, it is unknown how far the logs were read: {reset} (or deleting the file) starts as on the first run, \
          so that lines may be reported twice or not at all",
         path.display(),
         copy(kept.as_deref())

@@ -108,7 +108,7 @@ impl StateFolder {
 
     /// Replaces the state: durable when this returns, unchanged when it fails. The exception is the last step,
     /// syncing the folder: if that fails, the new state is in place, but a power failure may bring back the old one.
-    /// After a failure, [`load`](Self::load) tells which state is present.
+    /// After a failure, [`load`](Self::load) returns the state that is present.
     ///
     /// # Errors
     ///

@@ -305,7 +305,7 @@ fn a_damaged_state_is_copied_and_never_ignored() {
     let newer = String::from_utf8(whole.clone()).unwrap().replace("state\":2,", "state\":3,").into_bytes();
     let cases = [
         (vec![], "is empty"),
-        (whole[..whole.len() / 2].to_vec(), "breaks off"),
+        (whole[..whole.len() / 2].to_vec(), "its end is missing"),
         (flipped, "checksum"),
         (newer, "newer"),
         (vec![0; 99], "none"),
@@ -576,5 +576,8 @@ fn the_previous_version_is_read_and_the_next_one_rejected() {
     folder.save(&read).unwrap();
     assert_eq!(folder.load().unwrap(), Some(read));
     let refusal = folder.load::<Older>().unwrap_err().to_string();
-    assert!(refusal.contains("a newer probewatch wrote this state (its version is 2, this one knows 1): use the newer one"), "{refusal}");
+    assert!(
+        refusal.contains("a newer probewatch wrote this state (its version is 2, this one supports 1): use the newer one"),
+        "{refusal}"
+    );
 }

@@ -36,8 +36,8 @@ impl LogTime {
     #[must_use]
     pub fn parse_date_and_time(date: &[u8], time: &[u8]) -> Option<Self> {
         let (day, rest) = day(date)?;
-        let (seconds, behind) = clock(time)?;
-        (rest.is_empty() && behind.is_empty()).then(|| at(day, seconds, 0))
+        let (seconds, after) = clock(time)?;
+        (rest.is_empty() && after.is_empty()).then(|| at(day, seconds, 0))
     }
 }
 

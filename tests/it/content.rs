@@ -291,8 +291,8 @@ fn other_logs_are_never_scanned_silently() {
         (NGINX_ERROR, "a server's error log"),
         (APACHE_ERROR, "a server's error log"),
         (json, "JSON lines"),
-        (&cron, "an access log behind the prefix of another writer"),
-        ("once upon a time\n", "none of its 5 lines is in a format that is known"),
+        (&cron, "an access log after the prefix of another writer"),
+        ("once upon a time\n", "none of its 5 lines is in a known format"),
     ] {
         let (run, report) = scan(text.repeat(5));
         assert_eq!((run.code, sums(&report)[..3].to_vec()), (3, vec![5, 0, 5]), "{text}");
@@ -310,7 +310,7 @@ fn an_error_log_in_a_folder_is_skipped() {
         harness.file("error.log", error.repeat(9));
         let (run, report) = harness.json(["."]);
         assert_eq!((run.code, sums(&report)), (0, [20, 20, 0, 0, 2]), "{}", run.stderr);
-        assert!(run.stderr.contains("error.log: passed over"), "{}", run.stderr);
+        assert!(run.stderr.contains("error.log: skipped"), "{}", run.stderr);
         assert_eq!(report["inputs"].as_array().unwrap().len(), 1);
     }
 }

@@ -235,7 +235,7 @@ fn files_that_are_no_logs_are_skipped_at_any_age() {
     let (run, report) = harness.json(["--since", "2026-11-15", "logs"]);
     for name in ["photo.png", "logo.png"] {
         let is_input = inputs(&report).iter().any(|input| input.ends_with(name));
-        assert!(!is_input && run.stderr.contains(&format!("{name}: passed over")), "{}", run.stderr);
+        assert!(!is_input && run.stderr.contains(&format!("{name}: skipped")), "{}", run.stderr);
     }
     // A damaged one is to be heard of.
     assert_eq!((run.code, skipped(&report).len()), (3, 2));
@@ -351,7 +351,7 @@ fn an_error_log_in_a_folder_is_not_matched() {
         for target in ["logs", "logs/*.log"] {
             let (run, report) = harness.json([target]);
             assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{target} {}", run.stderr);
-            assert_eq!(run.stderr.matches("site-access.log: passed over: a server's error log").count(), 1, "{}", run.stderr);
+            assert_eq!(run.stderr.matches("site-access.log: skipped: a server's error log").count(), 1, "{}", run.stderr);
             let run = harness.run(["report", "--state", "state", "--out", "out", target]);
             assert_eq!(run.code, 0, "{}", run.stderr);
             let report = fs::read_to_string(harness.path("out/latest/report.json")).unwrap();
@@ -398,13 +398,13 @@ fn binary_files_are_reported_and_not_matched() {
     harness.file("logs/noise.log", &probes);
     let (run, report) = harness.json(["logs/noise.log"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
-    assert!(run.stderr.contains("logs/noise.log: is binary data, and no log") && !run.stderr.contains("--log-format"), "{}", run.stderr);
+    assert!(run.stderr.contains("logs/noise.log: is binary data, not a log") && !run.stderr.contains("--log-format"), "{}", run.stderr);
     let run = harness.run_with_stdin(["scan", "-f", "json", "-"], &probes);
     assert_eq!((run.code, &run.json()["totals"]["hits"]), (3, &Value::from(0)), "{}", run.stderr);
     harness.file("logs/access.log", line("192.0.2.1", "GET /.env HTTP/1.1", 404));
     let (run, report) = harness.json(["logs"]);
     assert_eq!((run.code, &report["totals"]["hits"]), (0, &Value::from(1)), "{}", run.stderr);
-    assert!(run.stderr.contains("logs/noise.log: passed over: binary data"), "{}", run.stderr);
+    assert!(run.stderr.contains("logs/noise.log: skipped: binary data"), "{}", run.stderr);
     // A log whose server escapes nothing begins with what a client sent.
     let raw = [random(300).into_iter().filter(|byte| !matches!(byte, 0 | b'\n')).collect(), b"\n".to_vec(), ODD.into()].concat();
     harness.file("raw.log", [raw, line("192.0.2.1", "GET /.env HTTP/1.1", 404).into_bytes()].concat());

@@ -45,7 +45,7 @@ impl MergedInputs {
 }
 
 fn key(text: &SourceInfo) -> (Option<&str>, &[u8]) {
-    (text.machine.as_deref(), &text.path)
+    (text.log_host.as_deref(), &text.path)
 }
 
 fn add(sum: &mut InputSummary, other: &InputSummary) {

@@ -30,7 +30,7 @@ impl<'a> InputTable<'a> {
             let at = number as usize;
             if places[at] == u32::MAX {
                 let text = &texts[at];
-                let its_host = text.machine.as_deref().or(log_host);
+                let its_host = text.log_host.as_deref().or(log_host);
                 places[at] = *known.entry((its_host, &text.path)).or_insert_with(|| {
                     rows.push(unlisted(text, its_host));
                     (rows.len() - 1) as u32

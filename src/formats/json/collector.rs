@@ -1,4 +1,4 @@
-//! The values of a line that were believed, put together to [`Fields`].
+//! Collects the values of a line and converts them to [`Fields`].
 
 use super::escapes::rewritten;
 use super::role::{JsonField, KeyRole, SLOTS};
@@ -9,17 +9,17 @@ use crate::formats::fields::FieldBuffers;
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso};
 use crate::time::{CLF_TIME_LEN, LogTime};
 
-/// The best value of each slot so far.
+/// The best value of each field so far.
 #[derive(Debug)]
 pub(super) struct FieldCollector<'a> {
     values: [&'a [u8]; SLOTS],
     ranks: [u8; SLOTS],
-    /// One bit for each slot: whether a backslash or a bare quote stands in it.
+    /// One bit per field: whether the value contains a backslash or a bare quote.
     escaped: u32,
     forwarded: &'a [u8],
 }
 
-/// The last rank, that of nothing.
+/// The rank of a missing value.
 const NO_RANK: u8 = u8::MAX;
 
 impl<'a> ValueVisitor<'a> for FieldCollector<'a> {
@@ -34,7 +34,7 @@ impl<'a> FieldCollector<'a> {
         Self { values: [b""; SLOTS], ranks: [NO_RANK; SLOTS], escaped: 0, forwarded: b"" }
     }
 
-    /// Believes a value if nothing stronger was there.
+    /// Adds a value, unless a better one was found.
     #[inline]
     pub(super) fn add(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
         if role.forwarded && self.forwarded.is_empty() && text != b"-" {
@@ -46,13 +46,13 @@ impl<'a> FieldCollector<'a> {
         }
     }
 
-    /// Takes a value that is better than what was there, if it is shaped like one of its slot.
+    /// Stores a better value if it has a valid shape for its field.
     fn take(&mut self, role: KeyRole, text: &'a [u8], escaped: bool) {
         let shaped = match role.slot {
             JsonField::Time => time_shaped(text),
             JsonField::Status => status(text).map(|status| (JsonField::Status, status)),
             JsonField::Bytes => whole(text).map(|bytes| (JsonField::Bytes, bytes)),
-            // nginx's `server_name _` is no host's name.
+            // nginx's `server_name _` is not a host name.
             JsonField::Host => (text != b"_").then_some((JsonField::Host, text)),
             slot => Some((slot, text)),
         };
@@ -76,7 +76,7 @@ impl<'a> FieldCollector<'a> {
         rewritten(self.get(slot), self.escaped & 1 << slot as u32 != 0, buffers)
     }
 
-    /// The fields. `None` where the line tells of no request.
+    /// The fields; `None` if the line describes no request.
     pub(super) fn fields(&mut self, buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         self.use_host_as_client();
         if !self.is_request() {
@@ -85,13 +85,13 @@ impl<'a> FieldCollector<'a> {
         let FieldBuffers { time, request, query, protocol, referer, user_agent, .. } = buffers;
         let time = self.time(time);
         let protocol = self::protocol(rewrite_short(self.get(JsonField::Protocol), protocol));
-        let (asked, host) = self.asked(protocol, request, query);
+        let (request, host) = self.request(protocol, request, query);
         Some(Fields {
             client: self.get(JsonField::Client),
             forwarded: self.forwarded,
             host,
             time,
-            asked,
+            request,
             status: self.get(JsonField::Status),
             bytes: self.get(JsonField::Bytes),
             referer: self.unescaped_value(JsonField::Referer, referer),
@@ -100,16 +100,17 @@ impl<'a> FieldCollector<'a> {
         })
     }
 
-    /// Whether the line names a request line, or what was asked for and a client, a method or a status, or a client and a status.
+    /// Whether the line has a request line; or a target with a client, a method or a status; or a client and a
+    /// status.
     fn is_request(&self) -> bool {
         let known = |slots: &[JsonField]| slots.iter().any(|slot| !self.get(*slot).is_empty());
-        let asked = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
-        (asked && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
+        let has_target = known(&[JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path]);
+        (has_target && known(&[JsonField::Client, JsonField::Method, JsonField::Status]))
             || (known(&[JsonField::Client]) && known(&[JsonField::Status]))
             || memchr::memmem::find(self.get(JsonField::Request), b" HTTP").is_some()
     }
 
-    /// Where no client is named and the host is an address, it is the client: so Tomcat and others call it.
+    /// Without a client, a host that is an address is the client, as Tomcat and others log it.
     fn use_host_as_client(&mut self) {
         let (client, host) = (JsonField::Client as usize, JsonField::Host as usize);
         if self.values[client].is_empty() && Client::parse(self.values[host]).address().is_some() {
@@ -125,15 +126,15 @@ impl<'a> FieldCollector<'a> {
         when(text, buffers)
     }
 
-    /// What was asked for, and of which host.
-    fn asked(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
+    /// The request and its host.
+    fn request(&self, protocol: &'static [u8], request: &'a mut Vec<u8>, query: &'a mut Vec<u8>) -> (RequestField<'a>, &'a [u8]) {
         let host = self.get(JsonField::Host);
         let slot = self.request_source();
         let text = self.unescaped_value(slot, request);
         if slot == JsonField::Request && !is_target(text) {
             return (RequestField::Line(text), host);
         }
-        // An address as it was sent stays whole: it asks for a proxy.
+        // An absolute URL that was sent is kept: it is a proxy request.
         let address = if slot == JsonField::Sent { None } else { split_url(text) };
         let (host, target) = match address {
             Some((named, target)) if host.is_empty() || is_same_host(host, named) => (if host.is_empty() { named } else { host }, target),
@@ -145,7 +146,7 @@ impl<'a> FieldCollector<'a> {
         (RequestField::Parts { method: self.get(JsonField::Method), target, query, protocol }, host)
     }
 
-    /// The slot that says what was asked for: one that the user named, else the one that says most.
+    /// The field with the request: one that the user named, otherwise the most specific.
     fn request_source(&self) -> JsonField {
         const BY_SPECIFICITY: [JsonField; 4] = [JsonField::Request, JsonField::Sent, JsonField::Target, JsonField::Path];
         let first = |at_most: u8| BY_SPECIFICITY.into_iter().find(|slot| self.rank(*slot) <= at_most);
@@ -153,7 +154,7 @@ impl<'a> FieldCollector<'a> {
     }
 }
 
-/// What a text says that was taken for a time.
+/// Parses the text of a time field.
 #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
 #[inline(always)]
 pub(super) fn when<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> TimeField<'a> {
@@ -171,12 +172,12 @@ fn unescaped_value(text: &[u8], buffers: &mut Vec<u8>) -> Option<LogTime> {
     LogTime::parse_any_format(rewrite_short(text, buffers))
 }
 
-/// Rewrites a text in which a slash or a plus sign may be escaped.
+/// Unescapes a short text; a slash or a plus sign may be escaped.
 fn rewrite_short<'b>(text: &'b [u8], short: &'b mut Vec<u8>) -> &'b [u8] {
     rewritten(text, memchr::memchr(b'\\', text).is_some(), short)
 }
 
-/// What a value that is called a time is: a time, or a day or the time of a day alone. How long something took is neither.
+/// The field of a value with the name of a time: a time, a date, or a time of day. A duration is none of them.
 #[inline]
 pub(super) fn time_shaped(text: &[u8]) -> Option<(JsonField, &[u8])> {
     match text {
@@ -186,26 +187,26 @@ pub(super) fn time_shaped(text: &[u8]) -> Option<(JsonField, &[u8])> {
     }
 }
 
-/// The three digits of a status, `404` or `404 Not FieldCollector`.
+/// The three digits of a status, `404` or `404 Not Found`.
 #[inline]
 pub(super) fn status(text: &[u8]) -> Option<&[u8]> {
     let (code, rest) = text.split_at_checked(3)?;
     (code.iter().all(u8::is_ascii_digit) && matches!(rest, [] | [b' ' | b'.', ..])).then_some(code)
 }
 
-/// A whole number, which some write with a fraction of nothing.
+/// An integer, which may be written with a fraction of zero.
 #[inline]
 pub(super) fn whole(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_suffix(b".0").unwrap_or(text);
     (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(text)
 }
 
-/// A time of the Common Log Format, with its brackets or without, by its shape: no other form has these marks in these places. What
-/// stands between them is looked at when it is unescaped_value down and read.
+/// A Common Log Format time with or without brackets, recognized by its separators. The rest is validated when the time
+/// is written and parsed.
 fn clf(text: &[u8]) -> Option<&[u8]> {
     let text = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text);
     let time: &[u8; CLF_TIME_LEN] = text.try_into().ok()?;
-    // In words, as a log has nothing else in most of its lines.
+    // Compares whole words, because most lines have such a time.
     let has = |from: usize, marks: [u8; 8]| {
         let word = time[from..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let mask = marks.map(|mark| if mark == 0 { 0 } else { u8::MAX });
@@ -214,7 +215,7 @@ fn clf(text: &[u8]) -> Option<&[u8]> {
     (has(0, *b"\0\0/\0\0\0/\0") && has(8, *b"\0\0\0:\0\0:\0") && has(16, *b"\0:\0\0 \0\0\0")).then_some(text)
 }
 
-/// Whether what is called a request is the target alone.
+/// Whether the text of a request field is only the target.
 #[inline]
 pub(super) fn is_target(text: &[u8]) -> bool {
     match text.first() {
@@ -236,7 +237,7 @@ fn split_url(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!host.is_empty()).then_some((host, if target.is_empty() { b"/" } else { target }))
 }
 
-/// Whether two hosts are one but for their ports.
+/// Whether two hosts are equal apart from their ports.
 fn is_same_host(one: &[u8], other: &[u8]) -> bool {
     let name = |host: &'_ [u8]| {
         let digits = host.iter().rev().take_while(|b| b.is_ascii_digit()).count();
@@ -246,7 +247,7 @@ fn is_same_host(one: &[u8], other: &[u8]) -> bool {
     one[..name(one)].eq_ignore_ascii_case(&other[..name(other)])
 }
 
-/// The protocol as a request line has it; empty where a scheme stands in its place.
+/// The protocol as in a request line; empty for a scheme.
 fn protocol(text: &[u8]) -> &'static [u8] {
     let number = text.strip_prefix(b"HTTP/").or_else(|| text.strip_prefix(b"http/")).unwrap_or(text);
     match number {

@@ -1,12 +1,12 @@
-//! The escapes of JSON, put into those that [`unescape`](crate::normalize::unescape) undoes.
+//! Converts JSON escapes to those that [`unescape`](crate::normalize::unescape) undoes.
 //!
-//! Most are the same, and stay as they are written. Others are rewritten: `\/` and escaped letters to what they stand for,
-//! characters above `7f` to the `\xHH` of their UTF-8 bytes, bare quotes to `\x22`. Half of a surrogate pair stays what it is: nobody
-//! can say which byte was sent.
+//! Most escapes are the same and kept. Others are converted: `\/` and escaped ASCII letters to the character itself,
+//! characters above `7f` to the `\xHH` of their UTF-8 bytes, bare quotes to `\x22`. Half a surrogate pair is kept,
+//! because the original byte is unknown.
 
 use memchr::memchr2;
 
-/// The text, rewritten into `buffers` if it must be.
+/// The text, rewritten into `buffers` if necessary.
 pub(super) fn rewritten<'a>(text: &'a [u8], escaped: bool, buffers: &'a mut Vec<u8>) -> &'a [u8] {
     if !escaped {
         return text;
@@ -26,11 +26,11 @@ fn rewrite(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Rewrites the escape or the quote that `text` begins with; how long it is.
+/// Rewrites the escape or quote at the start of `text`; returns its length.
 fn one(text: &[u8], out: &mut Vec<u8>) -> usize {
     match text {
         [b'"', ..] => hex(b'"', out),
-        // A backslash alone would escape whatever is written behind it.
+        // A trailing backslash would escape the next character written.
         [_] => out.extend_from_slice(br"\\"),
         [_, b'/', ..] => out.push(b'/'),
         [_, b'u', digits @ ..] => {
@@ -45,7 +45,7 @@ fn one(text: &[u8], out: &mut Vec<u8>) -> usize {
     if let [b'"', ..] = text { 1 } else { text.len().min(2) }
 }
 
-/// Writes a letter whose escape is `escape`, as long as it is.
+/// Writes a letter, given its escape; returns the length of the escape.
 fn letter_out(letter: char, escape: &[u8], out: &mut Vec<u8>) -> usize {
     match letter {
         '"' | '\\' | '\0'..=' ' | '\x7f' => out.extend_from_slice(escape),
@@ -55,7 +55,7 @@ fn letter_out(letter: char, escape: &[u8], out: &mut Vec<u8>) -> usize {
     escape.len()
 }
 
-/// The letter that the digits behind `\u` stand for, and how long the escape is with its backslash; for a surrogate pair, both.
+/// The letter of the digits after `\u`, and the length of the escape with its backslash; for a surrogate pair, of both.
 fn letter(digits: &[u8]) -> Option<(char, usize)> {
     let unit = unit(digits)?;
     if let Some(letter) = char::from_u32(unit) {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_would_undo_is_rewritten() {
+    fn only_other_escapes_are_rewritten() {
         for text in [r#"\"\\\n\t\u0001\u0022\u005c\u0020"#, r"\x22\x5C\xff", r"\q\", r"\ud800x", r"\udc00\ud800", r"\u12", r"\u", "plain"] {
             let expected = text.strip_suffix('\\').map_or(text.to_owned(), |t| format!("{t}\\\\"));
             assert_eq!(written(text), expected);
@@ -119,7 +119,7 @@ mod tests {
                     json.push(c);
                 }
             }
-            // `trim_matches` takes the quote of an escaped quote at the end as well.
+            // `trim_matches` also removes the quote of an escaped quote at the end.
             prop_assume!(!text.ends_with('"') && !text.starts_with('"'));
             let (mut buffers, mut sent) = (Vec::new(), Vec::new());
             unescape(rewritten(json.as_bytes(), json.contains('\\'), &mut buffers), &mut sent);

@@ -1,21 +1,21 @@
-//! The short way from a line whose layout is known to its fields: what the layout says already is not weighed line by line.
+//! The fast path for lines with a known layout: the field of each value is decided once per layout.
 //!
-//! It is for lines that name a client, a time and a request line, each as usual, and have no backslash. Of all others
-//! [`FieldCollector`](super::collector::FieldCollector) says what they mean; where both could, they say the same.
+//! Applies to lines with a client, a time and a request line in their usual form and without a backslash. All other lines
+//! go through [`FieldCollector`](super::collector::FieldCollector), with the same result where both apply.
 
 use super::collector::{is_target, status, time_shaped, when, whole};
 use super::role::{JsonField, KeyRole, SLOTS};
 use crate::formats::fast_values::{FastValues, ValueSlot};
 use crate::formats::{Escapes, Fields, RequestField};
 
-/// What is to be known of the values of a layout.
+/// What the fast path needs to know about a layout.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FastLayout {
-    /// Whether another value would do where the best is none, a bit for each place.
+    /// Fields with an alternative value, one bit each. The alternative counts if the best value is missing.
     has_others: u16,
 }
 
-/// Where a value goes.
+/// The slot of a field.
 fn slot_of(slot: JsonField) -> ValueSlot {
     match slot {
         JsonField::Client => ValueSlot::Client,
@@ -26,13 +26,13 @@ fn slot_of(slot: JsonField) -> ValueSlot {
         JsonField::Bytes => ValueSlot::Bytes,
         JsonField::Referer => ValueSlot::Referer,
         JsonField::UserAgent => ValueSlot::UserAgent,
-        // A request line says what these would.
+        // A request line makes the other fields redundant.
         _ => ValueSlot::None,
     }
 }
 
 impl FastLayout {
-    /// Says which values of a layout are which fields; `None` where the user said so, or where it takes more to tell.
+    /// Assigns the values of a layout to slots; `None` if the user named fields, or if the fields are not simple.
     pub(super) fn of<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut ValueSlot)>) -> Option<Self> {
         let mut best: [Option<(u8, &mut ValueSlot)>; SLOTS] = [const { None }; SLOTS];
         let mut has_others = 0;
@@ -56,7 +56,7 @@ impl FastLayout {
         (has(JsonField::Client) && has(JsonField::Time) && has(JsonField::Request)).then_some(Self { has_others })
     }
 
-    /// Whether these values are all that a line says.
+    /// Whether these values determine all fields.
     #[inline]
     pub(super) fn is_complete(self, values: &FastValues<'_>) -> bool {
         let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
@@ -75,7 +75,7 @@ impl FastLayout {
     }
 }
 
-/// The fields of a line that these values say all of.
+/// The fields of a line from its values.
 #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
 #[inline(always)]
 pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fields<'a> {
@@ -85,9 +85,9 @@ pub(super) fn fields<'a>(values: &FastValues<'a>, time: &'a mut Vec<u8>) -> Fiel
         forwarded: b"",
         host: if host == b"_" { b"" } else { host },
         time: when(values.get(ValueSlot::Time), time),
-        asked: RequestField::Line(values.get(ValueSlot::Request)),
+        request: RequestField::Line(values.get(ValueSlot::Request)),
         status: status(values.get(ValueSlot::Status)).unwrap_or_default(),
-        // What is no number is not written down as one.
+        // An invalid number is not written as one.
         bytes: bytes.strip_suffix(b".0").unwrap_or(bytes),
         referer: values.get(ValueSlot::Referer),
         user_agent: values.get(ValueSlot::UserAgent),

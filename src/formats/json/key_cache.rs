@@ -1,25 +1,25 @@
-//! The names of the line before, and what they stand for.
+//! Caches the keys of the last line and their roles.
 //!
-//! A server writes the same names in the same order again and again: where the next line does, nothing is searched or looked up. This
-//! changes how fast an answer comes, never which.
+//! A server writes the same keys in the same order, so most keys need no lookup. The cache affects only the speed, never
+//! the result.
 
 use super::role::KeyRole;
 use super::tokenizer::MemberName;
 
-/// How many names are remembered, and how long they may be.
+/// The maximum number and length of cached keys.
 const MAX_KEYS: usize = 128;
 const MAX_KEY_LEN: usize = 64;
-/// How far ahead a name is looked for when others were left out.
+/// How far ahead a key is searched for if others are missing.
 const LOOK_AHEAD: usize = 8;
 
-/// Remembers the names of a line.
+/// Caches the keys of a line.
 #[derive(Debug, Default, Clone)]
 pub(in crate::formats) struct KeyCache {
-    /// Which roles they were learned by.
+    /// The fingerprint of the roles that the entries are based on.
     roles_fingerprint: u64,
     entries: Vec<KeyEntry>,
     names: Vec<u8>,
-    /// The entry that is expected next.
+    /// The index of the expected entry.
     next: usize,
     misses: usize,
     learning: bool,
@@ -33,21 +33,21 @@ struct KeyEntry {
     role: KeyRole,
 }
 
-/// The object that a name lies in: the entry of the object's own name.
+/// The object that contains a key, identified by the entry of the object's own key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyScope {
-    /// The line itself.
+    /// The top level.
     Line,
     /// The object of that entry.
     Entry(u16),
-    /// An object that is not remembered.
+    /// An object that is not cached.
     Elsewhere,
 }
 
 impl KeyCache {
-    /// Begins a line.
+    /// Starts a line.
     pub(super) fn begin(&mut self, roles_fingerprint: u64) {
-        // TimeField a quarter is new, so is the format.
+        // If a quarter of the keys is new, the format has changed.
         if roles_fingerprint != self.roles_fingerprint || self.misses > 2 + self.entries.len() / 4 {
             self.entries.clear();
             self.names.clear();
@@ -56,13 +56,13 @@ impl KeyCache {
         (self.next, self.misses, self.learning) = (0, 0, self.entries.is_empty());
     }
 
-    /// The name that is expected next; empty where none is.
+    /// The expected key; empty if there is none.
     #[inline]
     pub(super) fn expected(&self) -> &[u8] {
         self.entries.get(self.next).map_or(b"", |entry| self.name(entry))
     }
 
-    /// What `key` within `scope` stands for, and the scope of what lies in it. What is not remembered is looked up.
+    /// The role of `key` within `scope`, and the scope of its members. Keys that are not cached are looked up.
     #[inline]
     pub(super) fn role(&mut self, scope: KeyScope, key: MemberName<'_>, look_up: impl Fn(&[u8]) -> KeyRole) -> (KeyRole, KeyScope) {
         match self.entries.get(self.next) {
@@ -95,7 +95,7 @@ impl KeyCache {
             return (look_up(key.name), KeyScope::Elsewhere);
         }
         let start = self.names.len();
-        // The role is that of the copy: the bytes of a map may change.
+        // The role is that of the copy: a memory-mapped file may change between two reads.
         self.names.extend_from_slice(key.name);
         let role = look_up(self.names.get(start..).unwrap_or_default());
         self.entries.push(KeyEntry { start: start as u32, end: self.names.len() as u32, within: scope, role });

@@ -1,8 +1,8 @@
-//! The layout of lines before: all that stands between their values.
+//! Caches the layout of recent lines: everything between their values.
 //!
-//! A server writes one line like the other. Where a line has the layout of an earlier one, it has the same members in the same
-//! objects, and only the values are searched for their ends. This changes how fast an answer comes, never which: a line that differs
-//! in one byte is walked through.
+//! A server writes all lines alike. If a line has a cached layout, it has the same keys in the same objects, and only the
+//! ends of the values are searched for. The cache affects only the speed, never the result: a line that differs in one
+//! byte is tokenized.
 
 use super::collector::FieldCollector;
 use super::fast_layout::FastLayout;
@@ -13,24 +13,24 @@ use super::visitor::{KeyPath, ValueVisitor, visit};
 use crate::formats::bytes::begins;
 use crate::formats::fast_values::{FastValues, ValueSlot};
 
-/// The longest line whose layout is remembered, and the most values in it.
+/// The maximum length of a cached line, and the maximum number of its values.
 const MAX_LINE: usize = 16 * 1024;
 const MAX_VALUES: usize = 256;
-/// A layout is forgotten when so many lines in a row had another.
+/// A layout is dropped when this many consecutive lines had another.
 const MAX_MISSES: u8 = 16;
-/// The most lines to walk through before another layout is learned, where lines differ all the time.
+/// The maximum number of lines to tokenize before another layout is learned, if lines keep differing.
 const MAX_WAIT: u32 = 255;
 
-/// Remembers two layouts: values that are a text here and `null` there make two of one.
+/// Caches two layouts, because a value may be a string in some lines and `null` in others.
 #[derive(Debug, Default, Clone)]
 pub(in crate::formats) struct LayoutCache {
-    /// Which roles they were learned by.
+    /// The fingerprint of the roles that the layouts are based on.
     roles_fingerprint: u64,
     known: [JsonLayout; 2],
-    /// The one that fitted last.
+    /// The index of the last layout that matched.
     first: usize,
     wait: u32,
-    /// How long to wait after the next one is learned.
+    /// The number of lines to wait after the next layout is learned.
     pause: u32,
     copy: Vec<u8>,
 }
@@ -38,29 +38,29 @@ pub(in crate::formats) struct LayoutCache {
 #[derive(Debug, Default, Clone)]
 struct JsonLayout {
     values: Vec<LayoutValue>,
-    /// What stands before for_each_value value, and behind the last.
+    /// The literal texts before each value and after the last one.
     literals: Vec<u8>,
-    /// Where what stands behind the last value begins in `literals`.
+    /// Where the text after the last value starts in `literals`.
     tail: usize,
-    /// Whether a line of it goes the short way.
+    /// The fast path, if lines of this layout can take it.
     short: Option<FastLayout>,
     misses: u8,
 }
 
-/// A value and what stands before it.
+/// A value and the literal text before it.
 #[derive(Debug, Clone, Copy)]
 struct LayoutValue {
     start: usize,
     end: usize,
-    /// Whether it is a text in quotes.
+    /// Whether the value is a string.
     quoted: bool,
     role: KeyRole,
-    /// Which value of the short way it is.
+    /// The slot of the value on the fast path.
     slot: ValueSlot,
 }
 
 impl LayoutCache {
-    /// Finds the values of a line, if it has a layout that is remembered; nothing is found if not.
+    /// Collects the values of a line if it has a cached layout.
     #[inline]
     pub(super) fn read<'a>(&mut self, roles: &KeyRoles, line: &'a [u8], found: &mut FieldCollector<'a>) -> bool {
         if self.roles_fingerprint != roles.fingerprint() {
@@ -82,8 +82,8 @@ impl LayoutCache {
         false
     }
 
-    /// Finds the values of a line without a backslash that has a layout that is remembered, where that goes the short way;
-    /// `first_quote` says where the first quote stands from a place on.
+    /// Reads the values of a line without a backslash if its layout has a fast path. `first_quote` returns the
+    /// position of the first quote from an offset on.
     #[inline]
     pub(super) fn read_fast<'a>(
         &mut self,
@@ -110,14 +110,14 @@ impl LayoutCache {
         false
     }
 
-    /// Remembers the layout of a line that was read otherwise, unless lines differ all the time.
+    /// Learns the layout of a line, unless lines keep differing.
     pub(super) fn learn(&mut self, roles: &KeyRoles, line: &[u8], keys: &mut KeyCache) {
         if self.wait > 0 || line.len() > MAX_LINE {
             self.wait = self.wait.saturating_sub(1);
             return;
         }
         (self.wait, self.pause) = (self.pause, (self.pause * 2 + 1).min(MAX_WAIT));
-        // All is learned of a copy: the bytes of a map may change.
+        // Learns from a copy: a memory-mapped file may change between two reads.
         self.copy.clear();
         self.copy.extend_from_slice(line);
         let layout = &mut self.known[1 - self.first];
@@ -149,7 +149,7 @@ impl JsonLayout {
         )
     }
 
-    /// Tells for_each_value value of a line that has this layout, and whether it is escaped, as `end` says, which finds where a text ends.
+    /// Visits each value of a line with this layout, and whether it is escaped. `end` finds the end of a string.
     #[inline]
     fn for_each_value<'a>(
         &self,
@@ -158,7 +158,7 @@ impl JsonLayout {
         mut visit_value: impl FnMut(&LayoutValue, &'a [u8], bool),
     ) -> Option<()> {
         let mut at = self.values.first()?.end;
-        // Most lines of another format differ at once.
+        // Most lines of another format differ at the start.
         begins(line, self.literals.get(..at)?).then_some(())?;
         for value_layout in &self.values {
             if value_layout.start > 0 {
@@ -185,7 +185,7 @@ impl JsonLayout {
     }
 }
 
-/// Where a number or a word ends; `None` where there is something else.
+/// The end of a number or a word; `None` for anything else.
 #[inline]
 fn bare_end(line: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
@@ -198,7 +198,7 @@ fn bare_end(line: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// A number or a word without spaces around it; `null` is nothing.
+/// A number or a word without surrounding spaces; `null` is empty.
 pub(super) fn bare(text: &[u8]) -> &[u8] {
     match text.trim_ascii() {
         b"null" => b"",
@@ -206,13 +206,13 @@ pub(super) fn bare(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Collects a layout.
+/// Records a layout.
 struct LayoutRecorder<'l, 'a> {
     layout: &'l mut JsonLayout,
     line: &'a [u8],
-    /// Where the last value ends.
+    /// The end of the last value.
     at: usize,
-    /// Whether all of the line can be told by its layout.
+    /// Whether the layout can describe the whole line.
     whole: bool,
 }
 
@@ -220,7 +220,7 @@ impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
     fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
         let (from, to) = walk.span;
         let Some(literal) = self.line.get(self.at..from) else { return self.whole = false };
-        // What a pair is called stands in a value.
+        // The key of a name/value pair is itself a value.
         self.whole &= !path.is_pair() && self.layout.values.len() < MAX_VALUES;
         if self.whole {
             let start = self.layout.literals.len();

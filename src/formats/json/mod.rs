@@ -1,9 +1,9 @@
-//! Access logs in JSON, one object a line, with names of any kind.
+//! Parses access logs in JSON, one object per line, with any key names.
 //!
-//! Fields are known by what servers, proxies and people call them, or as the user says. Nothing is believed because of its value, and
-//! what a client may fill (headers, queries, bodies, cookies) names no client. A line is read in one pass; one that is broken, or that
-//! tells of no request, has no fields. Texts stay as they are written but for the escapes that
-//! [`unescape`](crate::normalize::unescape) does not know.
+//! Fields are recognized by the key names of servers, proxies and common conventions, or as configured. Values are never
+//! used to guess a field, and keys under the client's control (headers, queries, bodies, cookies) are never the client
+//! address. A line is parsed in one pass; a malformed line, or one that describes no request, has no fields. Texts are
+//! kept as written, except for escapes that [`unescape`](crate::normalize::unescape) does not know.
 
 mod collector;
 mod escapes;
@@ -31,31 +31,31 @@ use super::{FieldKind, Fields};
 use crate::formats::fast_values::FastValues;
 use crate::formats::fields::FieldBuffers;
 
-/// Reads JSON lines.
+/// Parses JSON lines.
 #[derive(Debug, Clone)]
 pub struct JsonLineParser {
     roles: KeyRoles,
-    /// Where the user says that other headers are.
+    /// Headers at paths that the user configured.
     headers: Vec<(FieldKind, String)>,
 }
 
 impl JsonLineParser {
-    /// Knows fields by their names alone.
+    /// Recognizes fields by their key names.
     #[must_use]
     pub fn by_meaning() -> Self {
         Self::with_fields(&[])
     }
 
-    /// Believes first what the user says: which member is which field, by its name or by its path with dots between the names
-    /// (`request.headers.User-Agent`; elements of arrays have no name). The rest is known by its names.
+    /// Recognizes the configured fields first, each by its key or its dotted path (`request.headers.User-Agent`;
+    /// array elements have no key). Other fields are recognized by their key names.
     #[must_use]
     pub fn with_fields(given: &[(FieldKind, String)]) -> Self {
         let headers = given.iter().filter(|(kind, _)| matches!(kind, FieldKind::Header(_)));
         Self { roles: KeyRoles::new(given), headers: headers.cloned().collect() }
     }
 
-    /// Fills [`Fields::forwarded`] from that header (`x-forwarded-for`, under whatever name a server writes it), or from a member of
-    /// that name or path.
+    /// Reads [`Fields::forwarded`] from this header (`x-forwarded-for`, under any usual key name), or from a member
+    /// with that key or path.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
         let paths = self.headers.iter().filter(|(kind, _)| kind == header).map(|(_, path)| path.clone());
@@ -63,11 +63,11 @@ impl JsonLineParser {
         self
     }
 
-    /// The fields of a line. `None` where it is no JSON object or a broken one, or tells of no request: it names neither a request line,
-    /// nor a target with a client, a method or a status, nor a client with a status.
+    /// Parses a line. `None` if it is not a valid JSON object or describes no request: it must have a request line,
+    /// or a target with a client, a method or a status, or a client with a status.
     #[must_use]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
-        // In one place: it is too large to be handed on.
+        // Filled in place, because it is too large to return.
         let mut found = FieldCollector::new();
         if !buffers.layouts.read(&self.roles, line, &mut found) {
             self.walk(line, buffers, &mut found)?;
@@ -75,8 +75,9 @@ impl JsonLineParser {
         found.fields(buffers)
     }
 
-    /// Tells the fields of a line that is like the one before and has no backslash, where that goes the short way: what
-    /// [`read`](Self::read) would say; whether it did. `first_quote` says where the first quote stands from a place on.
+    /// Parses a line with a known layout and without a backslash on the fast path, and emits the same fields as
+    /// [`read`](Self::read); `false` if it cannot. `first_quote` returns the position of the first quote from an
+    /// offset on.
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub(super) fn read_fast(
@@ -84,25 +85,25 @@ impl JsonLineParser {
         line: &[u8],
         first_quote: impl Fn(usize) -> Option<usize>,
         buffers: &mut FieldBuffers,
-        tell: impl FnOnce(&Fields<'_>),
+        emit: impl FnOnce(&Fields<'_>),
     ) -> bool {
         let mut values = FastValues::new(line);
         let is_short = memchr(b'\\', line).is_none() && buffers.layouts.read_fast(&self.roles, line, first_quote, &mut values);
         if is_short {
-            tell(&fast_layout::fields(&values, &mut buffers.time));
+            emit(&fast_layout::fields(&values, &mut buffers.time));
         }
         is_short
     }
 
-    /// Finds the values of a line that is like none before.
+    /// Tokenizes a line without a known layout.
     fn walk<'a>(&self, line: &'a [u8], buffers: &mut FieldBuffers, found: &mut FieldCollector<'a>) -> Option<()> {
         visitor::visit(&self.roles, line, &mut buffers.keys, found)?;
         buffers.layouts.learn(&self.roles, line, &mut buffers.keys);
         Some(())
     }
 
-    /// Every value of a line with its dotted path and what it is taken for; of several that are taken for the same, the one of the
-    /// strongest name counts. For people to look at: slow.
+    /// Every value of a line with its dotted path and field kind. Of several values of one kind, the one with the
+    /// best key name is used. For display: slow.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(String, &'a [u8], FieldKind)>> {
         let mut parts = ValueList(Vec::new());

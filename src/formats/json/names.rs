@@ -1,9 +1,9 @@
-//! What servers, proxies and people call the fields of an access log in JSON.
+//! The key names of access log fields in JSON.
 //!
-//! Data only. Names are in lower case, without anything but letters and digits: `remote_addr`, `remoteAddr` and `$remote_addr` are
-//! one. Within a kind they have ranks: of two fields the lower rank is believed, of equals the first. From [`LOW_CONFIDENCE`] on a name says
-//! too little to be believed within an object of which nothing is known. Headers that a client may write itself (`X-Forwarded-For`,
-//! `X-Real-IP`, `Client-IP`) are no clients.
+//! Data only. Names are normalized to lower-case letters and digits: `remote_addr`, `remoteAddr` and `$remote_addr` are
+//! equal. Of several keys for one field, the lowest rank is used; of equal ranks, the first. Names from
+//! [`LOW_CONFIDENCE`] on are too vague to be used in unknown objects. Headers that clients can send (`X-Forwarded-For`,
+//! `X-Real-IP`, `Client-IP`) are never the client address.
 //!
 //! Sources: nginx, variables of `ngx_http_core_module` and `ngx_http_log_module`; Caddy, docs/logging and docs/caddyfile/directives/log;
 //! Traefik, observability/access-logs; Envoy and Istio, `configuration/observability/access_log`; Google Cloud, `LogEntry` and `HttpRequest`;
@@ -13,12 +13,12 @@
 
 use super::role::{JsonField, ObjectKind};
 
-/// The first rank of names that are not believed everywhere.
+/// The first rank that is not used everywhere.
 pub(super) const LOW_CONFIDENCE: u8 = 4;
 
 type Names = [(JsonField, u8, &'static str)];
 
-/// Names at the top of a line, and within objects that only group fields.
+/// Keys at the top level and in objects that only group fields.
 pub(super) const ANYWHERE: &Names = &[
     (JsonField::Client, 1, "remoteaddr remoteip remoteaddress clienthost cip downstreamremoteaddresswithoutport"),
     (JsonField::Client, 2, "clientip clientaddr clientaddress remotehost downstreamremoteaddress sourceip sourceaddress srcip"),
@@ -80,7 +80,7 @@ pub(super) const ANYWHERE: &Names = &[
     (JsonField::UserAgent, LOW_CONFIDENCE, "agent ua"),
 ];
 
-/// Names within an object that is the request; else those that stand anywhere.
+/// Keys in an object of the request, in addition to those above.
 pub(super) const REQUEST: &Names = &[
     (JsonField::Client, 1, "clientip"),
     (JsonField::Client, 2, "remoteip remoteaddr remoteaddress"),
@@ -92,25 +92,25 @@ pub(super) const REQUEST: &Names = &[
     (JsonField::Sent, 2, "url"),
     (JsonField::Protocol, 2, "proto protocol"),
     (JsonField::Protocol, 3, "version"),
-    // How large the request was.
+    // The size of the request.
     (JsonField::None, 0, "bytes size length contentlength bodybytes requestsize"),
 ];
 
-/// Names within an object that is the response.
+/// Keys in an object of the response.
 pub(super) const RESPONSE: &Names = &[
     (JsonField::Status, 2, "status statuscode httpstatus code"),
     (JsonField::Bytes, 2, "bytes size length bodysize bodybytes bytessent responsesize"),
     (JsonField::Bytes, 3, "contentlength"),
 ];
 
-/// Names of headers of the request.
+/// Header names of the request.
 pub(super) const HEADERS: &Names = &[
     (JsonField::UserAgent, 3, "useragent"),
     (JsonField::Referer, LOW_CONFIDENCE, "referer referrer"),
     (JsonField::Host, 6, "host authority"),
 ];
 
-/// Names within an object that is the address asked for.
+/// Keys in an object of the URL.
 pub(super) const URL: &Names = &[
     (JsonField::Target, 1, "original full"),
     (JsonField::Path, 1, "path"),
@@ -118,13 +118,14 @@ pub(super) const URL: &Names = &[
     (JsonField::Host, 3, "domain host hostname"),
 ];
 
-/// Names within an object that is the client.
+/// Keys in an object of the client.
 pub(super) const PEER: &Names = &[(JsonField::Client, 3, "ip address addr remoteip")];
 
-/// Names within an object that is the client's program.
+/// Keys in an object of the user agent.
 pub(super) const AGENT: &Names = &[(JsonField::UserAgent, 1, "original raw string")];
 
-/// Names of objects and what is within them. What a client or the server's inside fills is closed; of others nothing is known.
+/// Keys of objects, and the kind of the object. Objects that the client or server internals fill are closed; other
+/// objects are unknown.
 pub(super) const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Anywhere, "nginx apache access accesslog fields nginxfields data jsonpayload properties network event log record"),
     (ObjectKind::Anywhere, "details context httplog"),
@@ -141,5 +142,5 @@ pub(super) const OBJECTS: &[(ObjectKind, &str)] = &[
     (ObjectKind::Closed, "docker process cloud file input fileset observer"),
 ];
 
-/// What a header's name begins with where it stands among the other fields: `request_header_user_agent`.
+/// Prefixes of header names among other keys: `request_header_user_agent`.
 pub(super) const HEADER_PREFIXES: &[&str] = &["requestheaders", "requestheader", "reqheaders", "reqheader", "headers", "header"];

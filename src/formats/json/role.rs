@@ -1,6 +1,6 @@
-//! What a member of a JSON object stands for, told by its name and by the object that it lies in.
+//! The role of a JSON key: which field it is, decided by its name and the object that contains it.
 //!
-//! Slow by itself, and pure: [`KeyCache`](super::KeyCache) remembers the answers of the line before.
+//! Lookups are slow and pure; [`KeyCache`](super::KeyCache) caches them.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::names::{AGENT, ANYWHERE, HEADER_PREFIXES, HEADERS, LOW_CONFIDENCE, OBJECTS, PEER, REQUEST, RESPONSE, URL};
 use crate::formats::FieldKind;
 
-/// Which value of a line a member may be.
+/// The field of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum JsonField {
@@ -20,11 +20,11 @@ pub(super) enum JsonField {
     TimeOfDay,
     Request,
     Method,
-    /// The target exactly as it was sent.
+    /// The target exactly as the client sent it.
     Sent,
-    /// Path and query, or a whole address.
+    /// Path and query, or an absolute URL.
     Target,
-    /// The path; the query may follow it or stand elsewhere.
+    /// The path; the query may follow or be a separate field.
     Path,
     Query,
     Protocol,
@@ -35,13 +35,13 @@ pub(super) enum JsonField {
     None,
 }
 
-/// How many slots hold a value.
+/// The number of fields.
 pub(super) const SLOTS: usize = JsonField::None as usize;
 
-/// What kind of object a member lies in.
+/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ObjectKind {
-    /// The line itself, or an object that only groups fields.
+    /// The top level, or an object that only groups fields.
     Anywhere,
     /// `http` of the Elastic Common Schema.
     Http,
@@ -51,21 +51,21 @@ pub(super) enum ObjectKind {
     Url,
     Peer,
     Agent,
-    /// An object of which nothing is known.
+    /// Unknown: only specific key names are used.
     Unknown,
-    /// An object in which nothing is looked for.
+    /// Closed: nothing in it is used.
     Closed,
 }
 
-/// What a member stands for.
+/// The role of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KeyRole {
     pub slot: JsonField,
-    /// The lower is believed; 0 where the user said so.
+    /// Lower ranks are preferred; 0 if configured by the user.
     pub rank: u8,
-    /// What its members lie in, where it is an object.
+    /// The kind of the object under this key.
     pub within: ObjectKind,
-    /// Whether it names the real client.
+    /// Whether it is the field of the client behind a proxy.
     pub forwarded: bool,
 }
 
@@ -73,14 +73,14 @@ impl KeyRole {
     pub(super) const NOTHING: Self = Self { slot: JsonField::None, rank: u8::MAX, within: ObjectKind::Closed, forwarded: false };
 }
 
-/// Knows all names.
+/// All known roles.
 #[derive(Debug, Clone)]
 pub(super) struct KeyRoles {
     names: HashMap<(ObjectKind, &'static str), (JsonField, u8)>,
     objects: HashMap<&'static str, ObjectKind>,
-    /// What the user said: a slot, and the dotted path of the member.
+    /// The configured fields, with their dotted paths.
     user_fields: Vec<(JsonField, String)>,
-    /// The field that names the real client: its normalized_name name, and the dotted paths that it may have.
+    /// The field of the client behind a proxy: its normalized name and its possible dotted paths.
     forwarded: Option<(String, Vec<String>)>,
     fingerprint: u64,
 }
@@ -107,14 +107,14 @@ impl KeyRoles {
         roles
     }
 
-    /// Looks for the field that names the real client too, by its name or by one of the paths.
+    /// Also recognizes the field of the client behind a proxy, by its name or by one of the paths.
     pub(super) fn set_forwarded(&mut self, name: &str, mut paths: Vec<String>) {
         paths.push(name.to_owned());
         self.forwarded = Some((normalized_name(name.as_bytes(), &mut [0; MAX_NAME]).unwrap_or_default().to_owned(), paths));
         self.update_fingerprint();
     }
 
-    /// Tells roles that answer differently from one another.
+    /// Identifies a set of roles; sets with different answers have different fingerprints.
     pub(super) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -123,7 +123,7 @@ impl KeyRoles {
         self.fingerprint = xxh3_64(format!("{:?} {:?}", self.user_fields, self.forwarded).as_bytes());
     }
 
-    /// What the member `key` stands for, which lies in `context`, in the objects `path`.
+    /// The role of `key` in an object of kind `context` at `path`.
     pub(super) fn of(&self, context: ObjectKind, path: &[&[u8]], key: &[u8]) -> KeyRole {
         let mut buffers = [0; MAX_NAME];
         let name = normalized_name(key, &mut buffers);
@@ -178,10 +178,10 @@ impl KeyRoles {
     }
 }
 
-/// What nginx, Traefik and others write before a header's name.
+/// Prefixes that nginx, Traefik and others write before header names.
 const HEADER_NAME_PREFIXES: [&str; 4] = ["http", "request", "requestheader", "header"];
 
-/// What an object is in which nothing is known to lie.
+/// The kind of an object with an unknown key.
 fn default_object_kind(context: ObjectKind) -> ObjectKind {
     match context {
         ObjectKind::Closed | ObjectKind::Headers => ObjectKind::Closed,
@@ -189,10 +189,10 @@ fn default_object_kind(context: ObjectKind) -> ObjectKind {
     }
 }
 
-/// The longest name that is looked up.
+/// The longest normalized name.
 const MAX_NAME: usize = 48;
 
-/// A name without anything but letters and digits, in lower case; `None` where it is longer than any that is known, or foreign.
+/// A normalized name: lower-case letters and digits. `None` if it is too long or not ASCII.
 fn normalized_name<'a>(key: &[u8], buffers: &'a mut [u8; MAX_NAME]) -> Option<&'a str> {
     let mut length = 0;
     for byte in key.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii() || **b == b'\\') {
@@ -202,12 +202,12 @@ fn normalized_name<'a>(key: &[u8], buffers: &'a mut [u8; MAX_NAME]) -> Option<&'
     std::str::from_utf8(&buffers[..length]).ok()
 }
 
-/// Whether the member `key` in the objects `path` is the one that is written `user_fields`, with dots between the names.
+/// Whether `key` in the objects `path` is the dotted path `user_fields`.
 fn is_path(user_fields: &[u8], path: &[&[u8]], key: &[u8]) -> bool {
     let mut rest = user_fields;
     for name in path {
-        let Some(behind) = rest.strip_prefix(*name).and_then(|r| r.strip_prefix(b".")) else { return false };
-        rest = behind;
+        let Some(after) = rest.strip_prefix(*name).and_then(|r| r.strip_prefix(b".")) else { return false };
+        rest = after;
     }
     rest == key
 }
@@ -234,7 +234,7 @@ impl JsonField {
         }
     }
 
-    /// What it means.
+    /// The field kind.
     pub(super) fn kind(self) -> FieldKind {
         match self {
             Self::Client => FieldKind::Client,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_known_however_it_is_spelled() {
+    fn key_names_are_normalized() {
         for key in ["remote_addr", "remoteAddr", "RemoteAddr", "$remote_addr", "remote-addr", "REMOTE_ADDR"] {
             assert_eq!(slot(&[], key), (JsonField::Client, 1), "{key}");
         }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_says_what_its_members_are() {
+    fn the_object_determines_the_role() {
         for (path, key, expected) in [
             (&["request"][..], "remote_ip", JsonField::Client),
             (&["request", "headers"], "User-Agent", JsonField::UserAgent),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_says_is_believed_first() {
+    fn configured_fields_are_preferred() {
         let user_fields =
             [(FieldKind::Client, "a.b".to_owned()), (FieldKind::Target, "x.y.z".to_owned()), (FieldKind::Host, "body.h".to_owned())];
         let roles = KeyRoles::new(&user_fields);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_has_two_places() {
+    fn no_name_is_listed_twice() {
         let roles = KeyRoles::new(&[]);
         let lists = [ANYWHERE, REQUEST, RESPONSE, HEADERS, URL, PEER, AGENT];
         let words = lists.iter().flat_map(|list| list.iter()).map(|(_, _, names)| names.split(' ').count());

@@ -1,4 +1,4 @@
-//! Lines as the documentation of servers and proxies shows them, and what they must be read as.
+//! Lines from the documentation of servers and proxies, and their fields.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ fn time(time: TimeField<'_>) -> Option<LogTime> {
     }
 }
 
-/// A line's fields in one line, `none` where it has none.
+/// The fields of a line as text, `none` if it has none.
 fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuffers) -> String {
     let line = line.as_ref();
     let written = |fields: &Fields<'_>| {
@@ -38,7 +38,7 @@ fn read_by(json: &JsonLineParser, line: impl AsRef<[u8]>, buffers: &mut FieldBuf
     };
     assert!(short.is_none_or(|short| short == written(&fields)), "{}", String::from_utf8_lossy(line));
     let time = time(fields.time);
-    let asked = match fields.asked {
+    let asked = match fields.request {
         RequestField::Line(line) => text(line),
         RequestField::Parts { method, target, query, protocol } => {
             format!("{} {}{}{} {}", text(method), text(target), if query.is_empty() { "" } else { "?" }, text(query), text(protocol))
@@ -52,7 +52,7 @@ fn read(line: impl AsRef<[u8]>) -> String {
     read_by(&JsonLineParser::by_meaning(), line, &mut FieldBuffers::default())
 }
 
-/// Where it is documented, a line, and what it says.
+/// Source, line and expected fields.
 const LINES: &[(&str, &str, &str)] = &[
     (
         "nginx, ngx_http_log_module: escape=json with the names of its variables",
@@ -162,7 +162,7 @@ const LINES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn lines_of_all_kinds_are_read() {
+fn documented_lines_are_parsed() {
     let json = JsonLineParser::by_meaning();
     for (source, line, expected) in LINES {
         assert_eq!(read(line), *expected, "{source}");
@@ -171,7 +171,7 @@ fn lines_of_all_kinds_are_read() {
 }
 
 #[test]
-fn what_was_remembered_of_other_lines_changes_nothing() {
+fn caches_of_other_lines_do_not_matter() {
     let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
     for round in 0..3 {
         for (source, line, expected) in LINES {
@@ -183,7 +183,7 @@ fn what_was_remembered_of_other_lines_changes_nothing() {
 }
 
 #[test]
-fn a_layout_is_learned_and_forgotten() {
+fn a_layout_is_learned_and_dropped() {
     let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
     let one = |n: u32| {
         (format!(r#"{{"ip":"192.0.2.{n}","status":{n}00,"path":"/{n}"}}"#), format!("192.0.2.{n} |  | - |  /{n}  | {n}00 |  |  | "))
@@ -195,7 +195,7 @@ fn a_layout_is_learned_and_forgotten() {
             assert_eq!(read_by(&json, line, &mut buffers), expected);
         }
     }
-    // Line after line of another layout: each is read, and none is remembered for long.
+    // Each line has another layout: all are parsed, and none is cached for long.
     for n in 0..1000 {
         let line = format!(r#"{{"x{n}":1,"ip":"192.0.2.1","status":404,"path":"/{n}"}}"#);
         assert_eq!(read_by(&json, line, &mut buffers), format!("192.0.2.1 |  | - |  /{n}  | 404 |  |  | "));
@@ -205,7 +205,7 @@ fn a_layout_is_learned_and_forgotten() {
 }
 
 #[test]
-fn lines_that_tell_of_no_request_have_no_fields() {
+fn lines_without_a_request_have_no_fields() {
     for line in [
         "",
         "{}",
@@ -227,7 +227,7 @@ fn lines_that_tell_of_no_request_have_no_fields() {
 }
 
 #[test]
-fn a_client_names_no_other_client() {
+fn keys_under_client_control_are_not_the_client() {
     for line in [
         r#"{"remote_addr":"192.0.2.7","status":404,"http_x_forwarded_for":"203.0.113.9","http_x_real_ip":"203.0.113.9","remote_addr":"203.0.113.9"}"#,
         r#"{"http_user_agent":"\",\"remote_addr\":\"203.0.113.9","headers":{"remote_addr":"203.0.113.9"},"body":{"remote_addr":"203.0.113.9"},"args":{"remote_addr":["203.0.113.9"]},"remote_addr":"192.0.2.7","status":404}"#,
@@ -239,13 +239,13 @@ fn a_client_names_no_other_client() {
 }
 
 #[test]
-fn the_first_of_the_strongest_name_counts() {
+fn the_first_key_of_the_best_rank_is_used() {
     let line = r#"{"ip":"192.0.2.1","remote_addr":"-","remote_ip":"192.0.2.2","remote_addr":"192.0.2.3","status":"ok","status":200,"code":500,"request":"","uri":"/a","path":"/b","method":"GET","time":"0.123","ts":"x","timestamp":"2026-11-02T08:01:00Z","bytes":"1e3","size":7.0}"#;
     assert_eq!(read(line), "192.0.2.2 |  | 2026-11-02T08:01:00+00:00 | GET /a  | 200 | 7 |  | ");
 }
 
 #[test]
-fn an_address_is_host_and_target_where_nothing_else_is_said() {
+fn a_url_gives_host_and_target() {
     let asked = |fields: &str| {
         read(format!(r#"{{"ip":"192.0.2.7","method":"GET",{fields}}}"#))
             .split(" | ")
@@ -271,7 +271,7 @@ fn an_address_is_host_and_target_where_nothing_else_is_said() {
 }
 
 #[test]
-fn the_user_knows_better() {
+fn configured_fields_are_used() {
     let line = r#"{"remote_addr":"192.0.2.1","who":{"is":"192.0.2.2"},"request":"GET /a HTTP/1.1","x":"/b","status":200}"#;
     let given = [(FieldKind::Client, "who.is".to_owned()), (FieldKind::Target, "x".to_owned())];
     let mut buffers = FieldBuffers::default();
@@ -281,7 +281,7 @@ fn the_user_knows_better() {
 }
 
 #[test]
-fn the_field_that_names_the_real_client_is_found() {
+fn the_field_of_the_client_behind_a_proxy_is_found() {
     let header = FieldKind::Header("x-forwarded-for".to_owned());
     let json = JsonLineParser::by_meaning().with_forwarded(&header);
     let forwarded = |json: &JsonLineParser, line: &str| {
@@ -329,7 +329,7 @@ fn a_line_is_split_into_its_fields() {
     assert_eq!(JsonLineParser::by_meaning().split(b"{\"a\":"), None);
 }
 
-/// JSON with everything but ASCII escaped, slashes too, as PHP and others write it.
+/// JSON in which all non-ASCII characters and slashes are escaped, as PHP and others write it.
 fn escaped(text: &str) -> String {
     let mut json = String::new();
     for c in serde_json::to_string(text).unwrap().chars() {
@@ -343,7 +343,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[test]
-fn a_line_like_the_one_before_goes_the_short_way() {
+fn a_similar_line_takes_the_fast_path() {
     let line = |agent: &str| {
         format!(
             r#"{{"time_local":"02/Nov/2026:08:01:00 +0000","remote_addr":"192.0.2.7","request":"GET / HTTP/1.1","status":404,"bytes":"9","http_user_agent":"{agent}"}}"#
@@ -362,7 +362,7 @@ fn a_line_like_the_one_before_goes_the_short_way() {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(
+    fn a_written_line_is_parsed_back(
         target in "/.{0,40}", agent in ".{1,40}", referer in ".{1,40}", status in 100_u16..600, bytes: u64, utc in 0_i64..4_000_000_000,
         other in ".{0,20}", ascii: bool, order in Just(["ip", "t", "m", "uri", "s", "b", "r", "ua", "other"]).prop_shuffle(),
     ) {
@@ -385,7 +385,7 @@ proptest! {
         let json = JsonLineParser::by_meaning();
         for _ in 0..3 {
             let fields = json.read(line.as_bytes(), &mut buffers).unwrap();
-            let RequestField::Parts { method, target: read_target, query, .. } = fields.asked else { panic!("{line}") };
+            let RequestField::Parts { method, target: read_target, query, .. } = fields.request else { panic!("{line}") };
             prop_assert_eq!((fields.client, method, query), (&b"192.0.2.7"[..], &b"GET"[..], &b""[..]));
             prop_assert_eq!([read_target, fields.referer, fields.user_agent].map(text), [&target, &referer, &agent].map(String::clone));
             prop_assert_eq!((text(fields.status), text(fields.bytes)), (status.to_string(), bytes.to_string()));
@@ -401,7 +401,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_remembered_of_a_line_changes_no_other(
+    fn a_cached_line_does_not_affect_others(
         which in 0..LINES.len(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..3, prop::sample::select(br#"""""\\{}[]:,, -0n"#.to_vec())), 1..4),
     ) {
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_fields_or_none(
+    fn any_bytes_are_accepted(
         junk in prop::collection::vec(any::<u8>(), 0..60), at in 0_usize..600, which in 0..LINES.len(), cut in 0_usize..1500,
     ) {
         let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
@@ -442,10 +442,10 @@ proptest! {
     }
 
     #[test]
-    fn what_is_remembered_changes_nothing(picks in prop::collection::vec((0..LINES.len(), 0_usize..40, any::<bool>()), 1..20)) {
+    fn caches_do_not_matter(picks in prop::collection::vec((0..LINES.len(), 0_usize..40, any::<bool>()), 1..20)) {
         let (json, mut buffers) = (JsonLineParser::by_meaning(), FieldBuffers::default());
         for (which, skip, turn) in picks {
-            // Members left out or put last.
+            // With keys left out or moved to the end.
             let mut members: Vec<&str> = LINES[which].1[1..LINES[which].1.len() - 1].split(",\"").collect();
             let first = members.remove(skip.min(members.len() - 1));
             if turn {

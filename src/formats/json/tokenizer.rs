@@ -1,66 +1,68 @@
-//! Walks through one JSON object, step by step, without looking back.
+//! Tokenizes a JSON object in one pass.
 //!
-//! Nothing is decoded or kept, and nothing recurs: depth is a number, and there is an end to it. It is no judge of JSON. What
-//! hand-written formats of servers get wrong is let through where it cannot be mistaken: a comma before the end, nothing or a dash
-//! where a number was meant, several numbers, bare quotes within a text. What stops before its last brace is broken. Source: RFC 8259.
+//! Nothing is decoded or allocated, and nesting is limited instead of recursive. It is not a validator: common errors of
+//! hand-written log formats are accepted where they are unambiguous, such as a trailing comma, an empty value or a dash
+//! instead of a number, several numbers, and bare quotes in a string. A line that ends before its last brace is
+//! malformed. Source: RFC 8259.
 
 use memchr::memchr2;
 
 use super::layout_cache::bare;
 use crate::formats::bytes::marks_of_16;
 
-/// How deep objects and arrays may lie in one another; deeper lines are broken. `serde_json` stops at 128.
+/// The maximum nesting depth; deeper lines are malformed. `serde_json` stops at 128.
 const MAX_DEPTH: u32 = 64;
-/// The name of what lies in an array.
+/// The key of an array element.
 const NO_KEY: MemberName<'static> = MemberName { name: b"", expected: false };
 
-/// A place in a line, and what stands there. The parts stand in fields of their own: to hand them on as one value would cost more than to
-/// find them.
+/// A position in a line, and the current token. The parts of the token are separate fields, because returning them as one
+/// value would cost more than finding them.
 #[derive(Debug)]
 pub(super) struct Tokenizer<'a> {
     text: &'a [u8],
     at: usize,
     depth: u32,
-    /// One bit for each level, the lowest for the innermost: whether it is an array.
+    /// One bit per level, the lowest for the innermost: whether it is an array.
     arrays: u64,
-    /// Whether nothing stood yet on this level.
+    /// Whether this level has no member yet.
     fresh: bool,
-    /// The name of the last member.
+    /// The key of the last member.
     pub(super) key: MemberName<'a>,
-    /// The last value as it is written: a text without its quotes, or a number or a word; `null` is empty.
+    /// The last value as written: a string without quotes, a number or a word; `null` is empty.
     pub(super) value: &'a [u8],
-    /// Whether there is a backslash or a bare quote in it.
+    /// Whether it contains a backslash or a bare quote.
     pub(super) escaped: bool,
-    /// Where the last value begins and ends in a line that begins with its brace, without its quotes, with spaces behind a number.
+    /// The range of the last value in a line that starts with a brace, without quotes, including spaces after a
+    /// number.
     pub(super) span: (usize, usize),
 }
 
-/// The name of a member, as it is written.
+/// A key as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemberName<'a> {
     /// Without its quotes; empty in an array.
     pub(super) name: &'a [u8],
-    /// Whether it is the one that was expected.
+    /// Whether it is the expected key.
     pub(super) expected: bool,
 }
 
-/// What comes next.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonToken {
-    /// A member that is a text, a number or a word.
+    /// A string, a number or a word.
     Value,
-    /// A member that is an object.
+    /// The start of an object.
     Object,
-    /// A member that is an array.
+    /// The start of an array.
     Array,
-    /// The innermost object or array ends.
+    /// The end of the innermost object or array.
     Close,
-    /// The whole object ends, and nothing follows.
+    /// The end of the whole object and the line.
     End,
 }
 
 impl<'a> Tokenizer<'a> {
-    /// Starts behind the first brace. `None` where a line has none.
+    /// Starts after the first brace; `None` if there is none.
     pub(super) fn new(line: &'a [u8]) -> Option<Self> {
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
         (text.first() == Some(&b'{')).then_some(Self {
@@ -76,7 +78,7 @@ impl<'a> Tokenizer<'a> {
         })
     }
 
-    /// The next step; `None` where the line is broken. A name that is as `expected` is not searched for its end.
+    /// The next token; `None` if the line is malformed. If the key is `expected`, its end is not searched for.
     #[inline]
     pub(super) fn next(&mut self, expected: &[u8]) -> Option<JsonToken> {
         let mut byte = self.peek()?;
@@ -103,7 +105,7 @@ impl<'a> Tokenizer<'a> {
         self.arrays & 1 == 1
     }
 
-    /// The next byte that is no space.
+    /// The next byte that is not whitespace.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -143,14 +145,14 @@ impl<'a> Tokenizer<'a> {
         Some(JsonToken::Value)
     }
 
-    /// Whether the quote at `end` is followed by what may follow a value.
+    /// Whether the quote at `end` ends a value.
     #[inline]
     fn closes(&self, end: usize) -> bool {
         let rest = self.text.get(end + 1..).unwrap_or_default();
         matches!(rest, [b',' | b'}' | b']', ..]) || matches!(rest.trim_ascii_start(), [b',' | b'}' | b']', ..])
     }
 
-    /// The rare case: a writer that escapes no quotes.
+    /// The rare case: the writer does not escape quotes.
     #[cold]
     fn end_after_quotes(&self, mut end: usize) -> Option<usize> {
         while !self.closes(end) {
@@ -159,7 +161,7 @@ impl<'a> Tokenizer<'a> {
         Some(end)
     }
 
-    /// A number, a word, or what a server wrote where it had none: up to what ends a value.
+    /// A number, a word, or whatever was written instead, up to the end of the value.
     #[inline]
     fn bare(&mut self) -> Option<JsonToken> {
         let start = self.at;
@@ -175,7 +177,8 @@ impl<'a> Tokenizer<'a> {
         Some(JsonToken::Value)
     }
 
-    /// Whether behind a comma at `at` a name begins, or the end. `0.001, 0.002` is one value where nginx wrote it unquoted.
+    /// Whether a key or the end of the object follows a comma. `0.001, 0.002` is one value, as nginx may write it
+    /// unquoted.
     fn begins_member(&self, at: usize) -> bool {
         matches!(self.text.get(at..).unwrap_or_default().trim_ascii_start(), [b'"' | b'}', ..])
     }
@@ -199,13 +202,13 @@ impl<'a> Tokenizer<'a> {
         if self.depth > 0 {
             return Some(JsonToken::Close);
         }
-        // A line of a large array ends in a comma.
+        // A line of a large array ends with a comma.
         let rest = self.text.get(self.at..)?.trim_ascii();
         matches!(rest, b"" | b",").then_some(JsonToken::End)
     }
 }
 
-/// Where the text that begins at `start` ends, and whether a backslash stands in it.
+/// The end of the string that starts at `start`, and whether it contains a backslash.
 #[inline]
 pub(super) fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     let (mut at, mut escaped) = (start, false);
@@ -219,7 +222,7 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// Where the first quote or backslash is. Most texts are short: sixteen bytes are looked at before a search begins.
+/// The position of the first quote or backslash. Most strings are short, so sixteen bytes are checked before a search.
 #[inline]
 fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     let Some((start, rest)) = text.split_first_chunk::<16>() else { return memchr2(b'"', b'\\', text) };
@@ -234,7 +237,7 @@ mod tests {
     use crate::formats::json::tokenizer::*;
     use proptest::prelude::*;
 
-    /// The steps of a line, `!` where it breaks.
+    /// The tokens of a line, `!` if it is malformed.
     fn steps(line: &str) -> String {
         let Some(mut tokenizer) = Tokenizer::new(line.as_bytes()) else { return "!".into() };
         let mut steps = String::new();
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_through_objects_and_arrays() {
+    fn objects_and_arrays_are_tokenized() {
         for (line, expected) in [
             ("{}", "."),
             (r#"{"a":"b","c":12,"d":null,"e":true}"#, "a=b c=12 d= e=true ."),
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_get_wrong_is_let_through() {
+    fn common_errors_of_servers_are_accepted() {
         for (line, expected) in [
             (r#"{"a":"b",}"#, "a=b ."),
             (r#"{"a":,"b":-,"c":}"#, "a= b=- c= ."),
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_break() {
+    fn malformed_lines_are_rejected() {
         for line in [
             "",
             "[]",
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expected_name_is_the_same_name() {
+    fn an_expected_key_must_match_completely() {
         let line = br#"{"status":1,"stat":2,"status\"":3}"#;
         let mut tokenizer = Tokenizer::new(line).unwrap();
         let mut names = Vec::new();
@@ -330,7 +333,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_end(line in prop::collection::vec(prop::sample::select(b"{}[]\":,\\u0a \xff-".to_vec()), 0..60)) {
+        fn any_bytes_terminate(line in prop::collection::vec(prop::sample::select(b"{}[]\":,\\u0a \xff-".to_vec()), 0..60)) {
             let mut line = line;
             line.insert(0, b'{');
             let mut tokenizer = Tokenizer::new(&line).unwrap();

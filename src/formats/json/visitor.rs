@@ -1,19 +1,19 @@
-//! One pass over a line: every value goes with its role to whoever collects them.
+//! Visits every value of a line, with its role, in one pass.
 
 use super::key_cache::{KeyCache, KeyScope};
 use super::role::{KeyRole, KeyRoles, ObjectKind};
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
 
-/// How deep members are looked at; what lies deeper is passed over.
+/// The maximum depth at which members are visited.
 const MAX_LEVELS: usize = 8;
 
-/// Takes the values of a line in their order.
+/// Visits the values of a line in order.
 pub(super) trait ValueVisitor<'a> {
-    /// A value, what it stands for, and where it lies.
+    /// A value with its path and role.
     fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>);
 }
 
-/// Where a value lies.
+/// The path of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyPath<'p, 'a> {
     levels: &'p [OpenLevel<'a>],
@@ -21,20 +21,20 @@ pub(super) struct KeyPath<'p, 'a> {
 }
 
 impl<'a> KeyPath<'_, 'a> {
-    /// The names, the outermost first; a member of an array has none.
+    /// The keys, the outermost first; array elements have none.
     pub(super) fn names(self) -> impl Iterator<Item = &'a [u8]> {
         self.levels.iter().skip(1).map(|level| level.name).chain([self.name]).filter(|name| !name.is_empty())
     }
 }
 
 impl KeyPath<'_, '_> {
-    /// Whether it lies in a pair of a name and a value.
+    /// Whether it is in an object with `name` and `value`.
     pub(super) fn is_pair(self) -> bool {
         matches!(self.levels.last(), Some(OpenLevel { kind: LevelKind::Pair(_), .. }))
     }
 }
 
-/// An object or an array that is open.
+/// An open object or array.
 #[derive(Debug, Clone, Copy)]
 struct OpenLevel<'a> {
     name: &'a [u8],
@@ -46,13 +46,13 @@ struct OpenLevel<'a> {
 #[derive(Debug, Clone, Copy)]
 enum LevelKind<'a> {
     Object,
-    /// The role of its first element; the others have none.
+    /// An array, and the role of its first element; the others have none.
     Array(KeyRole),
-    /// `{"name":"Host","value":"example.org"}`, and the name in it.
+    /// `{"name":"Host","value":"example.org"}`, and the value of `name`.
     Pair(&'a [u8]),
 }
 
-/// Reads a line; `None` where it is no JSON object, or a broken one.
+/// Visits a line; `None` if it is not a valid JSON object.
 pub(super) fn visit<'a>(roles: &KeyRoles, line: &'a [u8], keys: &mut KeyCache, visitor: &mut impl ValueVisitor<'a>) -> Option<()> {
     let mut walk = Tokenizer::new(line)?;
     let mut open = OpenLevels::new();
@@ -74,11 +74,11 @@ pub(super) fn visit<'a>(roles: &KeyRoles, line: &'a [u8], keys: &mut KeyCache, v
     }
 }
 
-/// The objects and arrays that are open.
+/// The open objects and arrays.
 struct OpenLevels<'a> {
     levels: [OpenLevel<'a>; MAX_LEVELS],
     depth: usize,
-    /// How many more are open than levels are kept.
+    /// The number of open levels beyond the limit.
     skipped_levels: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'a> OpenLevels<'a> {
         &self.levels[..self.depth]
     }
 
-    /// What the next value stands for, and the scope of what lies in it.
+    /// The role of the next value, and the scope of its members.
     #[inline]
     fn role(&mut self, roles: &KeyRoles, keys: &mut KeyCache, key: MemberName<'a>) -> (KeyRole, KeyScope) {
         let level = &mut self.levels[self.depth - 1];
@@ -121,7 +121,7 @@ impl<'a> OpenLevels<'a> {
         roles.of(context, &path[..length], name)
     }
 
-    /// Keeps the name in a pair for the value that follows; the name that a value goes by.
+    /// Remembers the `name` of a pair for the `value` that follows; returns the key of a value.
     #[inline]
     fn pair_name(&mut self, name: &'a [u8], text: &'a [u8]) -> &'a [u8] {
         match &mut self.levels[self.depth - 1].kind {
@@ -140,7 +140,7 @@ impl<'a> OpenLevels<'a> {
         let above = &self.levels[self.depth - 1];
         let in_headers = matches!(above.kind, LevelKind::Array(_)) && above.context == ObjectKind::Headers;
         let (context, kind) = match (array, above.kind) {
-            // What lies in the elements of an array is another list, and not of this request.
+            // Objects in array elements are lists of something else.
             (false, LevelKind::Array(_)) if in_headers => (ObjectKind::Headers, LevelKind::Pair(b"")),
             (false, LevelKind::Array(_)) | (true, LevelKind::Array(_) | LevelKind::Pair(_)) => (ObjectKind::Closed, LevelKind::Object),
             (true, _) => (role.within, LevelKind::Array(role)),
@@ -155,7 +155,7 @@ impl<'a> OpenLevels<'a> {
         if self.skipped_levels > 0 {
             self.skipped_levels -= 1;
         } else {
-            // The line itself is left with the last step.
+            // The top level is left by the last token.
             self.depth = self.depth.max(2) - 1;
         }
     }

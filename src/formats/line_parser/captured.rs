@@ -1,7 +1,7 @@
-//! From texts in their slots to the fields of a line.
+//! Converts captured texts to the fields of a line.
 //!
-//! What a product codes once more (`+` for a space, `%22`, `#22`) is undone here, into buffers that is kept between lines.
-//! Escapes stay: they are undone with the request.
+//! Undoes encodings of products (`+` for a space, `%22`, `#22`) into reused buffers. Escapes are undone later, with the
+//! request.
 
 use super::FormatLineParser;
 use super::field::{CaptureSlot, TrimMode};
@@ -9,10 +9,10 @@ use crate::formats::{FieldBuffers, Fields, RequestField, TimeField, iso};
 use crate::log_entry::RequestLine;
 use crate::time::LogTime;
 
-/// How texts are encoding beside or instead of escapes.
+/// An encoding of texts, in addition to or instead of escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::formats) enum Encoding {
-    /// Not at all.
+    /// None.
     No,
     /// `+` for a space in headers: IIS.
     Plus,
@@ -22,38 +22,38 @@ pub(in crate::formats) enum Encoding {
     Hash,
 }
 
-/// How it is said what was asked for.
+/// How the request is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestForm {
-    /// The request line in one piece.
+    /// As a request line.
     Line,
-    /// The request line with a whole address in it.
+    /// As a request line with an absolute URL.
     LineWithUrl,
-    /// Host and target in one, perhaps with method and protocol elsewhere.
+    /// Host and target in one field, with optional fields for method and protocol.
     Url,
     /// Method, target or path and query, protocol.
     Parts,
 }
 
-/// How the time is written.
+/// The format of the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TimeFormat {
-    /// As the Common Log Format has it.
+    /// Common Log Format.
     Clf,
-    /// In a form that can be told.
+    /// Any format that can be detected.
     Written,
-    /// In a form of `strftime`.
+    /// A `strftime` format.
     Strftime(String),
-    /// Day and time of the day in fields of their own.
+    /// Date and time of day in separate fields.
     DateAndTime,
 }
 
-/// The texts of a line, each in its slot.
+/// The captured texts of a line, by slot.
 #[derive(Debug, Default)]
 pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; CaptureSlot::COUNT]);
 
 impl<'a> CapturedFields<'a> {
-    /// Puts a text into its slot. A dash is what a log writes for nothing; but a request may be a dash.
+    /// Stores a captured text. A dash stands for an empty value, except as a request.
     #[inline]
     pub(super) fn put(&mut self, slot: CaptureSlot, text: &'a [u8], trim: TrimMode) {
         let text = match trim {
@@ -74,7 +74,7 @@ impl<'a> CapturedFields<'a> {
     pub(super) fn fields(&self, parser: &FormatLineParser, buffers: &'a mut FieldBuffers) -> Fields<'a> {
         let encoding = parser.encoding;
         let FieldBuffers { forwarded, request, target, query, referer, user_agent, time, .. } = buffers;
-        let (host, asked) = match parser.asked {
+        let (host, request_field) = match parser.request_form {
             RequestForm::Line => {
                 (self.get(CaptureSlot::Host), RequestField::Line(encoding.decode(self.get(CaptureSlot::Request), request)))
             }
@@ -83,11 +83,11 @@ impl<'a> CapturedFields<'a> {
             RequestForm::Parts => (self.get(CaptureSlot::Host), self.parts(encoding, target, query)),
         };
         Fields {
-            client: if parser.client_is_list { client_is_list(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
+            client: if parser.client_is_list { first_address(self.get(CaptureSlot::Client)) } else { self.get(CaptureSlot::Client) },
             forwarded: encoding.decode_header(self.get(CaptureSlot::Forwarded), forwarded),
             host,
             time: self.time(&parser.time, time),
-            asked,
+            request: request_field,
             status: self.get(CaptureSlot::Status),
             bytes: self.get(CaptureSlot::Bytes),
             referer: encoding.decode_header(self.get(CaptureSlot::Referer), referer),
@@ -96,7 +96,7 @@ impl<'a> CapturedFields<'a> {
         }
     }
 
-    /// The host of its own field, or else that of an address.
+    /// The host field, or the host of a URL.
     fn host_or(&self, other: &'a [u8]) -> &'a [u8] {
         if self.get(CaptureSlot::Host).is_empty() { other } else { self.get(CaptureSlot::Host) }
     }
@@ -150,13 +150,13 @@ impl<'a> CapturedFields<'a> {
     }
 }
 
-/// The first address of a header.
-fn client_is_list(header: &[u8]) -> &[u8] {
+/// The first address in a header.
+fn first_address(header: &[u8]) -> &[u8] {
     header.iter().position(|b| *b == b',').map_or(header, |end| &header[..end])
 }
 
 impl Encoding {
-    /// A text that is no header.
+    /// Decodes a text that is not a header.
     #[inline]
     fn decode<'a>(self, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
         match self {
@@ -172,7 +172,7 @@ impl Encoding {
     }
 }
 
-/// A space for each `+`.
+/// Replaces each `+` by a space.
 fn spaced<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
     if memchr::memchr(b'+', text).is_none() {
         return text;
@@ -182,7 +182,7 @@ fn spaced<'a>(text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
     buffers
 }
 
-/// Undoes `%HH` or `#HH` once.
+/// Decodes `%HH` or `#HH` once.
 fn undo<'a>(mark: u8, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
     if memchr::memchr(mark, text).is_none() {
         return text;
@@ -202,7 +202,7 @@ fn undo<'a>(mark: u8, text: &'a [u8], buffers: &'a mut Vec<u8>) -> &'a [u8] {
     buffers
 }
 
-/// Host and target of an address, its scheme before it or not.
+/// Host and target of a URL with an optional scheme.
 fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
     let scheme = memchr::memmem::find(url, b"://").filter(|end| url[..*end].iter().all(u8::is_ascii_alphanumeric));
     let rest = scheme.map_or(url, |end| &url[end + 3..]);
@@ -211,7 +211,7 @@ fn split_url(url: &[u8]) -> (&[u8], &[u8]) {
     (host, if target.is_empty() { b"/" } else { target })
 }
 
-/// An address without the port suffix it.
+/// An address without its port.
 fn without_port(text: &[u8]) -> &[u8] {
     match memchr::memrchr(b':', text) {
         Some(colon) if text[colon + 1..].iter().all(|b| b.is_ascii_digit() || *b == b'-') => &text[..colon],
@@ -219,7 +219,7 @@ fn without_port(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The time in `text`, written by a pattern of `strftime`; UTC where the pattern has no offset.
+/// Parses a time by a `strftime` pattern; UTC if the pattern has no offset.
 #[cold]
 fn by_pattern(pattern: &str, text: &[u8]) -> Option<LogTime> {
     let time = jiff::fmt::strtime::BrokenDownTime::parse(pattern, text).ok()?;

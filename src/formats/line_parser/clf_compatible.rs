@@ -1,12 +1,12 @@
-//! Formats whose lines need no parser: what stands in them is what [`Frame`](crate::formats::Frame) reads anyway.
+//! Detects formats whose lines [`Frame`](crate::formats::Frame) can parse, so that they need no parser.
 //!
-//! They are the common formats with something suffix them, as most are. Their lines can go their way as they lie there.
+//! Most formats are a common format with additional fields at the end.
 
 use super::field::{CaptureSlot, TrimMode};
 use super::{Escapes, FormatLineParser, TimeFormat};
 use crate::formats::LogFormat;
 
-/// The slots of a format and the text suffix each. What is between client and time is in no slot.
+/// The slots of a format and the text after each. Fields between client and time have no slot.
 type Pattern = [(Option<CaptureSlot>, &'static str)];
 
 const VHOST: (Option<CaptureSlot>, &str) = (Some(CaptureSlot::Host), " ");
@@ -24,9 +24,9 @@ const COMBINED: &Pattern = &[CLIENT, USER, TIME, REQUEST, STATUS, BYTES, REFERER
 const COMMON: &Pattern = &[CLIENT, USER, TIME, REQUEST, STATUS, LAST_BYTES];
 
 impl FormatLineParser {
-    /// The format as which a line of this one can be read without it, to the same values: `combined`, perhaps with more suffix,
-    /// `common`, or `vhost_combined`. `None` where the parser is needed; but a field that names the real client is read by
-    /// [`read`](Self::read) alone.
+    /// The engine format that parses lines of this format to the same values: `combined`, optionally with more
+    /// fields, `common`, or `vhost_combined`. `None` if the parser is needed. Only [`read`](Self::read) reads the
+    /// field of the client behind a proxy.
     #[must_use]
     pub fn clf_compatible(&self) -> Option<LogFormat> {
         let usual = self.start.is_empty() && self.escapes == Escapes::Written && self.time == TimeFormat::Clf && !self.client_is_list;
@@ -42,7 +42,7 @@ impl FormatLineParser {
         }
     }
 
-    /// The fields, the identity of Apache's `%l` taken for the dash that it is.
+    /// The fields, with the ident of Apache's `%l` replaced by the dash that it always is.
     fn fields_without_ident(&self) -> Vec<(Option<CaptureSlot>, &[u8])> {
         let mut fields: Vec<(Option<CaptureSlot>, &[u8])> = self.fields.iter().map(|f| (f.slot, f.suffix())).collect();
         let ident = fields.windows(2).position(|pair| pair == [(CLIENT.0, b" ".as_slice()), (None, b" ")]);
@@ -54,7 +54,7 @@ impl FormatLineParser {
     }
 }
 
-/// Whether a format begins like another. Behind the last field more may follow, after a space.
+/// Whether a format starts like a pattern. After the last field, a space and more fields may follow.
 fn begins(fields: &[(Option<CaptureSlot>, &[u8])], pattern: &Pattern) -> bool {
     let Some((last, pattern)) = pattern.split_last() else { return false };
     let Some((fields, more)) = fields.split_at_checked(pattern.len()) else { return false };
@@ -71,7 +71,7 @@ mod tests {
     use crate::formats::line_parser::clf_compatible::*;
 
     #[test]
-    fn formats_with_something_behind_are_plain() {
+    fn formats_with_additional_fields_are_clf_compatible() {
         let combined =
             r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
         for (format, expected) in [

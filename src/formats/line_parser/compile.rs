@@ -1,7 +1,7 @@
-//! From the parts of a format string to a parser.
+//! Compiles the items of a format string to a parser.
 //!
-//! Here it is decided which field counts where several mean the same, and how the end of each is found. What cannot be
-//! told apart in a line is refused.
+//! Chooses among fields of the same kind, and decides how the end of each field is found. Formats with ambiguous fields
+//! are rejected.
 
 use super::fast_path::FastPath;
 use super::field::{Delimiter, TrimMode};
@@ -12,10 +12,10 @@ use crate::formats::items::joined;
 use crate::formats::{Escapes, FieldKind};
 use crate::time::CLF_TIME_LEN;
 
-/// Headers that stand for the client in a format that names no other, the best first.
+/// Headers that stand for the client if no other field does, the best first.
 const CLIENT_HEADERS: [&str; 4] = ["cf-connecting-ip", "true-client-ip", "x-real-ip", "x-forwarded-for"];
 
-/// Compiles parts.
+/// Compiles items.
 pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> Result<FormatLineParser, FormatError> {
     let mut start = Vec::new();
     let mut named: Vec<(FieldItem, Vec<u8>)> = Vec::new();
@@ -45,7 +45,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         Some(FieldShape::Strftime(pattern)) => TimeFormat::Strftime(pattern.clone()),
         _ => TimeFormat::Written,
     };
-    let asked = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
+    let request_form = match chosen(CaptureSlot::Request).map(|field| &field.shape) {
         Some(FieldShape::RequestUrl) => RequestForm::LineWithUrl,
         Some(_) => RequestForm::Line,
         None if slots.contains(&Some(CaptureSlot::Url)) => RequestForm::Url,
@@ -58,7 +58,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
         escapes,
         encoding: Encoding::No,
         time,
-        asked,
+        request_form,
         client_is_list,
         is_columns: false,
         fast_path: None,
@@ -66,7 +66,7 @@ pub(in crate::formats) fn compile(parts: Vec<FormatItem>, escapes: Escapes) -> R
     Ok(FormatLineParser { fast_path: FastPath::of(&parser), ..parser })
 }
 
-/// The slot of each field: of those that mean the same, the one with the lowest rank has it.
+/// The slot of each field; of several of the same kind, the one with the lowest rank.
 fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
     let own = |field: &FieldItem| if field.shape == FieldShape::Url { Some(CaptureSlot::Url) } else { CaptureSlot::of(&field.kind) };
     let rank = |slot: CaptureSlot| fields.iter().filter(|f| own(f) == Some(slot)).map(|f| f.rank).min();
@@ -76,7 +76,7 @@ fn slots(fields: &[&FieldItem]) -> Vec<Option<CaptureSlot>> {
         slots.push(slot);
     }
     if !slots.contains(&Some(CaptureSlot::Client)) {
-        // Where an administrator put a header in the client's place, it is the client, as in a log that `clf` reads.
+        // A header in the position of the client is the client, as in a log that `clf` parses.
         let called = |name: &&str| fields.iter().position(|f| matches!(&f.kind, FieldKind::Header(header) if header == *name));
         if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
             slots[at] = Some(CaptureSlot::Client);
@@ -102,7 +102,7 @@ fn quotes_in(text: &[u8]) -> usize {
     memchr::memchr_iter(b'"', text).count()
 }
 
-/// Whether the field begins with a digit or is a dash.
+/// Whether the field starts with a digit or is a dash.
 fn begins_like_number(field: &FieldItem) -> bool {
     matches!(field.shape, FieldShape::Number | FieldShape::Clf)
 }
@@ -131,7 +131,7 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
     }
 }
 
-/// The parser of a list of columns.
+/// The parser for a list of columns.
 pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> FormatLineParser {
     let columns: Vec<FieldItem> = field_names.iter().map(|(name, kind)| FieldItem::new(*name, kind.clone())).collect();
     let slots = slots(&columns.iter().collect::<Vec<_>>());
@@ -147,7 +147,7 @@ pub(super) fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: 
         escapes: if quoted { Escapes::Written } else { Escapes::None },
         encoding: Encoding::No,
         time: if !has(CaptureSlot::Time) && has(CaptureSlot::Date) { TimeFormat::DateAndTime } else { TimeFormat::Written },
-        asked: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
+        request_form: if has(CaptureSlot::Request) { RequestForm::Line } else { RequestForm::Parts },
         client_is_list: !field_names.iter().any(|(_, kind)| *kind == FieldKind::Client),
         is_columns: true,
         fast_path: None,

@@ -1,6 +1,6 @@
-//! The fast_path way from a line to its fields, for plans that take no thought: a client, a time and a request line, each written
-//! as usual, and quotes only where the parser has them. Of all other lines [`CapturedFields`](super::captured::CapturedFields) says what they mean;
-//! where both could, they say the same.
+//! The fast path for simple formats: client, time and request line in their usual form, and quotes only where the format
+//! has them. All other lines go through [`CapturedFields`](super::captured::CapturedFields), with the same result where
+//! both apply.
 
 use super::captured::{Encoding, RequestForm, TimeFormat};
 use super::field::{CaptureSlot, Delimiter, FieldMatcher, TrimMode};
@@ -10,20 +10,20 @@ use crate::formats::fast_values::{FastValues, ValueSlot};
 use crate::formats::{RequestField, TimeField, iso};
 use crate::time::LogTime;
 
-/// What is to be known of a parser for that.
+/// What the fast path needs to know about a format.
 #[derive(Debug, Clone)]
 pub(super) struct FastPath {
-    /// Where each field goes.
+    /// The value slot of each field.
     places: Box<[ValueSlot]>,
     is_clf: bool,
 }
 
 impl FastPath {
-    /// `None` where a line of the parser takes more.
+    /// `None` if the format is not simple.
     pub(super) fn of(parser: &FormatLineParser) -> Option<Self> {
         let is_clf = parser.time == TimeFormat::Clf;
         let starts_like_clf =
-            parser.encoding == Encoding::No && parser.asked == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
+            parser.encoding == Encoding::No && parser.request_form == RequestForm::Line && !parser.client_is_list && !parser.is_columns;
         if !starts_like_clf || !is_clf && parser.time != TimeFormat::Written {
             return None;
         }
@@ -34,7 +34,7 @@ impl FastPath {
         in_quotes.then_some(Self { places, is_clf })
     }
 
-    /// Tells the fields of a line suffix its start, if it is written as usual; whether it is.
+    /// Parses a line after its literal start and emits its fields; `false` if it is not simple.
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub(super) fn emit(
@@ -73,7 +73,7 @@ impl FastPath {
             } else {
                 TimeField::Parsed(LogTime::parse_any_format(time))
             },
-            asked: RequestField::Line(values.get(ValueSlot::Request)),
+            request: RequestField::Line(values.get(ValueSlot::Request)),
             status: values.get(ValueSlot::Status),
             bytes: values.get(ValueSlot::Bytes),
             referer: values.get(ValueSlot::Referer),
@@ -83,7 +83,7 @@ impl FastPath {
     }
 }
 
-/// Where a field goes; `None` where it takes more to emit.
+/// The slot of a field; `None` if the field is not simple.
 fn place(field: &FieldMatcher) -> Option<ValueSlot> {
     let is_simple = matches!(
         field.stop,
@@ -110,10 +110,10 @@ fn is_quoted(field: &FieldMatcher) -> bool {
     matches!(field.stop, Delimiter::NearQuote | Delimiter::FarQuote | Delimiter::End { quoted: true, .. })
 }
 
-/// Where a field ends that begins at `at`; `None` as well where it takes more to emit.
+/// The end of a field that starts at `at`; `None` if it is not simple.
 #[inline]
 fn end(field: &FieldMatcher, line: &[u8], at: usize, first_quote: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    // A backslash before a quote may belong to it or not.
+    // A backslash before the quote may or may not escape it.
     let is_bare = |quote: usize| quote == at || line[quote - 1] != b'\\';
     match field.stop {
         Delimiter::NearQuote | Delimiter::FarQuote => first_quote(at).filter(|quote| is_bare(*quote) && field.fits(line, *quote)),

@@ -1,8 +1,8 @@
-//! One field of a parser: where it ends in a line.
+//! Matches one field of a format in a line.
 //!
-//! A field ends where the text suffix it begins. Attackers put such texts into fields, so a quoted field ends at a
-//! quote that nobody escaped, and before a number a number has to stand. What fits nowhere is no field: the line is
-//! then of another format. Nothing here fails or allocates.
+//! A field ends where its suffix, the literal text after it, starts. Clients may put such text into a field, so a quoted
+//! field ends at an unescaped quote, and a number must follow where the next field is a number. A line that does not
+//! match is in another format. Matching never fails or allocates.
 
 use memchr::memchr;
 
@@ -11,7 +11,7 @@ use crate::formats::bytes::begins;
 use crate::formats::bytes::marks_of_16;
 use crate::formats::clf::is_escaped;
 
-/// Where the text of a field is put; one of each in a line.
+/// The slot for the text of a field; each slot is used once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CaptureSlot {
     Client,
@@ -36,7 +36,7 @@ pub(super) enum CaptureSlot {
 impl CaptureSlot {
     pub(super) const COUNT: usize = Self::Url as usize + 1;
 
-    /// The slot of a kind; headers that nobody asked for have none.
+    /// The slot of a kind; other headers have none.
     pub(super) fn of(kind: &FieldKind) -> Option<Self> {
         Some(match kind {
             FieldKind::Client => Self::Client,
@@ -59,29 +59,29 @@ impl CaptureSlot {
     }
 }
 
-/// What of a field is no part of its value.
+/// The part of a field that is not part of its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrimMode {
-    /// All of it is.
+    /// None.
     Nothing,
-    /// The port suffix an address.
+    /// The port after an address.
     Port,
     /// The question mark before a query.
     QueryMark,
 }
 
-/// A field and the text suffix it: what every line is asked, close together.
+/// A field and its suffix, compactly stored for the line loop.
 #[derive(Debug, Clone)]
 pub(super) struct FieldMatcher {
-    /// The first eight bytes of the text suffix.
+    /// The first eight bytes of the suffix.
     word: u64,
-    /// Which bits of `word` count.
+    /// The relevant bits of `word`.
     mask: u64,
-    /// The text suffix the field; empty for the last one, perhaps.
+    /// The literal text after the field; may be empty for the last field.
     suffix: Box<[u8]>,
-    /// The first byte of it.
+    /// The first byte of the suffix.
     key: u8,
-    /// Whether what follows it begins like a number.
+    /// Whether a number follows the suffix.
     number_follows: bool,
     pub(super) trim: TrimMode,
     pub(super) slot: Option<CaptureSlot>,
@@ -91,40 +91,40 @@ pub(super) struct FieldMatcher {
 /// How the end of a field is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delimiter {
-    /// The first place that fits; it is near.
+    /// The first match, usually near.
     Near,
-    /// The first place that fits; it may be far away.
+    /// The first match, possibly far away.
     Far,
-    /// The first place that fits, suffix so many others: the field has the same text in it.
+    /// The match after this many others, as the field contains the same text.
     Behind(u16),
-    /// After so many bytes, usually.
+    /// After this many bytes, usually.
     Width(u16),
-    /// The first place that fits and is no gap between two values.
+    /// The first match that is not a separator between two values.
     List,
-    /// The first quote that fits and is not escaped; it is near.
+    /// The first unescaped quote that matches, usually near.
     NearQuote,
-    /// The first quote that fits and is not escaped; it may be far away.
+    /// The first unescaped quote that matches, possibly far away.
     FarQuote,
-    /// The first space suffix a protocol: a request without quotes.
+    /// The first space after a protocol, for a request without quotes.
     Protocol,
     /// The end of the line.
     End {
-        /// No bare quote may stand in it.
+        /// The field must not contain an unescaped quote.
         quoted: bool,
-        /// It is a number.
+        /// The field is a number.
         number: bool,
     },
     /// A separator.
     Column {
-        /// The separator may stand in it between quotes.
+        /// The column may be quoted and then contain the separator.
         quoted: bool,
-        /// More columns may follow, or none.
+        /// The last column, which more columns may follow.
         last: bool,
     },
 }
 
 impl FieldMatcher {
-    /// A field that ends as `stop` says, before `suffix`.
+    /// Creates a field that ends at `suffix`, found by `stop`.
     pub(super) fn new(slot: Option<CaptureSlot>, stop: Delimiter, suffix: &[u8]) -> Self {
         let (mut word, mut mask) = ([0; 8], [0; 8]);
         for (at, byte) in suffix.iter().take(8).enumerate() {
@@ -142,17 +142,17 @@ impl FieldMatcher {
         }
     }
 
-    /// The same, with something to be trimmed, perhaps, and before a number, perhaps.
+    /// Sets how the value is trimmed, and whether a number follows.
     pub(super) fn with(self, trim: TrimMode, number_follows: bool) -> Self {
         Self { number_follows, trim, ..self }
     }
 
-    /// The text suffix the field.
+    /// The literal text after the field.
     pub(super) fn suffix(&self) -> &[u8] {
         &self.suffix
     }
 
-    /// Takes the field off `rest`: its text, and what follows the text suffix it.
+    /// Splits the field off `rest`: returns its text and the text after the suffix.
     #[inline]
     pub(super) fn take<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let length = match self.stop {
@@ -171,7 +171,7 @@ impl FieldMatcher {
         Some((rest.get(..length)?, rest.get(length + self.suffix.len()..)?))
     }
 
-    /// Whether the field may end at `at`.
+    /// Whether the field can end at `at`.
     #[inline]
     pub(super) fn fits(&self, rest: &[u8], at: usize) -> bool {
         let Some(text) = rest.get(at..) else { return false };
@@ -182,7 +182,7 @@ impl FieldMatcher {
         fits && (!self.number_follows || matches!(text.get(self.suffix.len()), Some(b'0'..=b'9' | b'-')))
     }
 
-    /// The first place that fits.
+    /// The first match.
     #[inline]
     fn first(&self, rest: &[u8], find: impl Fn(u8, &[u8]) -> Option<usize>) -> Option<usize> {
         let mut from = 0;
@@ -195,7 +195,7 @@ impl FieldMatcher {
         }
     }
 
-    /// Every place that fits.
+    /// All matches.
     fn places(&self, rest: &[u8]) -> impl Iterator<Item = usize> {
         memchr::memchr_iter(self.key, rest).filter(|at| self.fits(rest, *at))
     }
@@ -207,14 +207,14 @@ impl FieldMatcher {
         if is_bare && self.fits(rest, first) { Some(first) } else { self.quote_behind_others(rest) }
     }
 
-    /// The rare case: quotes in the field. Where a writer that escapes nothing let a backslash stand before the closing
-    /// quote, an escaped one will do.
+    /// The rare case: the field contains quotes. Writers that do not escape may leave a backslash before the closing
+    /// quote, so an escaped quote is the second choice.
     #[cold]
     fn quote_behind_others(&self, rest: &[u8]) -> Option<usize> {
         self.places(rest).find(|at| !is_escaped(rest, *at)).or_else(|| self.places(rest).next())
     }
 
-    /// The end of a request that has no quotes around it, but spaces in it.
+    /// The end of a request without quotes that contains spaces.
     fn request(&self, rest: &[u8]) -> Option<usize> {
         let behind_protocol = |at: &usize| {
             let word = rest[..*at].rsplit(|b| *b == b' ').next();
@@ -255,18 +255,18 @@ impl FieldMatcher {
     }
 }
 
-/// Whether a quote that nobody escaped stands in `text`.
+/// Whether `text` contains an unescaped quote.
 fn has_bare_quote(text: &[u8]) -> bool {
     memchr(b'"', text).is_some() && memchr::memchr_iter(b'"', text).any(|at| !is_escaped(text, at))
 }
 
-/// Whether the space at `at` stands between two values of a list, and not suffix it.
+/// Whether the space at `at` is between two values of a list.
 fn is_gap(text: &[u8], at: usize) -> bool {
     let before = text.get(at.wrapping_sub(1)).copied();
     text.get(at) == Some(&b' ') && (matches!(before, Some(b',' | b';')) || text[at + 1..].starts_with(b": ") || text[..at].ends_with(b" :"))
 }
 
-/// The first `key` in `text`, where it is among the first bytes, sooner than a search.
+/// The first `key` in `text`; checks the first bytes before it calls a search.
 #[inline]
 fn near(key: u8, text: &[u8]) -> Option<usize> {
     if let Some(start) = text.first_chunk::<16>() {

@@ -1,10 +1,10 @@
-//! Formats as people paste them: with the quotes of a configuration, in several pieces, with the directive before them.
+//! Parses format strings as users paste them: quoted, in several pieces, or as a whole directive.
 //!
-//! Only the text is read here; files and `include` are the business of others.
+//! Reads only this text; configuration files are parsed elsewhere.
 
 use super::{FormatLineParser, NginxEscape};
 
-/// The text suffix the name in an nginx `log_format`.
+/// Parses the text after the name in an nginx `log_format`.
 pub(super) fn nginx(text: &str) -> Result<FormatLineParser, FormatError> {
     let words = words(text.trim().trim_end_matches(';'), unescape_nginx)?;
     nginx_words(&words)
@@ -28,7 +28,7 @@ fn escape(name: &str) -> Result<NginxEscape, FormatError> {
     }
 }
 
-/// A format of either server.
+/// Parses a format of either server.
 pub(super) fn either(text: &str) -> Result<FormatLineParser, FormatError> {
     let text = text.trim();
     if let Some(rest) = behind_word(text, "log_format") {
@@ -52,7 +52,7 @@ pub(super) fn either(text: &str) -> Result<FormatLineParser, FormatError> {
             FormatLineParser::nginx(text, NginxEscape::Default)
         };
     }
-    // A quote that is escaped stood between quotes.
+    // An escaped quote shows that the text was quoted.
     if text.starts_with('\'') || (text.starts_with('"') && text.contains("\\\"")) {
         apache_word(text, 0)
     } else {
@@ -60,7 +60,7 @@ pub(super) fn either(text: &str) -> Result<FormatLineParser, FormatError> {
     }
 }
 
-/// What stands suffix a directive.
+/// The text after a directive.
 fn behind_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (first, rest) = text.split_once(|c: char| c.is_ascii_whitespace())?;
     first.eq_ignore_ascii_case(word).then(|| rest.trim())
@@ -71,7 +71,7 @@ fn apache_word(text: &str, at: usize) -> Result<FormatLineParser, FormatError> {
     FormatLineParser::apache(words.get(at).map_or("", String::as_str))
 }
 
-/// The words of a configuration, quotes taken away; in them `unescape` says what stands suffix a backslash.
+/// Splits a configuration into words without quotes; `unescape` decodes the character after a backslash.
 fn words(text: &str, unescape: fn(char) -> Option<char>) -> Result<Vec<String>, FormatError> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -84,7 +84,7 @@ fn words(text: &str, unescape: fn(char) -> Option<char>) -> Result<Vec<String>, 
     Ok(words)
 }
 
-/// One word, and how long it is without its quotes.
+/// The first word, and its length without quotes.
 fn word(text: &str, quote: Option<char>, unescape: fn(char) -> Option<char>) -> Result<(String, usize), FormatError> {
     let mut word = String::new();
     let mut chars = text.char_indices();
@@ -129,9 +129,9 @@ fn unescape_apache(c: char) -> Option<char> {
 /// Why a format string cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// No field in it.
+    /// The string has no field.
     #[error(
-        "'{0}' is no log format: it names no field; paste the text of an nginx log_format ($remote_addr ...) or of an Apache LogFormat (%h ...)"
+        "'{0}' is not a log format: it has no field; paste the text of an nginx log_format ($remote_addr ...) or of an Apache LogFormat (%h ...)"
     )]
     NoField(String),
     /// A directive that `mod_log_config` does not have.
@@ -142,41 +142,43 @@ pub enum FormatError {
         /// As written.
         found: String,
     },
-    /// A brace or a quote that nothing closes.
+    /// A brace or a quote is not closed.
     #[error("'{found}' is not closed: '{expected}' is missing after it")]
     Unclosed {
-        /// As written, from what opens it.
+        /// As written, from the opening character.
         found: String,
-        /// What would close it.
+        /// The missing character.
         expected: char,
     },
-    /// A dollar sign without a name.
-    #[error("a '$' without the name of a variable, at '{found}'")]
+    /// A dollar sign is not followed by a name.
+    #[error("a '$' is not followed by the name of a variable, at '{found}'")]
     NoName {
         /// From the dollar sign on.
         found: String,
     },
-    /// An `escape=` that nginx does not have.
+    /// An `escape=` value that nginx does not have.
     #[error("escape={found}: nginx has escape=default, escape=json and escape=none")]
     Escape {
-        /// What stands suffix the equals sign.
+        /// The value.
         found: String,
     },
-    /// Two fields with nothing between them.
-    #[error("between {first} and {second} stands nothing, so no line tells where one ends; put a space or a quote between them")]
+    /// Two fields without a text between them.
+    #[error(
+        "there is no text between {first} and {second}, so it is unknown where the first one ends; put a space or a quote between them"
+    )]
     Adjacent {
         /// As written.
         first: String,
         /// As written.
         second: String,
     },
-    /// Nothing that says what was asked for.
-    #[error("this format does not log what was asked for; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
+    /// No field contains the request.
+    #[error("this format does not log the request; it needs $request or $request_uri (nginx), %r or %U (Apache)")]
     NoRequest,
 }
 
 impl FormatError {
-    /// The same, where it is about a whole format.
+    /// Adds the format string to the error.
     pub(super) fn about(self, format: &str) -> Self {
         if matches!(self, Self::NoField(_)) { Self::NoField(format.chars().take(80).collect()) } else { self }
     }

@@ -1,8 +1,7 @@
-//! A format string, compiled: which text of a line is which field.
+//! Parses lines by a compiled format string.
 //!
-//! The literal texts of the format stand between the fields, and a field ends where the next text begins. A line is
-//! gone through once, from the left; nothing is allocated, decoded or believed. A line that does not fit has no fields:
-//! it is of another format, or cut.
+//! A field ends where the next literal text of the format starts. A line is parsed once from left to right; nothing is
+//! allocated or decoded. A line that does not match is in another format, or cut off.
 
 mod captured;
 mod clf_compatible;
@@ -24,59 +23,59 @@ use super::bytes::begins;
 use super::items::{FieldItem, FieldShape, FormatItem};
 use super::{Escapes, FieldBuffers, FieldKind, Fields, apache, nginx};
 
-/// How nginx escapes the texts of a `log_format`, `escape=` there.
+/// The `escape=` parameter of an nginx `log_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NginxEscape {
-    /// `\xHH` for quotes, backslashes, controls and bytes above 0x7e; a dash for nothing.
+    /// `\xHH` for quotes, backslashes, control characters and bytes above 0x7e; a dash for an empty value.
     #[default]
     Default,
-    /// As JSON has it; an empty text for nothing.
+    /// JSON escapes; an empty text for an empty value.
     Json,
-    /// Not at all.
+    /// No escaping.
     None,
-    /// `#HH`, as `HAProxy` does it; nginx has no such thing, but the formats of others are written in its way too.
+    /// `#HH`, as in `HAProxy`. nginx does not have it, but other products' formats are written in nginx syntax too.
     Hash,
 }
 
-/// Whether a column may stand between quotes.
+/// Whether columns may be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quotes {
-    /// A quote stands for itself.
+    /// A quote is literal.
     Never,
-    /// A column that begins with a quote ends with one.
+    /// A column that starts with a quote ends with one.
     Around,
 }
 
-/// A format, ready to read lines.
+/// Parses lines of one format.
 #[derive(Debug, Clone)]
 pub struct FormatLineParser {
-    /// The text before the first field.
+    /// The literal text before the first field.
     start: Box<[u8]>,
     fields: Box<[FieldMatcher]>,
-    /// Each field as written in the format, and what it means.
+    /// The name of each field, and its kind.
     field_names: Box<[(String, FieldKind)]>,
     escapes: Escapes,
     encoding: Encoding,
     time: TimeFormat,
-    asked: RequestForm,
-    /// A header stands for the client: it may name several.
+    request_form: RequestForm,
+    /// The client is a header, which may contain several addresses.
     client_is_list: bool,
-    /// A list of columns: more may follow, and a line that begins with `#` is a remark.
+    /// Parses columns: more may follow, and a line that starts with `#` is a comment.
     is_columns: bool,
-    /// How lines that are written as usual are read.
+    /// The fast path for lines in the usual form.
     fast_path: Option<FastPath>,
 }
 
 impl FormatLineParser {
-    /// Compiles the text of an nginx `log_format`, its quotes taken away: `$remote_addr [$time_local] ...`.
+    /// Compiles an unquoted nginx `log_format`: `$remote_addr [$time_local] ...`.
     ///
-    /// Source: nginx `ngx_http_log_module`. Beside the variables of nginx there are `$time` (in any form that can be told), `$url`
-    /// (host and target in one), `$absolute_request` (a request line with a whole address in it) and every other name for what
-    /// means nothing to us, so that the formats of other products can be written down too.
+    /// Source: nginx `ngx_http_log_module`. In addition to nginx variables, there are `$time` (in any known format),
+    /// `$url` (host and target in one) and `$absolute_request` (a request line with an absolute URL), for the formats
+    /// of other products. Any other name is accepted as a field without a meaning.
     ///
     /// # Errors
     ///
-    /// Where it is no format, does not emit its fields apart, or has no request in it.
+    /// The string is not a format, has ambiguous fields, or has no request.
     pub fn nginx(format: &str, escape: NginxEscape) -> Result<Self, FormatError> {
         let (escapes, encoding) = match escape {
             NginxEscape::Default | NginxEscape::Json => (Escapes::Written, Encoding::No),
@@ -86,28 +85,28 @@ impl FormatLineParser {
         compile(nginx::items(format)?, escapes).map(|parser| parser.with_encoding(encoding)).map_err(|e| e.about(format))
     }
 
-    /// Compiles what stands suffix the name in a `log_format`: `escape=json '{...' '...}'`.
+    /// Compiles the text after the name in a `log_format`: `escape=json '{...' '...}'`.
     ///
     /// # Errors
     ///
-    /// As [`nginx`](Self::nginx), and where a quote is not closed.
+    /// As [`nginx`](Self::nginx), and a quote is not closed.
     pub fn nginx_written(text: &str) -> Result<Self, FormatError> {
         format_string::nginx(text)
     }
 
-    /// Compiles the text of an Apache `LogFormat`, its quotes taken away: `%h %l %u %t "%r" %>s %b`.
+    /// Compiles an unquoted Apache `LogFormat`: `%h %l %u %t "%r" %>s %b`.
     ///
     /// Source: Apache `mod_log_config`.
     ///
     /// # Errors
     ///
-    /// Where it is no format, does not emit its fields apart, or has no request in it.
+    /// The string is not a format, has ambiguous fields, or has no request.
     pub fn apache(format: &str) -> Result<Self, FormatError> {
         compile(apache::items(format)?, Escapes::Written).map_err(|e| e.about(format))
     }
 
-    /// Compiles a format of either server, told apart by `$` and `%`, or a whole directive as it stands in a
-    /// configuration: `log_format main '...' '...';`, `LogFormat "..." name`.
+    /// Compiles a format of either server, distinguished by `$` and `%`, or a whole configuration directive:
+    /// `log_format main '...' '...';`, `LogFormat "..." name`.
     ///
     /// # Errors
     ///
@@ -116,14 +115,14 @@ impl FormatLineParser {
         format_string::either(text)
     }
 
-    /// The parser of a list of columns; more may follow. Bare ones are not escaped; where there are quotes around some, backslashes in
-    /// any of them escape.
+    /// Creates a parser for a list of columns; more columns may follow. Without quotes, columns are not escaped; with
+    /// quotes, backslashes escape in all columns.
     #[must_use]
     pub fn columns(field_names: &[(&str, FieldKind)], separator: u8, quoted: Quotes) -> Self {
         compile::columns(field_names, separator, quoted)
     }
 
-    /// Reads a line, which comes without its newline; `None` where it does not fit.
+    /// Parses a line without its newline; `None` if it does not match.
     #[must_use]
     #[inline]
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
@@ -139,8 +138,8 @@ impl FormatLineParser {
         (rest.is_empty() || self.is_columns).then(|| filled.fields(self, buffers))
     }
 
-    /// Tells the fields of a line that is written as usual, where the parser has a fast_path way for those: what [`read`](Self::read)
-    /// would say; whether it did. `first_quote` says where the first quote stands from a place on.
+    /// Parses a line on the fast path, if the format has one, and emits the same fields as [`read`](Self::read);
+    /// `false` if it cannot. `first_quote` returns the position of the first quote from an offset on.
     #[expect(clippy::inline_always, reason = "in the line loop; so large an answer would go through memory")]
     #[inline(always)]
     pub(super) fn read_fast(
@@ -154,12 +153,12 @@ impl FormatLineParser {
         fast_path.emit(&self.fields, (line, self.start.len()), first_quote, &mut buffers.time, emit)
     }
 
-    /// The same parser, which also reads the field that names the real client: a header, or a variable of that name.
+    /// Also reads the field of the client behind a proxy: a header, or a variable of that name.
     #[must_use]
     pub fn with_forwarded(mut self, header: &FieldKind) -> Self {
         let called = |(written, _): &(String, FieldKind)| matches!(header, FieldKind::Header(name) if is_named(written, name));
         let wanted = self.field_names.iter().position(|(_, m)| m == header).or_else(|| self.field_names.iter().position(called));
-        // A field that stands for the client already stays what it is.
+        // The field of the client is left as it is.
         if let Some(field) = wanted.and_then(|at| self.fields.get_mut(at)).filter(|f| f.slot.is_none()) {
             field.slot = Some(CaptureSlot::Forwarded);
             self.fast_path = None;
@@ -167,18 +166,18 @@ impl FormatLineParser {
         self
     }
 
-    /// Whether it reads the field that names the real client.
+    /// Whether it reads the field of the client behind a proxy.
     #[must_use]
     pub fn has_forwarded(&self) -> bool {
         self.fields.iter().any(|field| field.slot == Some(CaptureSlot::Forwarded))
     }
 
-    /// Every field as written, and what it means.
+    /// The name and kind of each field.
     pub fn kinds(&self) -> impl Iterator<Item = (&str, &FieldKind)> {
         self.field_names.iter().map(|(name, kind)| (name.as_str(), kind))
     }
 
-    /// Every field of a line as written in the format, with its text. For people: this allocates.
+    /// The name and text of each field of a line. For display: this allocates.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(&str, &'a [u8])>> {
         let mut split = Vec::new();
@@ -197,14 +196,14 @@ impl FormatLineParser {
         if is_remark || !begins(line, &self.start) { None } else { line.get(self.start.len()..) }
     }
 
-    /// The same parser, of lines whose texts are with_encoding once more.
+    /// Sets an additional encoding of texts.
     pub(super) fn with_encoding(self, encoding: Encoding) -> Self {
         let parser = Self { encoding, ..self };
         Self { fast_path: FastPath::of(&parser), ..parser }
     }
 }
 
-/// Whether a field as written, `$real_ip` or `%{Real-IP}e`, is called `name`, dashes or underscores in it.
+/// Whether a field such as `$real_ip` or `%{Real-IP}e` has this name; dashes and underscores are equal.
 fn is_named(written: &str, name: &str) -> bool {
     let bare = written.trim_start_matches(['$', '%', '{']).split('}').next().unwrap_or_default();
     let letters = |text: &str| text.to_ascii_lowercase().replace('-', "_");

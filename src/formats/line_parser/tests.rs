@@ -1,4 +1,4 @@
-//! The formats of products, read as their documentation has them; and what was written is read, whatever it was.
+//! Formats of products, from their documentation, and round trips through the writers of nginx and Apache.
 
 use crate::formats::line_parser::*;
 use crate::formats::{Frame, RequestField, TimeField, clf_writer, w3c};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const COMBINED: &str =
     r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
 
-/// The line that a parser makes of a line.
+/// A line rewritten by a parser.
 fn clf_writer(parser: &FormatLineParser, line: &str) -> Option<String> {
     canonical_of(parser, line.as_bytes())
 }
@@ -25,9 +25,9 @@ fn written(format: &str) -> FormatLineParser {
     FormatLineParser::parse(format).unwrap_or_else(|e| panic!("{format}: {e}"))
 }
 
-/// Formats of nginx and of others in its way; a line; what it says.
+/// nginx formats and others in nginx syntax: a line, and its fields.
 #[test]
-fn formats_in_the_way_of_nginx() {
+fn nginx_formats() {
     for (format, line, expected) in [
         // nginx, `log_format main` of its packages.
         (
@@ -60,7 +60,7 @@ fn formats_in_the_way_of_nginx() {
             r#"{"t":"2026-11-02T09:01:00+01:00","ip":"2001:db8::7","m":"POST","u":"/a\"b","q":"","s":200,"b":"7","r":"","a":"x\\"}"#,
             r#"2001:db8::7 - - [02/Nov/2026:09:01:00 +0100] "POST /a\"b" 200 7 "-" "x\\""#,
         ),
-        // Unescaped, without quotes, and every other way to say the time and the request.
+        // Unescaped, without quotes, and all other formats of time and request.
         (
             r"escape=none '$msec|$remote_addr:$remote_port|$request|$status'",
             "1793606460.123|192.0.2.7:4711|GET /\" HTTP/1.1|404",
@@ -76,7 +76,7 @@ fn formats_in_the_way_of_nginx() {
             r#"192.0.2.7 [02/Nov/2026:08:01:00 +0000] GET example.org/a?b HTTP/1.1 "-" 304"#,
             r#"example.org:80 192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET /a?b HTTP/1.1" 304 - "-" "-""#,
         ),
-        // ingress-nginx as its page shows it, without quotes.
+        // ingress-nginx as on its page, without quotes.
         (
             "$remote_addr - $remote_user [$time_local] $request $status $body_bytes_sent $http_referer $http_user_agent $request_length $request_time $http_cookie $status",
             r"2001:db8:1234:5678:9abc:def0:1234:5678 - - [02/Nov/2026:08:01:00 +0000] GET / HTTP/1.1 200 5 - Mozilla/5.0 (X11; Linux) 36 0.001 a=1; b=2 200",
@@ -108,7 +108,7 @@ fn formats_in_the_way_of_nginx() {
 }
 
 #[test]
-fn formats_of_apache() {
+fn apache_formats() {
     for (format, line, expected) in [
         // Debian, apache2.conf: vhost_combined, combined with %O; Apache's combinedio.
         (
@@ -148,7 +148,7 @@ fn formats_of_apache() {
 }
 
 #[test]
-fn logs_that_name_their_columns() {
+fn logs_that_declare_their_columns() {
     for (directive, line, expected) in [
         // Microsoft, IIS "W3C logging".
         (
@@ -182,7 +182,7 @@ fn logs_that_name_their_columns() {
         clf_writer(&parser, r#"192.0.2.7,"GET /,\"x HTTP/1.1","a",more"#).as_deref(),
         Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "GET /,\"x HTTP/1.1" --- - "-" "a""#)
     );
-    // A quote that nothing closes stands for itself.
+    // A quote that is not closed is literal.
     assert_eq!(
         clf_writer(&parser, r#"192.0.2.7,"GET / HTTP/1.1,a"#).as_deref(),
         Some(r#"192.0.2.7 - - [--/---/----:--:--:-- -----] "\x22GET / HTTP/1.1" --- - "-" "a""#)
@@ -192,7 +192,7 @@ fn logs_that_name_their_columns() {
 }
 
 #[test]
-fn a_line_of_another_format_does_not_fit() {
+fn a_line_of_another_format_does_not_match() {
     let combined = FormatLineParser::nginx(COMBINED, NginxEscape::Default).unwrap();
     let line = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
     assert!(clf_writer(&combined, line).is_some());
@@ -213,7 +213,7 @@ fn a_line_of_another_format_does_not_fit() {
 }
 
 #[test]
-fn the_field_of_the_real_client() {
+fn the_field_of_the_client_behind_a_proxy() {
     let line = br#"10.0.0.1 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x" "203.0.113.9, 10.0.0.2" 198.51.100.4"#;
     let parser = written(&format!(r#"{COMBINED} "$http_x_forwarded_for" $real_ip"#));
     for (header, expected) in [("x-forwarded-for", "203.0.113.9, 10.0.0.2"), ("real-ip", "198.51.100.4"), ("x-real-ip", "")] {
@@ -225,9 +225,9 @@ fn the_field_of_the_real_client() {
 }
 
 #[test]
-fn a_bad_format_is_refused_with_words() {
+fn an_invalid_format_is_an_error() {
     for (format, words) in [
-        ("", "names no field"),
+        ("", "has no field"),
         ("hello", "'hello'"),
         ("$remote_addr ${request", "'}' is missing"),
         ("$remote_addr $ $request", "'$ $request'"),
@@ -239,15 +239,15 @@ fn a_bad_format_is_refused_with_words() {
         ("%h %r %", "%"),
         ("escape=xml '$request'", "escape=xml"),
         ("log_format main '$request", "''' is missing"),
-        ("log_format main", "names no field"),
-        ("LogFormat", "names no field"),
+        ("log_format main", "has no field"),
+        ("LogFormat", "has no field"),
     ] {
         let error = FormatLineParser::parse(format).unwrap_err().to_string();
         assert!(error.contains(words), "{format}: {error}");
     }
 }
 
-/// A request as a client sent it and a server logs it.
+/// A request as a client sends it and a server logs it.
 #[derive(Debug, Clone)]
 struct Sent {
     texts: [Vec<u8>; 3],
@@ -367,7 +367,7 @@ fn apache_line(format: &str, sent: &Sent) -> Vec<u8> {
     line
 }
 
-/// The line that a parser makes of a line that goes the fast_path way.
+/// A line rewritten on the fast path.
 fn told_short(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
     let mut written = None;
     let first_quote = |from| Some(from + memchr::memchr(b'"', line.get(from..)?)?);
@@ -376,7 +376,7 @@ fn told_short(parser: &FormatLineParser, line: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_line_with_no_quotes_but_those_of_its_format_goes_the_short_way() {
+fn a_line_without_additional_quotes_takes_the_fast_path() {
     let parser =
         written(r#"[$time_local] $remote_addr $status $body_bytes_sent $request_time "$http_referer" "$http_user_agent" "$request""#);
     let line = |agent: &str, request: &str| format!("[02/Nov/2026:08:01:00 +0000] 192.0.2.7 404 9 0.004 \"-\" \"{agent}\" \"{request}\"");
@@ -429,12 +429,12 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
     };
     prop_assert_eq!(time.map(|t| t.utc), Some(sent.utc), "{}", shown);
     let expected = sent.value("request");
-    let (whole, expected) = match fields.asked {
+    let (whole, expected) = match fields.request {
         RequestField::Line(request) => (undone(request), &expected[..]),
         RequestField::Parts { method, target, query, protocol } => {
             prop_assert!(query.is_empty());
             let parts = [method, target, protocol].map(undone);
-            // Where the target ends cannot be told if there are spaces in it; but the request is the same.
+            // The end of a target with spaces is ambiguous, but the request is the same.
             let whole = parts.iter().filter(|p| !p.is_empty()).map(|p| &p[..]).collect::<Vec<_>>().join(&b' ');
             let from = if method.is_empty() { 4 } else { 0 };
             let to = if protocol.is_empty() { expected.len() - 9 } else { expected.len() };
@@ -442,7 +442,7 @@ fn assert_same(parser: &FormatLineParser, line: &[u8], sent: &Sent, has: impl Fn
         }
     };
     prop_assert_eq!(&whole[..], expected, "{}", shown);
-    // A dash is what a log writes for nothing.
+    // A dash stands for an empty value.
     let header = |text: &[u8]| if text == b"-" { Vec::new() } else { text.to_vec() };
     if has("http_referer") {
         prop_assert_eq!(undone(fields.referer), header(&sent.texts[1]), "{}", shown);
@@ -507,12 +507,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_nginx_writes_is_read(sent in any_sent()) {
+    fn nginx_lines_are_parsed_back(sent in any_sent()) {
         for format in NGINX {
             for escape in [NginxEscape::Default, NginxEscape::Json, NginxEscape::None, NginxEscape::Hash] {
                 let mut sent = sent.clone();
                 if matches!(escape, NginxEscape::None | NginxEscape::Hash) {
-                    // What nobody escapes cannot be told apart from what the format writes.
+                    // Unescaped text is indistinguishable from literal text of the format.
                     sent.texts.iter_mut().for_each(|text| text.retain(|b| !matches!(b, b'"' | b'\n')));
                 }
                 let parser = FormatLineParser::nginx(format, escape).unwrap();
@@ -522,7 +522,7 @@ proptest! {
     }
 
     #[test]
-    fn what_apache_writes_is_read(sent in any_sent()) {
+    fn apache_lines_are_parsed_back(sent in any_sent()) {
         for format in APACHE {
             let parser = FormatLineParser::apache(format).unwrap();
             let has = |name: &str| match name {
@@ -537,7 +537,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plain_line_says_the_same_without_its_plan(sent in any_sent()) {
+    fn a_clf_compatible_line_has_the_same_values(sent in any_sent()) {
         let clf_compatible = NGINX.iter().map(|f| (FormatLineParser::nginx(f, NginxEscape::Default).unwrap(), nginx_line(f, NginxEscape::Default, &sent)));
         let clf_compatible = clf_compatible.chain(APACHE.iter().map(|f| (FormatLineParser::apache(f).unwrap(), apache_line(f, &sent))));
         let mut formats = 0;
@@ -557,12 +557,12 @@ proptest! {
     }
 
     #[test]
-    fn what_iis_and_cloudfront_write_is_read(sent in any_sent()) {
+    fn iis_and_cloudfront_lines_are_parsed_back(sent in any_sent()) {
         let [target, referer, agent] = &sent.texts;
         let (path, query) = target.split_at(target.iter().position(|b| *b == b'?').unwrap_or(target.len()));
         let query = query.get(1..).unwrap_or_default();
         let date_and_time = LogTime { utc: sent.utc, offset: 0 }.rfc3339()[..19].replace('T', "\t").into_bytes();
-        // IIS has no spaces in addresses, and a plus may be one or the other.
+        // IIS has no spaces in addresses, and a plus is ambiguous.
         let iis = |text: &[u8]| text.iter().map(|b| if b.is_ascii_graphic() || *b >= 0x80 { *b } else { b'+' }).collect::<Vec<u8>>();
         let cloudfront = |text: &[u8]| {
             let encoding = |b: &u8| if b.is_ascii_graphic() && !b"<>\"#%{}|\\^~[]`'".contains(b) { vec![*b] } else { format!("%{b:02X}").into_bytes() };
@@ -586,7 +586,7 @@ proptest! {
             let spaced = |text: &[u8]| if separator == b' ' { iis(text).iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect() } else { text.to_vec() };
             let dash = |text: Vec<u8>| if text == b"-" { Vec::new() } else { text };
             let (path, query) = (same(path), dash(same(query)));
-            prop_assert_eq!(fields.asked, RequestField::Parts { method: b"GET", target: &path, query: &query, protocol: b"" });
+            prop_assert_eq!(fields.request, RequestField::Parts { method: b"GET", target: &path, query: &query, protocol: b"" });
             prop_assert_eq!((fields.referer.to_vec(), fields.user_agent.to_vec()), (dash(spaced(referer)), dash(spaced(agent))));
             prop_assert_eq!((fields.client, fields.host), (sent.client.as_bytes(), sent.host.as_bytes()));
             prop_assert_eq!((fields.status, fields.bytes), (&status[..], &bytes[..]));
@@ -596,7 +596,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_fit_or_not(sent in any_sent(), junk in prop::collection::vec(any::<u8>(), 0..60), cut in 0_usize..300, suffix: bool) {
+    fn any_bytes_are_accepted(sent in any_sent(), junk in prop::collection::vec(any::<u8>(), 0..60), cut in 0_usize..300, suffix: bool) {
         let mut buffers = FieldBuffers::default();
         for format in NGINX {
             for escape in [NginxEscape::Default, NginxEscape::None, NginxEscape::Hash] {

@@ -1,4 +1,4 @@
-//! Lines that were written down again, and where each was: what is found in them is given back on its places in the log.
+//! Rewritten lines and their original offsets, so that findings can be mapped back to the log.
 
 use memchr::memchr;
 
@@ -8,25 +8,25 @@ use crate::formats::LogFormat;
 use crate::formats::builtin::{FormatId, Formats};
 use crate::formats::bytes::nuls_within;
 
-/// Lines that were written down again, and where each was.
+/// Rewritten lines and their original offsets.
 #[derive(Debug, Default)]
 pub struct RewrittenLines {
-    /// The lines.
+    /// The rewritten text.
     pub text: Vec<u8>,
     pub(super) lines: Vec<RewrittenLine>,
 }
 
-/// Where a line was, and as what it was read.
+/// The original position of a line, and how it was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RewrittenLine {
-    /// Bytes from the start of the run.
+    /// The offset in the original lines.
     start: u64,
-    /// NULs before it.
+    /// The number of NUL bytes before the line.
     nuls: u32,
-    /// NULs in it that the judge looks for, less those that it finds in what was written.
+    /// NUL bytes that the engine would count in the original line, less those in the rewritten line.
     hidden: isize,
     pub(super) read: LineKind,
-    /// The format of the engine's that it was written in.
+    /// The engine format of the rewritten line.
     written: LogFormat,
 }
 
@@ -36,7 +36,7 @@ impl RewrittenLines {
         self.lines.clear();
     }
 
-    /// Ends a line whose text begins at `at`, and which began at `start` with these NULs before the rest.
+    /// Ends a line: `at` is its start in the text, `start` its original offset, followed by NUL bytes and the line.
     pub(super) fn end_line(&mut self, at: usize, start: usize, (nuls, line): (&[u8], &[u8]), read: LineKind) {
         let text = &self.text[at..];
         let (written, hidden) = match read {
@@ -48,37 +48,37 @@ impl RewrittenLines {
         self.lines.push(RewrittenLine { start: start as u64, nuls: nuls.len() as u32, hidden, read, written });
     }
 
-    /// Lines.
+    /// The number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Lines with two addresses of which either may be the client.
+    /// The number of lines in which either of two addresses may be the client.
     #[must_use]
     pub fn without_client(&self) -> u64 {
         self.lines.iter().filter(|line| line.read == LineKind::WithoutClient).count() as u64
     }
 
-    /// Whether there are none.
+    /// Whether there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Where a line began, NULs and all, in bytes from the start of the run; where the run ended, behind the last.
+    /// The original offset of a line, including NUL bytes before it; `end` after the last line.
     #[must_use]
     pub fn start_of(&self, line: usize, end: u64) -> u64 {
         self.lines.get(line).map_or(end, |line| line.start)
     }
 
-    /// Gives findings in the lines from `first` on their places in the log back, and the names of their formats; these lines
-    /// were judged as a run of their own. Places are from the start of the first of them. With `in_window`, lines without a time
-    /// were counted.
+    /// Maps findings in the lines from `first` on, which were scanned separately, back to original offsets, and
+    /// counts their formats. Offsets are relative to the first of these lines. With `has_time_range`, lines without a
+    /// time were counted.
     pub fn map_offsets(&self, first: usize, findings: &mut Findings, formats: &Formats, in_window: bool) {
-        let judged = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
+        let scanned = usize::try_from(findings.lines.lines).unwrap_or(usize::MAX);
         let lines = self.lines.get(first..).unwrap_or_default();
-        let lines = &lines[..judged.min(lines.len())];
+        let lines = &lines[..scanned.min(lines.len())];
         let base = lines.first().map_or(0, |line| line.start);
         let place = |line: u32| lines.get(line as usize).map(|line| line.start - base + u64::from(line.nuls));
         for hit in &mut findings.hits {
@@ -98,7 +98,7 @@ impl RewrittenLines {
                     counts.skipped += 1;
                     findings.without_time = findings.without_time.saturating_sub(u64::from(in_window));
                 }
-                // What stood behind a prefix is of the engine's own formats, and counted as such.
+                // Lines after a prefix are in engine formats and are counted as such.
                 LineKind::WithoutClient => counts.without_client += 1,
                 LineKind::As(id) if usize::from(id.0) < LogFormat::ALL.len() => {}
                 LineKind::As(id) => {
@@ -114,9 +114,8 @@ impl RewrittenLines {
     }
 }
 
-/// The format of the engine's in which a line was written down again: behind a client, or behind a host and a client, come
-/// two dashes.
+/// The engine format of a rewritten line: two dashes follow the client, or the host and the client.
 fn written_as(line: &[u8]) -> LogFormat {
-    let behind = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
-    if behind.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
+    let after = memchr(b' ', line).map_or(&[][..], |space| &line[space + 1..]);
+    if after.starts_with(b"- - [") { LogFormat::Combined } else { LogFormat::VhostCombined }
 }

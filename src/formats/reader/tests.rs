@@ -1,4 +1,4 @@
-//! Every built-in format write_as its example, and lines of all formats cut anywhere.
+//! Every built-in format parses its example, and lines of all formats may be split anywhere.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ fn from_log_start(lines: &[u8]) -> LineContext<'static> {
     context(W3cHeader::from_log_start(lines, 1000))
 }
 
-/// Lines as the engine gets them, and as what each was read.
+/// Lines as the engine gets them, and how each was read.
 fn rewrite(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) {
     let mut out = RewrittenLines::default();
     if LogReader::default().rewrite(lines, context, &mut out) {
@@ -32,7 +32,7 @@ fn rewrite(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) 
     (lines.to_vec(), each(lines).map(|_| LineKind::AsIs).collect())
 }
 
-/// The same lines, seen one write_as one.
+/// The same lines, read one by one.
 fn see(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) {
     let (mut log_reader, mut buffer, mut header) = (LogReader::default(), FrameBuffer::default(), context.header.clone());
     let first_quote = |line: &'_ [u8], from| Some(from + memchr(b'"', line.get(from..)?)?);
@@ -56,7 +56,7 @@ fn see(lines: &[u8], context: &LineContext<'_>) -> (Vec<u8>, Vec<LineKind>) {
     (text, buffer.read().to_vec())
 }
 
-/// Lines of one format that differ in a few bytes, and the format where it is to be asked for.
+/// Lines of one format that differ in a few bytes, and the format if it is to be requested.
 fn alike() -> impl Strategy<Value = (Option<FormatId>, Vec<Vec<u8>>)> {
     let ids: Vec<FormatId> = FORMATS.ids().filter(|id| FORMATS.format(*id).example.is_some()).collect();
     let piece =
@@ -100,7 +100,7 @@ fn every_example_is_read_as_its_format() {
 }
 
 #[test]
-fn every_plan_reads_its_example_when_it_is_asked_for() {
+fn every_format_string_parses_its_example_when_requested() {
     for id in FORMATS.ids() {
         let format = FORMATS.format(id);
         let (FormatReader::Strings(_), Some(example)) = (&format.reader, &format.example) else { continue };
@@ -110,18 +110,18 @@ fn every_plan_reads_its_example_when_it_is_asked_for() {
 }
 
 #[test]
-fn columns_hold_from_where_they_are_named() {
+fn columns_apply_from_where_they_are_declared() {
     let (text, read) = rewrite(W3C_LOG.as_bytes(), &from_log_start(W3C_LOG.as_bytes()));
     assert_eq!(read, [LineKind::Directive, LineKind::Directive, LineKind::As(W3C), LineKind::Directive, LineKind::As(W3C)]);
     let clients: Vec<_> = text.split(|&b| b == b'\n').filter_map(|line| Some(Frame::locate(line, None)?.client)).collect();
     assert_eq!(clients, [b"192.0.2.7", b"192.0.2.8"]);
     let plain = "192.0.2.7 and no log\n".to_owned() + W3C_LOG;
     let (_, read) = rewrite(plain.as_bytes(), &from_log_start(plain.as_bytes()));
-    assert!(read.iter().all(|read| *read == LineKind::AsIs), "in a log that does not begin with them they say nothing: {read:?}");
+    assert!(read.iter().all(|read| *read == LineKind::AsIs), "without a header at the start there are no directives: {read:?}");
 }
 
 #[test]
-fn other_lines_are_left_alone() {
+fn other_lines_are_unchanged() {
     for line in [
         "",
         "hello",
@@ -137,7 +137,7 @@ fn other_lines_are_left_alone() {
 }
 
 #[test]
-fn what_stands_behind_a_prefix_is_read() {
+fn lines_after_a_prefix_are_read() {
     let clf = r#"192.0.2.7 - - [02/Nov/2026:08:01:00 +0000] "GET / HTTP/1.1" 200 1 "-" "x""#;
     let haproxy = FORMATS.format(FORMATS.get("haproxy_http").unwrap()).example.clone().unwrap();
     for (line, name) in [
@@ -151,7 +151,7 @@ fn what_stands_behind_a_prefix_is_read() {
     }
 }
 
-/// A line of any format, of none, or broken.
+/// A line of any format, of none, or malformed.
 fn any_line() -> impl Strategy<Value = Vec<u8>> {
     let examples: Vec<String> =
         FORMATS.all().filter_map(|format| format.example.as_deref()).chain([W3C_LOG]).flat_map(str::lines).map(str::to_owned).collect();
@@ -170,7 +170,7 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn where_lines_are_cut_does_not_matter(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool, cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
+    fn split_positions_do_not_matter(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool, cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
         let start: &[u8] = if is_w3c { b"#Version: 1.0\n" } else { b"" };
         let lines: Vec<Vec<u8>> = [start.to_vec()].into_iter().filter(|s| !s.is_empty()).chain(lines.into_iter().map(|mut line| { line.push(b'\n'); line })).collect();
         let whole = lines.concat();
@@ -191,14 +191,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_seen_is_what_would_be_written(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool) {
+    fn frames_equal_rewritten_lines(lines in prop::collection::vec(any_line(), 0..12), is_w3c: bool) {
         let start: &[u8] = if is_w3c { b"#Version: 1.0\n" } else { b"" };
         let whole = [start, &lines.join(&b'\n')].concat();
         prop_assert_eq!(see(&whole, &from_log_start(&whole)), rewrite(&whole, &from_log_start(&whole)));
     }
 
     #[test]
-    fn a_line_like_the_one_before_is_read_like_any_other((id, lines) in alike(), is_asked_for: bool) {
+    fn similar_lines_do_not_affect_each_other((id, lines) in alike(), is_asked_for: bool) {
         let whole = lines.join(&b'\n');
         let context = LineContext { preferred: if is_asked_for { id.as_slice() } else { &[] }, ..from_log_start(&whole) };
         let shown = |(text, read): (Vec<u8>, Vec<LineKind>)| (String::from_utf8_lossy(&text).into_owned(), read);
@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_engine_reads_is_left_to_it(lines in prop::collection::vec(any_line(), 1..6)) {
+    fn engine_formats_are_unchanged(lines in prop::collection::vec(any_line(), 1..6)) {
         let whole = lines.join(&b'\n');
         let mut findings = (0, 0);
         for (_, line, _) in each(&whole) {

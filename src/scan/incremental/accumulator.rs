@@ -1,7 +1,7 @@
-//! What came of the lines, by period: tallies, and where lines went.
+//! Accumulates results by period: tallies and line counts.
 //!
-//! Only a few periods have workers at a time, whatever a log holds: each takes up memory for what it remembers of
-//! requests. Those of a period that is not being judged are merged into its tally.
+//! Only a few periods have workers at a time, because each worker caches requests. When a period is closed, its workers
+//! are merged into its tally.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,30 +15,30 @@ use crate::source::SourceInfo;
 use crate::tally::{Budget, Tally};
 use crate::time::Period;
 
-/// Periods that have workers at a time.
+/// The maximum number of periods with workers.
 pub(super) const MAX_OPEN: usize = 8;
 
-/// What a part is about.
+/// The period of some lines, if the scan is split.
 pub(super) type PeriodKey = Option<Period>;
 
-/// All parts.
+/// The accumulators of all periods.
 #[derive(Debug, Default)]
 pub(super) struct PeriodAccumulators {
     parts: BTreeMap<PeriodKey, PeriodAccumulator>,
     turn: u64,
 }
 
-/// A part that is being counted.
+/// The results of one period.
 #[derive(Debug)]
 struct PeriodAccumulator {
     workers: Option<WorkerPool>,
-    /// PeriodKey they were last asked for.
+    /// When the workers were last used.
     used: u64,
     tally: Tally,
     sums: BTreeMap<u32, SourceStats>,
 }
 
-/// Where lines of one text went.
+/// The line counts of one input.
 #[derive(Debug, Default)]
 struct SourceStats {
     stats: InputStats,
@@ -49,7 +49,7 @@ struct SourceStats {
 }
 
 impl PeriodAccumulators {
-    /// The workers of these periods, at most [`MAX_OPEN`] of them.
+    /// The workers of these periods, at most [`MAX_OPEN`].
     pub(super) fn open(
         &mut self,
         periods: &BTreeSet<PeriodKey>,
@@ -73,35 +73,35 @@ impl PeriodAccumulators {
         periods.iter().filter_map(workers).collect()
     }
 
-    /// Counts a run of lines.
+    /// Counts lines.
     pub(super) fn count(&mut self, period: PeriodKey, text: u32, bytes: u64, stats: &InputStats) {
         let sum = self.sum(period, text);
         sum.stats.merge(stats);
         sum.bytes += bytes;
     }
 
-    /// Counts lines that were passed over.
+    /// Counts skipped lines.
     pub(super) fn count_skipped(&mut self, period: PeriodKey, text: u32, (lines, bytes): (u64, u64)) {
         let sum = self.sum(period, text);
         sum.skipped += lines;
         sum.bytes += bytes;
     }
 
-    /// Counts a line that waits for its end, in the latest part of its text.
+    /// Counts an incomplete last line in the latest period of its input.
     pub(super) fn count_pending(&mut self, text: u32) {
         if let Some(sum) = self.latest(text) {
             sum.pending += 1;
         }
     }
 
-    /// Notes what is wrong with a text, in its latest part.
+    /// Records a problem of an input in its latest period.
     pub(super) fn note(&mut self, text: u32, problem: &str) {
         if let Some(sum) = self.latest(text) {
             sum.problem.get_or_insert_with(|| problem.to_owned());
         }
     }
 
-    /// The texts whose lines hold NULs, and how many.
+    /// The number of NUL bytes in the lines of each input that has any.
     pub(super) fn nul_bytes(&self) -> BTreeMap<u32, u64> {
         let mut holes = BTreeMap::new();
         for (text, sum) in self.parts.values().flat_map(|part| &part.sums) {
@@ -119,12 +119,12 @@ impl PeriodAccumulators {
         self.parts.values_mut().rev().find_map(|part| part.sums.get_mut(&text))
     }
 
-    /// BatchLines without a time, where a window asked for one.
+    /// Lines without a time, if a time range is set.
     pub(super) fn without_time(&self) -> u64 {
         self.parts.values().flat_map(|part| part.sums.values()).map(|sum| sum.stats.without_time).sum()
     }
 
-    /// All parts, the earliest first.
+    /// The results by period, the earliest first.
     pub(super) fn into_parts(self, texts: &[SourceInfo]) -> Vec<PeriodResult> {
         self.parts.into_iter().map(|(period, part)| part.finish(period, texts)).collect()
     }

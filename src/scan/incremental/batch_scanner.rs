@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{BatchLines, LineBatch, PeriodRunOf, whole};
+use super::line_batch::{BatchLines, CountedRun, LineBatch, whole};
 use super::log::IncrementalLog;
 use super::period_splitter::{PeriodRun, PeriodSplitter};
 use super::{IncrementalJob, IncrementalResult};
@@ -195,7 +195,7 @@ impl<'a> BatchScanner<'a> {
         for (batch, runs) in ready {
             let Some(text) = self.text_of(batch.log) else { continue };
             for run in runs {
-                counted.push(PeriodRunOf { period: run.period, text, log: batch.log, batch, run: *run });
+                counted.push(CountedRun { period: run.period, text, log: batch.log, batch, run: *run });
             }
         }
         counted.sort_by_key(|run| run.period);
@@ -210,7 +210,7 @@ impl<'a> BatchScanner<'a> {
         }
     }
 
-    fn count_group(&mut self, group: &[PeriodRunOf<'_>], periods: &BTreeSet<PeriodKey>) {
+    fn count_group(&mut self, group: &[CountedRun<'_>], periods: &BTreeSet<PeriodKey>) {
         let Self { job, scanner, parts, logs, .. } = self;
         let workers = parts.open(periods, rayon::current_num_threads(), job.prefix);
         let done: Vec<InputStats> = group.par_iter().with_max_len(1).map(|run| scan_run(*scanner, job, logs, run, &workers)).collect();
@@ -273,9 +273,9 @@ impl<'a> BatchScanner<'a> {
         let Some(log) = self.logs.get_mut(&number).filter(|log| !log.is_known) else { return };
         log.is_known = log.is_continued && starts_as_access_log(&log.path, formats, scope);
         let Some(head) = log.head.as_ref().filter(|_| !log.is_known && log.is_not_access_log() && log.fresh) else { return };
-        let is_asked = log.by == FoundBy::Name && head.is_binary;
-        let what = if is_asked { BINARY_PROBLEM.to_owned() } else { skipped_message(head) };
-        notices.push(Notice { path: log.path.clone(), what, problem: is_asked });
+        let is_requested = log.by == FoundBy::Name && head.is_binary;
+        let what = if is_requested { BINARY_PROBLEM.to_owned() } else { skipped_message(head) };
+        notices.push(Notice { path: log.path.clone(), what, problem: is_requested });
     }
 
     /// Adds notices about a counted log: no line parses, or the client of some lines is unknown.
@@ -312,7 +312,7 @@ fn scan_run(
     scanner: LineScanner<'_>,
     job: &IncrementalJob<'_>,
     logs: &HashMap<u32, IncrementalLog>,
-    run: &PeriodRunOf<'_>,
+    run: &CountedRun<'_>,
     workers: &BTreeMap<PeriodKey, &WorkerPool>,
 ) -> InputStats {
     let mut stats = InputStats::default();

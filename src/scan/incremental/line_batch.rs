@@ -1,6 +1,6 @@
-//! BatchLines of one log on their way to be judged, and the runs of them that count.
+//! Copied lines of one log, and the runs of them that count.
 //!
-//! Knows where lines were in their log, whatever they were written down as since. Reads none of them.
+//! Keeps the offsets of lines in their log, even if the lines were rewritten. Parses nothing.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::period_splitter::PeriodRun;
 use crate::formats::W3cHeader;
 use crate::formats::reader::{LineContext, RewrittenLines};
 
-/// BatchLines of one log, copied.
+/// Copied lines of one log.
 #[derive(Debug)]
 pub(super) struct LineBatch {
     pub(super) log: u32,
@@ -21,11 +21,11 @@ pub(super) struct LineBatch {
     pub(super) lines: BatchLines,
 }
 
-/// The inside of an batch.
+/// The text of a line batch.
 #[derive(Debug)]
 pub(super) enum BatchLines {
     Text(Vec<u8>),
-    /// BatchLines of another format, and the bytes of the log that they were.
+    /// Rewritten lines of another format, and their size in the log.
     Written {
         rewritten: RewrittenLines,
         bytes: u64,
@@ -34,7 +34,7 @@ pub(super) enum BatchLines {
 }
 
 impl BatchLines {
-    /// Bytes of the log.
+    /// The size in the log, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
@@ -42,7 +42,7 @@ impl BatchLines {
         }
     }
 
-    /// Bytes of memory.
+    /// The size in memory, in bytes.
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -52,8 +52,8 @@ impl BatchLines {
     }
 }
 
-/// A run of lines that counts.
-pub(super) struct PeriodRunOf<'i> {
+/// A run of lines of one period.
+pub(super) struct CountedRun<'i> {
     pub(super) period: PeriodKey,
     pub(super) text: u32,
     pub(super) log: u32,
@@ -61,8 +61,8 @@ pub(super) struct PeriodRunOf<'i> {
     pub(super) run: PeriodRun,
 }
 
-impl PeriodRunOf<'_> {
-    /// Where it begins, in bytes of the log from the start of its batch.
+impl CountedRun<'_> {
+    /// The offset in the log, from the start of the batch.
     pub(super) fn start(&self) -> u64 {
         match &self.batch.lines {
             BatchLines::Written { rewritten, bytes } => rewritten.start_of(self.run.lines_before as usize, *bytes),
@@ -70,7 +70,7 @@ impl PeriodRunOf<'_> {
         }
     }
 
-    /// Bytes of the log that its lines take, of which there are so many.
+    /// The size in the log of this many lines, in bytes.
     pub(super) fn bytes(&self, lines: u64) -> u64 {
         match &self.batch.lines {
             BatchLines::Oversized(bytes) => *bytes,
@@ -81,7 +81,7 @@ impl PeriodRunOf<'_> {
 }
 
 impl<'a> IncrementalJob<'a> {
-    /// What the lines of an batch of a log are read by.
+    /// The context of the lines of a batch.
     pub(super) fn context(&self, batch: &LineBatch, log: Option<&IncrementalLog>) -> LineContext<'a> {
         let Self { formats, scope, .. } = *self;
         let first = formats.preferred_for(log.map_or(Path::new(""), |log| &log.path));
@@ -90,7 +90,7 @@ impl<'a> IncrementalJob<'a> {
     }
 }
 
-/// All of an batch as one run.
+/// The whole batch as one run.
 pub(super) fn whole(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> {
     vec![PeriodRun { period, start: 0, end: batch.lines.held(), lines_before: 0 }]
 }

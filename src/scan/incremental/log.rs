@@ -1,7 +1,7 @@
-//! One generation of a log, as far as an increment knows it.
+//! One generation of a log in an incremental scan.
 //!
-//! BatchLines of a file that was found in a folder wait until one parses: it may be no log at all. So do lines whose period
-//! is not known yet. They wait as they are, up to a limit.
+//! Lines of a file in a folder wait until one parses, because the file may not be a log. Lines whose period is not known
+//! yet wait too. They are held unchanged, up to a limit.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -15,31 +15,31 @@ use crate::scan::log_detection::{FoundBy, LogHead};
 use crate::scan::w3c_headers;
 use crate::time::Period;
 
-/// A log that lines came from.
+/// A log with new lines.
 #[derive(Debug)]
 pub(super) struct IncrementalLog {
     pub(super) path: PathBuf,
     pub(super) generation: u64,
     pub(super) fresh: bool,
-    /// BatchLines of it were read in an earlier run.
+    /// Lines of it were read in an earlier run.
     pub(super) is_continued: bool,
     pub(super) head: Option<LogHead>,
     /// How it was found.
     pub(super) by: FoundBy,
-    /// The header in force behind the last lines that came.
+    /// The header after the last lines.
     header: W3cHeader,
     pub(super) clients: ClientPositionCache,
-    /// It counts: it was asked for by name, or a line of it parses.
+    /// The log counts: it was given by name, or a line has parsed.
     pub(super) is_known: bool,
-    /// The period of its last line.
+    /// The period of the last line.
     pub(super) period: Option<Period>,
     pub(super) waiting: Vec<LineBatch>,
     pub(super) waiting_bytes: usize,
-    /// BatchLines that were let go before one parsed, and their bytes.
+    /// The lines and bytes that were dropped before one parsed.
     pub(super) skipped: (u64, u64),
-    /// Where its lines went.
+    /// The line counts.
     pub(super) counts: LineCounts,
-    /// The number of its text, once a line of it counts.
+    /// The number of its input, once a line counts.
     pub(super) text: Option<u32>,
 }
 
@@ -64,25 +64,25 @@ impl IncrementalLog {
         }
     }
 
-    /// Remembers how it begins, as far as this run sees it.
+    /// Records the first lines that this run reads.
     pub(super) fn record_head(&mut self, lines: &[u8]) {
         let head = LogHead::new(lines);
-        // Binary data that was asked for waits for a line that parses, as what is in a folder does.
+        // Named binary data waits for a parsed line, like a file in a folder.
         self.is_known &= !head.is_binary;
         self.head = Some(head);
     }
 
-    /// Whether it is no access log, where no line parses.
+    /// Whether it is not an access log, if no line parses.
     pub(super) fn is_not_access_log(&self) -> bool {
         self.head.as_ref().is_some_and(|head| head.is_not_access_log(self.path.as_os_str().as_bytes(), self.by))
     }
 
-    /// The line it begins with, as far as this run sees it.
+    /// The first line that this run has read.
     pub(super) fn first_line(&self) -> &[u8] {
         self.head.as_ref().map_or(b"", |head| &head.first_line)
     }
 
-    /// The header in force before these lines, which come next.
+    /// Advances over the next lines; returns the header before them.
     pub(super) fn advance_header(&mut self, lines: &[u8], max_line: usize) -> W3cHeader {
         let before = self.header.clone();
         self.header = before.clone().after(lines, max_line);
@@ -94,13 +94,13 @@ impl IncrementalLog {
         self.waiting.push(batch);
     }
 
-    /// What waited, in its order.
+    /// Takes the waiting batches, in order.
     pub(super) fn release(&mut self) -> Vec<LineBatch> {
         self.waiting_bytes = 0;
         std::mem::take(&mut self.waiting)
     }
 
-    /// Lets go of what waits, and counts it.
+    /// Drops the waiting batches and counts their lines as skipped.
     pub(super) fn drop_waiting(&mut self) {
         for batch in self.release() {
             let lines = match &batch.lines {
@@ -113,7 +113,7 @@ impl IncrementalLog {
         }
     }
 
-    /// BatchLines that were read of it.
+    /// The number of lines that were read.
     pub(super) fn lines(&self) -> u64 {
         self.counts.lines + self.skipped.0
     }

@@ -1,7 +1,7 @@
-//! Cuts lines into runs of one period each.
+//! Splits lines into runs of one period each.
 //!
-//! A line that has no time belongs to the line before it. What stands before the first time is left open: it may belong
-//! to what was read of the log earlier.
+//! A line without a time belongs to the period of the line before it. Lines before the first time have no period: they
+//! may belong to lines that were read earlier.
 
 use memchr::memchr;
 
@@ -9,19 +9,19 @@ use crate::engine::ScanOptions;
 use crate::formats::Frame;
 use crate::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
-/// BatchLines of one period, or of none that is known yet.
+/// Consecutive lines of one period, or of an unknown one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PeriodRun {
     pub(super) period: Option<Period>,
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     pub(super) start: usize,
-    /// Where it ends.
+    /// The end.
     pub(super) end: usize,
-    /// BatchLines before it.
+    /// The number of lines before it.
     pub(super) lines_before: u64,
 }
 
-/// Reads the times of lines and says to which period they belong.
+/// Reads the times of lines and assigns periods.
 pub(super) struct PeriodSplitter<'a> {
     cut: &'a PeriodRule,
     scope: &'a ScanOptions,
@@ -34,7 +34,7 @@ impl<'a> PeriodSplitter<'a> {
         Self { cut, scope, clock: ClfTimeParser::default(), last: None }
     }
 
-    /// Cuts whole lines, of which there is at least one.
+    /// Splits whole lines, at least one.
     pub(super) fn runs(&mut self, lines: &[u8]) -> Vec<PeriodRun> {
         let mut runs = vec![PeriodRun { period: None, start: 0, end: lines.len(), lines_before: 0 }];
         let (mut start, mut count) = (0, 0);
@@ -54,9 +54,9 @@ impl<'a> PeriodSplitter<'a> {
         runs
     }
 
-    /// The period that a line itself names.
+    /// The period of the time in a line.
     fn period_of(&mut self, line: &[u8]) -> Option<Period> {
-        // As the judge reads it.
+        // Agrees with the engine.
         let nuls = if line.first() == Some(&0) { line.iter().take_while(|&&b| b == 0).count() } else { 0 };
         let text = &line[nuls..];
         if text.len() > self.scope.max_line {

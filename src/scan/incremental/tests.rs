@@ -1,4 +1,4 @@
-//! Increments against a slow reference: one judge over whole texts, line by line, and a sum by period.
+//! Incremental scans compared with a slow reference: one scanner over whole texts, line by line, and a sum by period.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -22,7 +22,7 @@ static FORMATS: LazyLock<Formats> = LazyLock::new(|| Formats::builtin().expect("
 static NOT: AtomicBool = AtomicBool::new(false);
 const NOW: LogTime = LogTime { utc: 1_700_000_000, offset: 0 };
 
-/// A folder of logs, and what is known of them.
+/// A folder of logs, and the saved read positions.
 struct Rig {
     folder: TempDir,
     state: Option<Vec<Checkpoint>>,
@@ -51,7 +51,7 @@ impl Rig {
     }
 }
 
-/// A line at so many seconds after midnight of 2 November 2026.
+/// A line at this many seconds after midnight of 2 November 2026.
 fn line(seconds: u32, request: &str, status: u16) -> String {
     let (day, hour, minute, second) = (2 + seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let client = seconds % 7;
@@ -60,7 +60,7 @@ fn line(seconds: u32, request: &str, status: u16) -> String {
     )
 }
 
-/// What a tally says, in a fixed order and without numbers that depend on who counted.
+/// A tally in a fixed order, without IDs.
 type Cells = Vec<(String, String, Vec<String>, Option<u16>, u64, u64, u64)>;
 
 fn cells(tally: &Tally) -> Cells {
@@ -79,7 +79,7 @@ fn requests(tally: &Tally) -> u64 {
     tally.client_counts().iter().map(|count| count.requests).sum()
 }
 
-/// The same by one judge, line by line: of each period the tally and the lines.
+/// The reference: the tally and the lines of each period, scanned line by line.
 fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
     let scope = ScanOptions { max_line: 1000, ..ScanOptions::default() };
     let judge = LineScanner::new(&RULES, &scope);
@@ -144,7 +144,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_cut_increment_is_the_reference(
+    fn a_split_scan_equals_the_reference(
         lines in prop::collection::vec(any_line(), 1..60),
         unit in prop_oneof![Just(None), Just(Some(PeriodUnit::Day)), Just(Some(PeriodUnit::Hour))],
         zone in prop_oneof![Just(None), Just(Some("America/New_York"))],
@@ -160,13 +160,13 @@ proptest! {
     }
 
     #[test]
-    fn increments_add_up(parts in prop::collection::vec(prop::collection::vec(any_line(), 1..20), 1..5), hour: bool) {
+    fn scans_add_up(parts in prop::collection::vec(prop::collection::vec(any_line(), 1..20), 1..5), hour: bool) {
         let cut = PeriodRule::new(if hour { PeriodUnit::Hour } else { PeriodUnit::Day }, None).unwrap();
         let mut rig = Rig::new();
         let mut sums: BTreeMap<Option<Period>, (Tally, u64)> = BTreeMap::new();
         let mut text = String::new();
         for part in parts {
-            // A first line with a time, so that where a run begins tells nothing.
+            // The first line has a time, so that the start of a run does not matter.
             let part = line(50_000, "GET / HTTP/1.1", 200) + &part.concat();
             rig.append("access.log", part.as_bytes());
             text += &part;
@@ -185,7 +185,7 @@ proptest! {
     }
 }
 
-/// A line of another format at so many seconds after midnight of 2 November 2026.
+/// A line of another format at this many seconds after midnight of 2 November 2026.
 fn any_other_line() -> impl Strategy<Value = String> {
     let day = |seconds: u32| format!("2026-11-{:02}", 2 + seconds / 86_400);
     let hour = |seconds: u32| format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -202,7 +202,7 @@ fn any_other_line() -> impl Strategy<Value = String> {
     prop_oneof![4 => any_line(), 3 => json, 3 => w3c, 1 => names.prop_map(str::to_owned), 1 => syslog]
 }
 
-/// The same lines as the engine reads them.
+/// The same lines in the format that the engine reads.
 fn written_down(text: &str) -> Vec<u8> {
     let header = crate::formats::W3cHeader::from_log_start(text.as_bytes(), 1000);
     let context = crate::formats::reader::LineContext {
@@ -217,8 +217,8 @@ fn written_down(text: &str) -> Vec<u8> {
     if is_changed { out.text } else { text.as_bytes().to_vec() }
 }
 
-/// What parts say, but for offsets and for the lines of a log's own.
-/// BatchLines, those that parsed and those that did not, and of each pair its hits and the line of its sample.
+/// The sums of each period, without offsets and directive lines: all lines, parsed and unparsed lines, and for each pair
+/// its hits and the line of its sample.
 type Sums = (Option<Period>, u64, u64, u64, Vec<(String, String, u64, u64)>);
 
 fn sums(increment: &IncrementalResult) -> Vec<Sums> {
@@ -234,7 +234,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lines_of_other_formats_are_cut_as_what_they_say(
+    fn lines_of_other_formats_are_split_by_their_time(
         runs in prop::collection::vec(prop::collection::vec(any_other_line(), 1..30), 1..3),
         is_w3c: bool,
         unit in prop_oneof![Just(None), Just(Some(PeriodUnit::Day)), Just(Some(PeriodUnit::Hour))],
@@ -273,7 +273,7 @@ proptest! {
 }
 
 #[test]
-fn threads_and_batches_change_nothing() {
+fn threads_and_batch_sizes_do_not_matter() {
     let text: String =
         (0..20_000).map(|n| line(n * 17 % 250_000, if n % 3 == 0 { "GET /.env HTTP/1.1" } else { "GET / HTTP/1.1" }, 404)).collect();
     let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
@@ -291,11 +291,11 @@ fn threads_and_batches_change_nothing() {
     assert_eq!(all[0], all[2]);
 }
 
-/// More than this many are cut, so that some have to wait.
+/// More periods than this, so that some must wait.
 const OPEN_PERIODS: usize = accumulator::MAX_OPEN;
 
 #[test]
-fn nothing_new_is_no_part() {
+fn nothing_new_has_no_period() {
     let mut rig = Rig::new();
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     assert_eq!(rig.run(&["access.log"], None, 4096, 8192).parts.len(), 1);
@@ -304,7 +304,7 @@ fn nothing_new_is_no_part() {
 }
 
 #[test]
-fn a_file_of_a_folder_that_is_no_log_does_not_count() {
+fn a_file_of_a_folder_that_is_no_log_is_skipped() {
     let mut rig = Rig::new();
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     rig.append("notes.txt", b"nothing\nto see\n");
@@ -312,8 +312,8 @@ fn a_file_of_a_folder_that_is_no_log_does_not_count() {
     let increment = rig.run(&[""], None, 4096, 8192);
     assert_eq!((increment.texts.len(), increment.parts[0].lines), (1, 1));
     assert_eq!(increment.notices.len(), 2, "{:?}", increment.notices);
-    assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("passed over")));
-    // And is not mentioned again.
+    assert!(increment.notices.iter().all(|notice| !notice.problem && notice.what.starts_with("skipped")));
+    // It is not mentioned again.
     rig.append("error.log", b"2026/11/02 08:00:00 [error] 1#1: *1 open() \"/.env\" failed (2: No such file or directory)\n");
     let increment = rig.run(&[""], None, 4096, 8192);
     assert!(increment.parts.is_empty() && increment.notices.is_empty(), "{:?}", increment.notices);
@@ -331,7 +331,7 @@ fn a_named_file_that_is_no_log_is_a_problem() {
 }
 
 #[test]
-fn a_log_that_goes_on_with_garbage_is_a_log() {
+fn a_known_log_with_unparsed_lines_is_a_log() {
     for name in ["access.log", "host1"] {
         let mut rig = Rig::new();
         rig.append(name, line(0, "GET / HTTP/1.1", 200).as_bytes());
@@ -344,7 +344,7 @@ fn a_log_that_goes_on_with_garbage_is_a_log() {
 }
 
 #[test]
-fn lines_before_one_that_parses_count_once_it_does() {
+fn lines_before_the_first_parsed_line_count() {
     let mut rig = Rig::new();
     let mut text = "garbage\n".repeat(500) + "/.env\n";
     text += &line(3700, "GET /.env HTTP/1.1", 200);
@@ -356,7 +356,7 @@ fn lines_before_one_that_parses_count_once_it_does() {
 }
 
 #[test]
-fn a_log_without_any_time_is_of_now() {
+fn a_log_without_times_belongs_to_the_current_period() {
     let mut rig = Rig::new();
     rig.append("access.log", "garbage\n".repeat(200_000).as_bytes());
     let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
@@ -367,7 +367,7 @@ fn a_log_without_any_time_is_of_now() {
 }
 
 #[test]
-fn a_line_that_waits_for_its_end_is_accounted_for() {
+fn an_incomplete_line_is_pending() {
     let mut rig = Rig::new();
     let whole = line(0, "GET / HTTP/1.1", 200) + &line(90_000, "GET / HTTP/1.1", 200);
     rig.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
@@ -378,7 +378,7 @@ fn a_line_that_waits_for_its_end_is_accounted_for() {
 }
 
 #[test]
-fn lines_are_counted_from_the_start_of_their_log() {
+fn line_numbers_start_at_the_start_of_the_log() {
     let mut rig = Rig::new();
     for n in 0..3 {
         rig.append("access.log", line(n, "GET /a HTTP/1.1", 200).as_bytes());
@@ -392,7 +392,7 @@ fn lines_are_counted_from_the_start_of_their_log() {
 }
 
 #[test]
-fn logs_of_one_run_are_told_apart() {
+fn logs_of_one_run_are_counted_separately() {
     let mut rig = Rig::new();
     for name in ["a.log", "b.log"] {
         rig.append(name, line(0, "GET /.env HTTP/1.1", 404).as_bytes());
@@ -404,7 +404,7 @@ fn logs_of_one_run_are_told_apart() {
 }
 
 #[test]
-fn a_stop_is_told() {
+fn a_stop_is_reported() {
     let rig = Rig::new();
     rig.append("access.log", line(0, "GET / HTTP/1.1", 200).as_bytes());
     let stop = AtomicBool::new(true);
@@ -414,7 +414,7 @@ fn a_stop_is_told() {
         TailOptions { start: StartPosition::ExplicitInputs, max_line: 1000, block: 4096 },
         None,
     );
-    let stopped = increment(
+    let stopped = scan_new_lines(
         &mut tail,
         &IncrementalJob { rules: &RULES, scope: &scope, formats: &FORMATS, stop: &stop, now: NOW, prefix: None },
         None,

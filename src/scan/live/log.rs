@@ -1,4 +1,4 @@
-//! One generation of a live log, as the stream knows it.
+//! One generation of a live log.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -9,26 +9,26 @@ use crate::scan::client_position::ClientPositionCache;
 use crate::scan::w3c_headers;
 use crate::source::SourceInfo;
 
-/// A log whose lines come in.
+/// A live log.
 #[derive(Debug)]
 pub(super) struct LiveLog {
     pub(super) generation: u64,
     pub(super) path: Vec<u8>,
-    /// What its name and those of its rotated siblings have in common.
+    /// The common part of its name and those of its rotated siblings.
     pub(super) family: Vec<u8>,
-    /// Its text's number.
+    /// The number of its input.
     pub(super) text: u32,
-    /// A line of it parses, or it is a log though none does.
+    /// A line has parsed, or the log is accepted without parsed lines.
     pub(super) is_known: bool,
-    /// The header in force behind the last lines.
+    /// The header after the last lines.
     header: W3cHeader,
     pub(super) clients: ClientPositionCache,
-    /// Its first lines were looked at.
+    /// The first lines were examined.
     pub(super) is_examined: bool,
     held: Vec<HeldLines>,
 }
 
-/// Lines that wait for one that parses.
+/// Lines held back until one parses.
 #[derive(Debug)]
 pub(super) struct HeldLines {
     pub(super) offset: u64,
@@ -46,7 +46,7 @@ impl LiveLog {
         Self { generation: piece.generation, path, family, text, is_known, header, clients, is_examined, held: Vec::new() }
     }
 
-    /// The header in force before these lines, which come next.
+    /// Advances over the next lines; returns the header before them.
     pub(super) fn advance_header(&mut self, body: Body<'_>, max_line: usize) -> W3cHeader {
         let before = self.header.clone();
         if let Body::Lines(lines) = body {
@@ -55,7 +55,7 @@ impl LiveLog {
         before
     }
 
-    /// Keeps lines for when one parses. More than `most` bytes without one are no log, and are passed over.
+    /// Holds lines back until one parses. If they exceed `most` bytes, they are dropped: the file is not a log.
     pub(super) fn hold(&mut self, chunk: Chunk<'_>, lines_before: u64, header: W3cHeader, most: usize) {
         let Body::Lines(lines) = chunk.body else { return };
         let held: usize = self.held.iter().map(|held| held.lines.len()).sum();
@@ -66,13 +66,13 @@ impl LiveLog {
         }
     }
 
-    /// What was kept, in its order.
+    /// Takes the held lines, in order.
     pub(super) fn release(&mut self) -> Vec<HeldLines> {
         std::mem::take(&mut self.held)
     }
 }
 
-/// The text of a piece's log. Its lines are counted from its start, so that it needs no list of runs.
+/// The input of a piece. Live lines are numbered from the start of the log, so no list of chunks is needed.
 pub(super) fn source_info(piece: &LineChunk<'_>) -> SourceInfo {
     SourceInfo::new(piece.path.as_os_str().as_bytes().to_vec(), piece.generation, Vec::new())
 }

@@ -1,4 +1,5 @@
-//! The stream against a scan of the same bytes, and what only a stream has to do: wait, come late, forget.
+//! Live scans compared with a scan of the same bytes, and what only a live scan does: wait, promote hits later, drop old
+//! data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -23,10 +24,10 @@ fn line(client: u8, request: &str, status: u16) -> String {
     format!("192.0.2.{client} - - [02/Nov/2026:08:01:00 +0000] \"{request}\" {status} 512 \"-\" \"Mozilla/5.0\"\n")
 }
 
-/// Offset, line and rules of each hit that was told, in order.
-type Told = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
+/// The offset, line and rules of each reported hit, in order.
+type ReportedHits = Vec<(u64, u64, Vec<String>, Option<Answer>, Option<&'static str>)>;
 
-fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> Told {
+fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_before): (u64, u64), lines: &str) -> ReportedHits {
     let chunk = Chunk { offset, body: Body::Lines(lines.as_bytes()) };
     let piece = LineChunk {
         log: u32::from(path.as_bytes()[0]),
@@ -38,42 +39,42 @@ fn feed(stream: &mut LiveScan<'_>, path: &str, named: bool, (offset, lines_befor
         lines_before,
         chunk,
     };
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let each = &mut |live: &LiveHit<'_>| {
         let model::ReportedHit { offset, line, answer, context, .. } = live.hit;
         if live.is_reported() {
             let ids = live.hit.rules.iter().map(|&rule| RULES.rule(rule).id.clone()).collect();
-            told.push((offset, line, ids, answer, context));
+            reported.push((offset, line, ids, answer, context));
         }
         Ok::<(), Infallible>(())
     };
     let Ok(_) = stream.process(&piece, each);
-    told
+    reported
 }
 
-/// Feeds a text in pieces of so many lines.
-fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> Told {
-    let (mut told, mut offset, mut before) = (Vec::new(), 0, 0);
+/// Feeds a text in pieces of N lines.
+fn pieces(stream: &mut LiveScan<'_>, text: &str, lines: usize) -> ReportedHits {
+    let (mut reported, mut offset, mut before) = (Vec::new(), 0, 0);
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     for part in all.chunks(lines) {
         let part = part.concat();
-        told.extend(feed(stream, "a.log", true, (offset, before), &part));
+        reported.extend(feed(stream, "a.log", true, (offset, before), &part));
         offset += part.len() as u64;
         before += part.lines().count() as u64;
     }
-    told
+    reported
 }
 
-/// Each line once, as it was first reported, without its grade.
-fn first_reports(told: &Told) -> Told {
+/// Each line as it was first reported, without its grade.
+fn first_reports(reported: &ReportedHits) -> ReportedHits {
     let mut seen = BTreeSet::new();
-    let first = told.iter().filter(|told| seen.insert(told.1)).cloned();
+    let first = reported.iter().filter(|reported| seen.insert(reported.1)).cloned();
     first.map(|(offset, line, rules, _, context)| (offset, line, rules, None, context)).collect()
 }
 
-/// The grade that each line has in the end.
-fn final_answers(told: &Told, stream: &mut LiveScan<'_>) -> Vec<(u64, Option<Answer>)> {
-    let mut last: BTreeMap<u64, Option<Answer>> = told.iter().map(|told| (told.1, told.3)).collect();
+/// The final grade of each line.
+fn final_answers(reported: &ReportedHits, stream: &mut LiveScan<'_>) -> Vec<(u64, Option<Answer>)> {
+    let mut last: BTreeMap<u64, Option<Answer>> = reported.iter().map(|reported| (reported.1, reported.3)).collect();
     let Ok(()) = stream.regrade_all(&mut |live: &LiveHit<'_>| {
         last.insert(live.hit.line, live.hit.answer);
         Ok::<(), Infallible>(())
@@ -122,14 +123,14 @@ proptest! {
             prop_assert_eq!(&found, &expected);
             prop_assert_eq!(since, SummaryStart::Start);
         }
-        // What comes late comes once, so the distinct lines that were told are those that a scan reports.
-        let lines: BTreeSet<u64> = one.iter().map(|told| told.1).collect();
+        // A late hit is reported once, so the distinct reported lines are those of a scan.
+        let lines: BTreeSet<u64> = one.iter().map(|reported| reported.1).collect();
         prop_assert_eq!(lines.len(), one.len());
         prop_assert_eq!(lines.len() as u64, report.totals.outcomes.iter().sum::<u64>());
     }
 }
 
-/// Lines of many formats, in a W3C extended log or in another.
+/// Lines of many formats, with or without a W3C header.
 fn any_mixed_log() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         3 => Just(line(1, "GET /.env HTTP/1.1", 404)),
@@ -150,30 +151,30 @@ proptest! {
         let (mut merged, mut cut_up) = (LiveScan::new(job(&scope), LiveState::default()), LiveScan::new(job(&scope), LiveState::default()));
         let (one, other) = (pieces(&mut merged, &text, usize::MAX), pieces(&mut cut_up, &text, cut));
         prop_assert_eq!(&one, &other);
-        for told in &one {
-            let line = text.lines().nth(told.1 as usize - 1).unwrap();
-            prop_assert!(text[told.0 as usize..].starts_with(line), "line {} is not at {}", told.1, told.0);
+        for reported in &one {
+            let line = text.lines().nth(reported.1 as usize - 1).unwrap();
+            prop_assert!(text[reported.0 as usize..].starts_with(line), "line {} is not at {}", reported.1, reported.0);
         }
         let sums = |stream: &mut LiveScan<'_>| stream.summary(RowSelection::default(), |report, _| report.totals.sum.clone());
         prop_assert_eq!(sums(&mut merged), sums(&mut cut_up));
     }
 }
 
-/// Five web shells and a script whose name says nothing.
+/// Five web shells and a script with an inconspicuous name.
 fn hunter() -> Vec<String> {
     let asks = ["/c99.php", "/r57.php", "/wso.php", "/b374k.php", "/alfa.php", "/shell.php"];
     asks.iter().map(|path| line(1, &format!("GET {path} HTTP/1.1"), 404)).collect()
 }
 
 #[test]
-fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
+fn a_hit_is_reported_once_its_client_is_a_prober() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let odd = line(1, "GET /abcd.php HTTP/1.1", 404);
     assert_eq!(pieces(&mut stream, &odd, 1), [], "a name that says nothing");
-    let told = pieces(&mut stream, &hunter().concat(), 1);
-    let late: Vec<_> = told.iter().filter(|told| told.4 == Some("client")).collect();
-    assert_eq!(late.len(), 1, "{told:?}");
+    let reported = pieces(&mut stream, &hunter().concat(), 1);
+    let late: Vec<_> = reported.iter().filter(|reported| reported.4 == Some("client")).collect();
+    assert_eq!(late.len(), 1, "{reported:?}");
     assert_eq!((late[0].0, late[0].1, &late[0].2[..]), (0, 1, &["prober/php-script".to_owned()][..]));
     let after = pieces(&mut stream, &odd, 1);
     assert_eq!(after[0].4, Some("client"), "from then on at once");
@@ -181,27 +182,27 @@ fn a_finding_of_its_client_is_told_when_the_client_shows_itself() {
 }
 
 #[test]
-fn only_the_newest_lines_wait() {
+fn only_the_newest_lines_are_pending() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let many: String = (0..40_u8)
         .map(|n| line(1, &format!("GET /abc{}{}.php HTTP/1.1", char::from(b'a' + n / 8), char::from(b'k' + n % 8)), 404))
         .collect();
     assert_eq!(pieces(&mut stream, &many, 7), []);
-    let late = pieces(&mut stream, &hunter().concat(), 7).into_iter().filter(|told| told.4 == Some("client"));
-    assert_eq!(late.map(|told| told.1).collect::<Vec<_>>(), (25..=40).collect::<Vec<_>>());
+    let late = pieces(&mut stream, &hunter().concat(), 7).into_iter().filter(|reported| reported.4 == Some("client"));
+    assert_eq!(late.map(|reported| reported.1).collect::<Vec<_>>(), (25..=40).collect::<Vec<_>>());
 }
 
 #[test]
-fn an_answer_is_reported_again_when_its_grade_changes() {
+fn a_hit_is_reported_again_when_its_grade_changes() {
     use Answer::{Distinct, Soft404, Uncertain};
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let log: String =
         ["/.env", "/.git/config", "/c99.php", "/phpinfo.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
-    let told = pieces(&mut stream, &log, 1).into_iter().map(|told| (told.1, told.3)).collect::<Vec<_>>();
+    let reported = pieces(&mut stream, &log, 1).into_iter().map(|reported| (reported.1, reported.3)).collect::<Vec<_>>();
     let graded = |line, answer| (line, Some(answer));
-    // Two answers of one size may be chance, three are none.
+    // Two responses of one size may be chance, three are not.
     let expected = [
         graded(1, Distinct),
         graded(2, Uncertain),
@@ -211,40 +212,40 @@ fn an_answer_is_reported_again_when_its_grade_changes() {
         graded(2, Soft404),
         graded(4, Soft404),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let refused = line(1, "GET /.env HTTP/1.1", 404);
     assert_eq!(feed(&mut stream, "a.log", true, (log.len() as u64, 4), &refused)[0].3, None);
 }
 
 #[test]
-fn sites_are_known_after_a_restart() {
+fn the_response_history_survives_a_restart() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let log: String = ["/.env", "/.git/config", "/c99.php"].map(|path| line(1, &format!("GET {path} HTTP/1.1"), 200)).concat();
     pieces(&mut stream, &log, 1);
     let sites = stream.sites(1_000).clone();
     let mut next = LiveScan::new(job(&scope), LiveState::with_sites(sites));
-    let told = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
-    assert_eq!(told.iter().map(|told| told.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
+    let reported = feed(&mut next, "a.log", true, (log.len() as u64, 3), &line(1, "GET /backup.sql HTTP/1.1", 200));
+    assert_eq!(reported.iter().map(|reported| reported.3).collect::<Vec<_>>(), [Some(Answer::Soft404)]);
 }
 
 #[test]
-fn a_file_of_a_folder_waits_for_a_line_that_parses() {
+fn a_file_of_a_folder_waits_for_a_parsed_line() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let junk = "2026/11/02 08:01:00 [error] open() \"/srv/.git/config\" failed, request: \"GET /.git/config HTTP/1.1\"\n";
     assert_eq!(feed(&mut stream, "e.log", false, (0, 0), junk), []);
     assert_eq!(feed(&mut stream, "n.log", true, (0, 0), junk).len(), 1, "named explicitly");
-    let told = feed(&mut stream, "e.log", false, (junk.len() as u64, 1), &line(1, "GET / HTTP/1.1", 200));
-    assert_eq!(told.iter().map(|told| told.1).collect::<Vec<_>>(), [1], "then what waited is told");
+    let reported = feed(&mut stream, "e.log", false, (junk.len() as u64, 1), &line(1, "GET / HTTP/1.1", 200));
+    assert_eq!(reported.iter().map(|reported| reported.1).collect::<Vec<_>>(), [1], "then what waited is reported");
     let much = junk.repeat(MAX_HELD_BYTES / junk.len() + 1);
     assert_eq!(feed(&mut stream, "x.log", false, (0, 0), &much), []);
-    let told = feed(&mut stream, "x.log", false, (much.len() as u64, 1000), &line(1, "GET / HTTP/1.1", 200));
-    assert_eq!(told, [], "so much without a line that parses was no log");
+    let reported = feed(&mut stream, "x.log", false, (much.len() as u64, 1000), &line(1, "GET / HTTP/1.1", 200));
+    assert_eq!(reported, [], "so much without a line that parses was no log");
 }
 
 #[test]
-fn hits_are_forgotten_before_memory_is_full_and_lines_never() {
+fn old_hits_are_dropped_and_line_counts_are_kept() {
     let scope = ScanOptions::default();
     let mut stream = LiveScan::new(job(&scope), LiveState::default());
     let first = line(1, "GET /.env HTTP/1.1", 404);

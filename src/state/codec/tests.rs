@@ -63,12 +63,12 @@ fn other_versions_and_structures_are_rejected() {
     assert_eq!(decode::<TailState>(&of_version(2, body)).unwrap(), TailState { rules: 1, ..TailState::default() });
     let cases = [
         (Vec::new(), "the state is damaged: the file is empty"),
-        (vec![0; 4096], "the state is damaged, or this is none: it does not begin as one"),
-        (b"{}\n".to_vec(), "the state is damaged, or this is none: it does not begin as one"),
-        (of_version(3, body), "a newer probewatch wrote this state (its version is 3, this one knows 2): use the newer one"),
-        (of_version(3, "anything"), "a newer probewatch wrote this state (its version is 3, this one knows 2): use the newer one"),
-        (of_version(1, body), "the state is too old (its version is 1, this probewatch knows 2 to 2)"),
-        (of_version(2, body)[..60].to_vec(), "the state is damaged: it breaks off"),
+        (vec![0; 4096], "the file is not a state, or it is damaged: its start is wrong"),
+        (b"{}\n".to_vec(), "the file is not a state, or it is damaged: its start is wrong"),
+        (of_version(3, body), "a newer probewatch wrote this state (its version is 3, this one supports 2): use the newer one"),
+        (of_version(3, "anything"), "a newer probewatch wrote this state (its version is 3, this one supports 2): use the newer one"),
+        (of_version(1, body), "the state is too old (its version is 1, this probewatch supports 2 to 2)"),
+        (of_version(2, body)[..60].to_vec(), "the state is damaged: its end is missing"),
         (of_version(2, r#"{"rules":1}"#), "the state is damaged: missing field `checkpoints` at line 1 column 11"),
         (of_version(2, r#"{"rules":1,"checkpoints":[],"more":1}"#), "the state is damaged: unknown field `more`"),
     ];

@@ -51,7 +51,7 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
         all.merge(tally.with_names(scratch.names));
         inputs.push(InputSummary {
             path: b"access.log".into(),
-            log_host: texts[input as usize].machine.as_deref().map(str::to_owned),
+            log_host: texts[input as usize].log_host.as_deref().map(str::to_owned),
             lines: findings.lines.lines,
             parsed: findings.lines.lines,
             requests: findings.requests(),
