@@ -314,7 +314,8 @@ impl<W: Write> Desk<'_, W> {
         self.told += 1;
         let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject = ExplainedRequest { place, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject =
+            ExplainedRequest { place, read_as: taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
         write(&subject, &self.view, &mut self.out)
     }
 }

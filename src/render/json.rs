@@ -1,7 +1,7 @@
-//! The whole report as one JSON document.
+//! A report, or the differences between two, as a JSON document.
 //!
-//! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
-//! over the same input, and builds no tree in memory: rows go out as they are met.
+//! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
+//! written one by one, without a tree in memory.
 
 pub(crate) mod proposals;
 mod rows;
@@ -30,7 +30,7 @@ use crate::time::LogTime;
 /// Counts the additions to the document.
 const SCHEMA_VERSION: u32 = 3;
 
-/// Who wrote it.
+/// The program that wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
@@ -222,11 +222,11 @@ fn approximate(bound: Approximate) -> ApproximateObject {
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
-/// Rows that become objects one by one, while they are written.
+/// Rows that are serialized one by one.
 struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
-    /// What is known of each row's block.
+    /// The block candidate of each row.
     blocks: Option<&'a [Block]>,
 }
 
@@ -321,7 +321,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
     }
 }
 
-/// What an answer was, why it is graded so, and a command that looks.
+/// An answer, the reason of its grade, and a command that requests it again.
 #[derive(Serialize)]
 struct AnswerObject<'a> {
     site: Cow<'a, str>,
@@ -347,7 +347,7 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
     })
 }
 
-/// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
+/// Counts by [`Outcome`]. All outcomes are always present.
 struct OutcomeCounts([u64; 8]);
 
 impl Serialize for OutcomeCounts {
@@ -476,7 +476,7 @@ struct DiffObject<'a> {
     status_after: Option<u16>,
 }
 
-/// Writes what differs between two reports as a list: the first `top` changes, a line each.
+/// Writes the first `top` differences between two reports as a list, a line each.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
     out.write_all(b"[")?;
     for (number, row) in first(rows, top).iter().enumerate() {
@@ -511,13 +511,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_a_line() {
+    fn a_row_is_a_line() {
         let rules = fixture::rules();
         insta::assert_snapshot!(json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
     }
 
     #[test]
-    fn an_empty_report_is_a_document_too() {
+    fn an_empty_report_is_a_valid_document() {
         let rules = fixture::rules();
         let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
         assert_eq!(value["clients"], serde_json::json!([]));
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn elapsed_time_changes_nothing() {
+    fn elapsed_time_is_not_written() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         let before = json(&report, None);

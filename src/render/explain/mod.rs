@@ -1,6 +1,6 @@
-//! Tells what became of one request and why, for a person and for a program.
+//! Prints the explanation of one request, as text or JSON.
 //!
-//! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
+//! Renders an [`Explanation`] of the engine. All text of a log is redacted.
 
 mod annotated;
 mod answer;
@@ -23,45 +23,45 @@ use crate::record::{Outcome, Record, RequestLine};
 use crate::render::OutputFormat;
 use crate::rules::{Field, RuleSet, View as Seen};
 
-/// What a text was taken for.
+/// How a text was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadAs {
     /// A line of the format of this name.
     Line(Arc<str>),
-    /// No log line, but something that reads like a request.
+    /// A request, without a log line.
     Request,
-    /// Neither; rules look for a request in it, or at all of it. Where it is known, what it looks like.
+    /// Neither: rules search it for a request, or match all of it. What it looks like, if known.
     Unparsed(Option<&'static str>),
 }
 
-/// Something that was explained.
+/// An explained request.
 #[derive(Debug)]
 pub struct ExplainedRequest<'a> {
-    /// File and line it was read from.
+    /// The file and line it is from.
     pub place: Option<(&'a [u8], u64)>,
-    /// What it was taken for.
-    pub taken: ReadAs,
+    /// How it was read.
+    pub read_as: ReadAs,
     /// Its fields.
     pub record: Record<'a>,
     /// Its request line.
     pub line: RequestLine<'a>,
-    /// What the rules say.
+    /// The matches and near misses.
     pub explanation: &'a Explanation<'a>,
     /// The rules.
     pub rules: &'a RuleSet,
-    /// The one rule that was asked for.
+    /// The rule of `--rule`.
     pub only: Option<RuleId>,
-    /// What became of its answer, where that could expose something.
+    /// The grade of its answer, if the answer could expose something.
     pub answer: Option<&'a Graded>,
-    /// Its views as they are shown, once they are asked for.
+    /// Its redacted views.
     pub shown: ViewCache,
 }
 
-/// ViewCache of a request, fit for an output; made when they are first asked for.
+/// Redacted views of a request, created when first used.
 #[derive(Debug, Default)]
 pub struct ViewCache([OnceCell<AnnotatedText>; 8]);
 
-/// Writes what there is to say of a subject: JSON as one object on a line, anything else as text.
+/// Writes the explanation: JSON as one object on a line, any other format as text.
 ///
 /// # Errors
 ///
@@ -78,12 +78,12 @@ impl ExplainedRequest<'_> {
         Outcome::of(self.record.status)
     }
 
-    /// How bad a hit of this rule is here.
+    /// The severity of a hit of this rule.
     fn severity(&self, rule: RuleId) -> Severity {
         self.rules.rule(rule).severity_when(self.is_raised())
     }
 
-    /// Whether the answer raises the severity: without a log it counts as distinct.
+    /// Whether the answer raises the severity. Without a log an answer counts as distinct.
     fn is_raised(&self) -> bool {
         match self.answer {
             Some(Graded::Known(answer)) => answer.is_distinct(),
@@ -92,7 +92,7 @@ impl ExplainedRequest<'_> {
         }
     }
 
-    /// A resolved path in which nothing was to be resolved is the path.
+    /// The view itself, but the path for a resolved path that equals it.
     fn same(&self, view: Seen) -> Seen {
         let (path, texts) = (Seen::Field(Field::Path), &self.explanation.texts);
         if view == Seen::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
@@ -103,7 +103,7 @@ impl ExplainedRequest<'_> {
         sentence::view_name(self.same(view))
     }
 
-    /// A view, masked by what it was as logged.
+    /// A view, with the secrets of its logged form masked.
     fn annotated(&self, view: Seen) -> &AnnotatedText {
         let place = match view {
             Seen::Field(field) => field as usize,
@@ -116,7 +116,7 @@ impl ExplainedRequest<'_> {
         AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
     }
 
-    /// A text that was read again, masked by what it was as logged.
+    /// A text that was decoded another way, with the secrets of its logged form masked.
     fn reread(&self, reread: &Reread) -> String {
         AnnotatedText::new(&reread.text, self.logged(Seen::Field(reread.field))).whole()
     }

@@ -1,6 +1,6 @@
-//! The page: what a run found, for whoever opens its folder.
+//! `summary.txt`: one page on what a run found.
 //!
-//! A page, no more: each section shows its first rows and names the table that has all.
+//! Each section has a few rows and names the file with all of them.
 
 use std::io::{self, Write};
 
@@ -19,17 +19,17 @@ use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{PLAIN, Painter};
 use crate::render::table::{headline, minute};
 
-/// Columns of a line.
+/// The most columns of a line.
 const WIDTH: usize = 78;
-/// Rows of a section.
+/// The most rows of a section.
 const ROWS: usize = 8;
-/// Sites that answer anything.
+/// The most sites that answer anything.
 const SITES: usize = 4;
 
-/// The page goes to a file: no colour.
+/// No colour, as it is a file.
 const PLAIN_PAINTER: Painter = Painter { color: false };
 
-/// Writes the page.
+/// Writes the summary.
 pub(crate) fn write<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     opening(page, out)?;
     answered(page, out)?;
@@ -54,22 +54,22 @@ fn opening<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
 
 fn answered<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let answers = content::answers(page);
-    let clients = |told: &AnsweredPath<'_>| match told.row.answer.as_ref().and_then(|answer| answer.client) {
+    let clients = |answer: &AnsweredPath<'_>| match answer.row.answer.as_ref().and_then(|answer| answer.client) {
         Some(one) => labels::client(one).into_owned(),
-        None => counted(told.row.clients, "client", "clients"),
+        None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(Column::text("new"), |told| Cell::new(if told.is_new { "new" } else { "" }))
-        .column(Column::text("severity"), |told| Cell::new(told.row.severity.as_str()))
-        .column(Column::text("path").flexible(24), |told| Cell::new(&told.place))
-        .column(Column::text("answer"), |told| Cell::new(told.response()))
-        .column(Column::number("hits").rank(1), |told| Cell::new(grouped(told.row.hits)))
-        .column(Column::text("client").rank(2), |told| Cell::new(clients(told)));
+        .column(Column::text("new"), |answer| Cell::new(if answer.is_new { "new" } else { "" }))
+        .column(Column::text("severity"), |answer| Cell::new(answer.row.severity.as_str()))
+        .column(Column::text("path").flexible(24), |answer| Cell::new(&answer.place))
+        .column(Column::text("answer"), |answer| Cell::new(answer.response()))
+        .column(Column::number("hits").rank(1), |answer| Cell::new(grouped(answer.row.hits)))
+        .column(Column::text("client").rank(2), |answer| Cell::new(clients(answer)));
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
     grades(page, out)
 }
 
-/// Sites that answer anything, and what is uncertain.
+/// Sites that answer anything, and the number of uncertain answers.
 fn grades<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let sentences: Vec<String> = first(&page.report.soft_404, Some(SITES)).iter().map(grades::sentence).collect();
     let uncertain = page.report.uncertain.len() as u64;
@@ -88,10 +88,10 @@ fn grades<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     }
 }
 
-/// Rules never seen before, and how many of the rest. New answers are marked among the answers, new campaigns among them.
+/// New rules, and counts of other news. New answers and campaigns are marked in their sections.
 fn news<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     if page.is_first {
-        return heading("WHAT IS NEW", out).and_then(|()| wrapped("This is the first run: from now on, what is new is told.", 2, out));
+        return heading("WHAT IS NEW", out).and_then(|()| wrapped("This is the first run; later reports list what is new.", 2, out));
     }
     if page.news.is_empty() {
         return Ok(());
@@ -119,13 +119,13 @@ fn news<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     more(rules.len(), "new.csv", out)
 }
 
-/// A line for each client that sent, or path that got, too many requests.
+/// A line for each flood.
 fn floods<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let Report { floods, rule_set, .. } = page.report;
     if floods.is_empty() {
         return Ok(());
     }
-    heading("MANY REQUESTS AT ONCE", out)?;
+    heading("FLOODS", out)?;
     first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&sentence(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
@@ -142,7 +142,7 @@ fn campaigns<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::number("clients").rank(2), |campaign| Cell::new(grouped(campaign.clients)))
         .column(Column::number("paths"), |campaign| Cell::new(grouped(campaign.paths)))
         .column(Column::text("such as").flexible(20), |campaign| Cell::new(paths(campaign)));
-    section("ONE LIST, MANY NETWORKS", &grid, campaigns.len(), "report.json", out)
+    section("CAMPAIGNS", &grid, campaigns.len(), "report.json", out)
 }
 
 fn top_clients<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
@@ -156,7 +156,7 @@ fn top_clients<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(Block::word).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |client| Cell::new(classes(client)));
     let left = page.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
-    section("WHO ASKED MOST", &grid, top.len() + left, "clients.csv", out)
+    section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
 }
 
 fn block<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
@@ -164,7 +164,7 @@ fn block<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     if found.addresses == 0 {
         return Ok(());
     }
-    heading("WHOM ONE COULD BLOCK", out)?;
+    heading("BLOCK CANDIDATES", out)?;
     wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
     if found.left_out > 0 {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
