@@ -1,4 +1,4 @@
-//! All panels on one page: what answered at the top, the others below it, as many as there is room for.
+//! Draws all panels on one page: answers at the top, and as many others as fit below.
 
 use ratatui::layout::Rect;
 
@@ -8,11 +8,11 @@ use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::{bars, rows};
 use crate::number::compact;
 
-/// Below these columns or rows there is room for one panel at a time, besides what answered.
+/// On a page with fewer columns or rows only the answers and the focused panel are shown.
 const NARROW: u16 = 60;
 const LOW: u16 = 17;
 
-/// From these columns on three panels stand side by side.
+/// From these columns on three panels are side by side.
 const WIDE: u16 = 110;
 
 /// From these rows on bars are three rows high.
@@ -36,7 +36,7 @@ pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, ca
     }
 }
 
-/// Where each panel goes.
+/// The area of each panel.
 fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     let share = |part: u16| (area.height * part / 20).max(3);
     if area.width < NARROW || area.height < LOW - 3 {
@@ -69,7 +69,7 @@ fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     ]
 }
 
-/// What answered, and the panel that keys act on.
+/// The answers, and the focused panel.
 fn few(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     if focus == Panel::Answered || area.height < 6 {
         return vec![(focus, area)];
@@ -84,7 +84,7 @@ fn split(area: Rect, rows: u16) -> (Rect, Rect) {
     (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
 }
 
-/// Equal columns, one blank between them.
+/// Equal columns with a blank between them.
 fn columns<const N: usize>(area: Rect) -> [Rect; N] {
     let n = N as u16;
     std::array::from_fn(|i| {
@@ -131,7 +131,7 @@ fn title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
 
 fn nothing(panel: Panel) -> &'static str {
     match panel {
-        Panel::Answered => "no probe got an answer that tells it anything",
+        Panel::Answered => "no probe got a distinct answer",
         Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
         Panel::Alerts => "no alert yet",
     }
