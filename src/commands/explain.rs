@@ -312,10 +312,19 @@ impl<W: Write> Desk<'_, W> {
             writeln!(self.out)?;
         }
         self.told += 1;
-        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
+        let (rules, only, views) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
-        let subject =
-            ExplainedRequest { place, read_as: taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+        let subject = ExplainedRequest {
+            location: place,
+            read_as: taken,
+            record,
+            line: probe.line,
+            explanation: &explanation,
+            rules,
+            only,
+            answer,
+            views,
+        };
         write(&subject, &self.view, &mut self.out)
     }
 }

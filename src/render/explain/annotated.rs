@@ -41,7 +41,7 @@ pub(crate) struct AnnotatedLine {
 const MASK: &str = "***";
 const CUT: &str = "…";
 /// Columns that fit any piece with `…` on both sides.
-const LEAST: usize = 16;
+const MIN_COLUMNS: usize = 16;
 
 impl AnnotatedText {
     /// `text`, decoded from `logged`.
@@ -96,7 +96,7 @@ impl AnnotatedText {
 
     /// The pieces to show: from the start if the first range fits, else from a little before that range.
     fn window(&self, ranges: &[Range<usize>], room: usize) -> (usize, usize) {
-        let room = room.max(LEAST);
+        let room = room.max(MIN_COLUMNS);
         let fits_from = |start: usize| {
             let mut left = room - usize::from(start > 0);
             let all = self.pieces[start..].iter().map(|piece| piece.width).sum::<usize>() <= left;
@@ -219,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_fit_and_show_the_range(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in LEAST..60) {
+        fn lines_fit_and_show_the_range(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in MIN_COLUMNS..60) {
             let start = start.index(text.len() + 1);
             let marked = AnnotatedText::new(&text, &text);
             let range = start..text.len().min(start + 1);

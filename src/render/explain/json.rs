@@ -123,8 +123,8 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     let ExplainedRequest { record, line, explanation, .. } = subject;
     let view = |view| subject.annotated(view).whole();
     ExplainObject {
-        source: subject.place.map(|(path, _)| escape(path)),
-        line: subject.place.map(|(_, line)| line),
+        source: subject.location.map(|(path, _)| escape(path)),
+        line: subject.location.map(|(_, line)| line),
         taken_as: match subject.read_as {
             ReadAs::Line(_) => "line",
             ReadAs::Request => "request",

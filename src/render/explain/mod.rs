@@ -38,7 +38,7 @@ pub enum ReadAs {
 #[derive(Debug)]
 pub struct ExplainedRequest<'a> {
     /// The file and line it is from.
-    pub place: Option<(&'a [u8], u64)>,
+    pub location: Option<(&'a [u8], u64)>,
     /// How it was read.
     pub read_as: ReadAs,
     /// Its fields.
@@ -54,7 +54,7 @@ pub struct ExplainedRequest<'a> {
     /// The grade of its answer, if the answer could expose something.
     pub answer: Option<&'a Graded>,
     /// Its redacted views.
-    pub shown: ViewCache,
+    pub views: ViewCache,
 }
 
 /// Redacted views of a request, created when first used.
@@ -105,11 +105,11 @@ impl ExplainedRequest<'_> {
 
     /// A view, with the secrets of its logged form masked.
     fn annotated(&self, view: Seen) -> &AnnotatedText {
-        let place = match view {
+        let index = match view {
             Seen::Field(field) => field as usize,
             Seen::Resolved => 7,
         };
-        self.shown.0[place].get_or_init(|| self.annotate(view))
+        self.views.0[index].get_or_init(|| self.annotate(view))
     }
 
     fn annotate(&self, view: Seen) -> AnnotatedText {

@@ -113,19 +113,19 @@ pub(crate) fn seen(account: &Account<'_>, subject: &ExplainedRequest<'_>) -> Str
 }
 
 fn present(kinds: u16, account: &Account<'_>, subject: &ExplainedRequest<'_>) -> String {
-    let mut places = Vec::new();
+    let mut found = Vec::new();
     for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
-        let place = located(&seen.span, subject);
-        if !places.contains(&place) {
-            places.push(place);
+        let text = located(&seen.span, subject);
+        if !found.contains(&text) {
+            found.push(text);
         }
     }
-    let more = places.len().saturating_sub(LISTED);
-    places.truncate(LISTED);
+    let more = found.len().saturating_sub(LISTED);
+    found.truncate(LISTED);
     if more > 0 {
-        places.push(format!("{more} more"));
+        found.push(format!("{more} more"));
     }
-    places.join(", ")
+    found.join(", ")
 }
 
 /// Why no literal of these kinds counts: one is in the wrong place, or none was found.

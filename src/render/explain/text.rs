@@ -67,7 +67,7 @@ fn origin(subject: &ExplainedRequest<'_>) -> String {
         ReadAs::Unparsed(None) => "This line has no known format; a scan matches it as raw text.".into(),
         ReadAs::Unparsed(Some(kind)) => format!("This line has no known format and looks like {kind}; a scan matches it as raw text."),
     };
-    match subject.place {
+    match subject.location {
         Some((path, line)) => format!("{}:{line}. {taken}", sanitize::escape(path)),
         None => taken,
     }

@@ -39,14 +39,14 @@ pub(super) enum CellWidth {
 pub(super) struct CanvasCell<'t> {
     text: Cow<'t, str>,
     style: Style,
-    room: CellWidth,
+    cell_width: CellWidth,
     /// The highest rank is left out first; 0 never is.
     rank: u8,
 }
 
 impl<'t> CanvasCell<'t> {
-    pub(super) fn new(room: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
-        Self { text: text.into(), style: Style::new(), room, rank }
+    pub(super) fn new(cell_width: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
+        Self { text: text.into(), style: Style::new(), cell_width, rank }
     }
 
     pub(super) fn styled(self, style: Style) -> Self {
@@ -54,7 +54,7 @@ impl<'t> CanvasCell<'t> {
     }
 
     fn columns(&self) -> u16 {
-        match self.room {
+        match self.cell_width {
             CellWidth::Columns(n) | CellWidth::Right(n) => n,
             CellWidth::Rest => 0,
         }
@@ -88,9 +88,9 @@ impl Canvas<'_> {
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.room == CellWidth::Rest { rest } else { cell.columns() };
+            let columns = if cell.cell_width == CellWidth::Rest { rest } else { cell.columns() };
             let shown = truncate(&cell.text, columns.into());
-            let before = match cell.room {
+            let before = match cell.cell_width {
                 CellWidth::Right(_) => columns.saturating_sub(width(&shown) as u16),
                 CellWidth::Columns(_) | CellWidth::Rest => 0,
             };
@@ -148,7 +148,7 @@ fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t
     loop {
         let gaps = fitting.len().saturating_sub(1) as u16;
         let taken = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
-        let least = if fitting.iter().any(|cell| cell.room == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
+        let least = if fitting.iter().any(|cell| cell.cell_width == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
         if taken.saturating_add(least) <= page {
             return (fitting, page - taken);
         }

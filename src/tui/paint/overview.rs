@@ -18,7 +18,7 @@ const WIDE: u16 = 110;
 /// From these rows on bars are three rows high.
 const HIGH: u16 = 34;
 
-/// A panel and its place.
+/// A panel and its area.
 type PlacedPanel = (Panel, Rect);
 
 /// Draws the page.
@@ -31,16 +31,16 @@ pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, ca
     };
     let (top, rest) = split(area, bar_rows);
     bars::draw(&shown.snapshot.hour, top, canvas);
-    for (panel, place) in places(rest, view.focus()) {
-        draw_panel(shown, view, panel, place, canvas);
+    for (panel, area) in layout(rest, view.focus()) {
+        draw_panel(shown, view, panel, area, canvas);
     }
 }
 
 /// The area of each panel.
-fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+fn layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     let share = |part: u16| (area.height * part / 20).max(3);
     if area.width < NARROW || area.height < LOW - 3 {
-        return few(area, focus);
+        return narrow_layout(area, focus);
     }
     let (answered, rest) = split(area, share(4));
     if area.width >= WIDE {
@@ -70,7 +70,7 @@ fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
 }
 
 /// The answers, and the focused panel.
-fn few(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+fn narrow_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     if focus == Panel::Answered || area.height < 6 {
         return vec![(focus, area)];
     }
@@ -105,7 +105,7 @@ fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area:
     };
     canvas.heading(head, &title(shown, panel, focused), "", style);
     if items.is_empty() {
-        canvas.text(list, 0, 0, nothing(panel), DIM);
+        canvas.text(list, 0, 0, empty_text(panel), DIM);
         return;
     }
     let visible = usize::from(list.height);
@@ -129,7 +129,7 @@ fn title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
     if focused { format!(" {title} ") } else { title }
 }
 
-fn nothing(panel: Panel) -> &'static str {
+fn empty_text(panel: Panel) -> &'static str {
     match panel {
         Panel::Answered => "no probe got a distinct answer",
         Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
