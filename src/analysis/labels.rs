@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::model::{Key, Row};
+use super::model::{Row, RowKey};
 use crate::client::Client;
 use crate::finding::RuleId;
 use crate::record::Outcome;
@@ -73,7 +73,7 @@ pub(crate) fn first<T>(rows: &[T], top: Option<usize>) -> &[T] {
     &rows[..top.unwrap_or(rows.len()).min(rows.len())]
 }
 
-impl<'a> Key<'a> {
+impl<'a> RowKey<'a> {
     /// The client, where the row has one.
     pub(crate) fn client(self) -> Option<Client<'a>> {
         match self {

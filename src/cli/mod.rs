@@ -32,7 +32,7 @@ use self::own::OwnArgs;
 use self::report::ReportArgs;
 use self::rules::RulesCommand;
 use self::scan::{OtherArgs, RuleArgs, ScanArgs};
-use crate::commands::rules::{Added, Imported};
+use crate::commands::rules::{AddOptions, ImportOptions};
 use crate::commands::{self, Exit, message};
 use crate::config::{self, Surroundings, environment};
 use crate::heap;
@@ -186,7 +186,7 @@ fn report(args: ReportArgs, here: &Surroundings) -> Exit {
 fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
     let (line, rule, log, args) = args.split();
     match layered(args, here) {
-        Ok(asked) => commands::explain::run(&config::question(line, rule, log, asked)),
+        Ok(asked) => commands::explain::run(&config::explain_settings(line, rule, log, asked)),
         Err(error) => refused(error),
     }
 }
@@ -194,7 +194,7 @@ fn explain(args: ExplainArgs, here: &Surroundings) -> Exit {
 fn formats(args: FormatsArgs, here: &Surroundings) -> Exit {
     let (paths, args) = args.split();
     match layered(args, here) {
-        Ok(asked) => commands::formats::run(&config::formats_question(paths, asked)),
+        Ok(asked) => commands::formats::run(&config::formats_settings(paths, asked)),
         Err(error) => refused(error),
     }
 }
@@ -235,7 +235,7 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
         RulesCommand::Test { paths, only } => Ok(commands::rules::test(&RuleChoice { only, ..these(paths) })),
         RulesCommand::Cover { file, choice: rules, other } => choice(rules, other).map(|c| commands::rules::cover(&c, &file)),
         RulesCommand::Lint { paths } => Ok(commands::rules::lint(&these(paths))),
-        RulesCommand::Add(args) => Ok(commands::rules::add(&Added {
+        RulesCommand::Add(args) => Ok(commands::rules::add(&AddOptions {
             paths: args.paths,
             class: args.class,
             severity: args.severity,
@@ -243,7 +243,7 @@ fn rules(asked: RulesCommand, here: &Surroundings) -> Exit {
             id: args.id,
             file: args.file,
         })),
-        RulesCommand::Import(args) => Ok(commands::rules::import(&Imported { paths: args.files, origin: args.from, file: args.file })),
+        RulesCommand::Import(args) => Ok(commands::rules::import(&ImportOptions { paths: args.files, origin: args.from, file: args.file })),
     };
     done.unwrap_or_else(refused)
 }

@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 use crate::commands::{Exit, stdout};
 
 /// Prints what clap has to say: help and version on standard output, errors on standard error.
@@ -26,8 +26,8 @@ fn harmless(mut error: clap::Error) -> clap::Error {
     let quoted: Vec<(ContextKind, ContextValue)> = error
         .context()
         .filter_map(|(kind, value)| match value {
-            ContextValue::String(text) => Some((kind, ContextValue::String(shown(text)))),
-            ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(|t| shown(t)).collect()))),
+            ContextValue::String(text) => Some((kind, ContextValue::String(sanitized(text)))),
+            ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(|t| sanitized(t)).collect()))),
             _ => None,
         })
         .collect();

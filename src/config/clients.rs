@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::value::{Anonymity, Field, PrefixBits, Proxies};
 use crate::block;
 use crate::cli::client::ClientArgs;
-use crate::client::Origin;
-use crate::commands::message::shown;
+use crate::client::ClientIpSource;
+use crate::commands::message::sanitized;
 use crate::commands::{Anonymize, ClientSettings};
 
 /// Why clients cannot be told apart, or not be hidden, as was asked for. Texts are escaped.
@@ -92,11 +92,11 @@ pub(super) fn anonymize(asked: Option<Anonymity>) -> Option<Anonymize> {
 }
 
 /// Without a proxy, whoever asks could write any address into the field himself.
-fn origin(field: &Field, trusted: &[IpNet]) -> Result<Origin, ClientError> {
+fn origin(field: &Field, trusted: &[IpNet]) -> Result<ClientIpSource, ClientError> {
     if trusted.is_empty() {
-        return Err(ClientError::NoProxy(shown(field.name())));
+        return Err(ClientError::NoProxy(sanitized(field.name())));
     }
-    Ok(Origin::new(field.name(), trusted))
+    Ok(ClientIpSource::new(field.name(), trusted))
 }
 
 fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, ClientError> {
@@ -112,7 +112,7 @@ fn networks(given: &[Proxies]) -> Result<Vec<IpNet>, ClientError> {
 
 /// Reads a list: a network a line, `#` before comments.
 fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
-    let name = || shown(&path.to_string_lossy());
+    let name = || sanitized(&path.to_string_lossy());
     let text = fs::read_to_string(path).map_err(|source| ClientError::NoList { path: name(), source })?;
     let before = networks.len();
     for (number, line) in (1..).zip(text.lines()) {
@@ -120,8 +120,9 @@ fn read(path: &Path, networks: &mut Vec<IpNet>) -> Result<(), ClientError> {
         if network.is_empty() {
             continue;
         }
-        let wrong = |error: block::TrustError| ClientError::List { path: name(), line: number, message: shown(&error.to_string()) };
-        networks.push(block::trusted(network).map_err(wrong)?.0);
+        let wrong =
+            |error: block::TrustedProxyError| ClientError::List { path: name(), line: number, message: sanitized(&error.to_string()) };
+        networks.push(block::parse_trusted_proxy(network).map_err(wrong)?.0);
     }
     if networks.len() == before { Err(ClientError::EmptyList(name())) } else { Ok(()) }
 }
@@ -145,7 +146,7 @@ mod tests {
         };
         let read = list("# ours\n10.0.0.0/8 # inside\n\n  2001:db8::/32\r\n").expect("fine");
         assert_eq!(read.trusted.len(), 3);
-        assert_eq!(read.origin.expect("asked for").real(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
+        assert_eq!(read.origin.expect("asked for").resolve(b"2001:db8::1", b"203.0.113.5"), b"203.0.113.5");
         for (text, part) in [
             ("10.0.0.0/8\nproxy.example", "proxies.txt:2: 'proxy.example' is no address"),
             ("0.0.0.0/0", "proxies.txt:1: '0.0.0.0/0' is every address"),

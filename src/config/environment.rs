@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::ScanArgs;
-use crate::commands::message::shown;
+use crate::commands::message::sanitized;
 
 /// What the names of all variables begin with.
 pub const PREFIX: &str = "PROBEWATCH_";
@@ -112,7 +112,7 @@ fn blamed(mut error: clap::Error, variables: &[(OsString, OsString)]) -> clap::E
     if error.kind() == ErrorKind::InvalidUtf8
         && let Some((name, _)) = variables.iter().find(|(_, value)| value.to_str().is_none())
     {
-        return clap::Error::raw(ErrorKind::InvalidUtf8, format!("the value of {} is not UTF-8\n", shown(&name.to_string_lossy())));
+        return clap::Error::raw(ErrorKind::InvalidUtf8, format!("the value of {} is not UTF-8\n", sanitized(&name.to_string_lossy())));
     }
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) {
         let long = flag.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default();
@@ -134,7 +134,7 @@ pub fn strangers(variables: &[(OsString, OsString)]) -> Vec<String> {
         .map(|name| {
             let nearest = long(&name).and_then(|long| nearest(&long)).map(|long| variable(&long));
             let advice = nearest.map_or_else(|| "'probewatch scan --help' lists them".to_owned(), |n| format!("did you mean {n}?"));
-            format!("nothing reads the variable {}; {advice}", shown(&name))
+            format!("nothing reads the variable {}; {advice}", sanitized(&name))
         })
         .collect()
 }

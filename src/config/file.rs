@@ -14,7 +14,7 @@ use super::{Error, environment, servers};
 use crate::cli::own::OwnArgs;
 use crate::cli::scan::{OtherArgs, ScanArgs};
 use crate::cli::words::listed;
-use crate::commands::message::{shown, shown_lines};
+use crate::commands::message::{sanitized, sanitized_lines};
 
 /// What the file at `path` says. Relative paths in it start at its folder.
 ///
@@ -22,9 +22,9 @@ use crate::commands::message::{shown, shown_lines};
 ///
 /// [`Error::Unreadable`], [`Error::File`] with the line and a mark under the place.
 pub fn read(path: &Path) -> Result<(ScanArgs, OwnArgs), Error> {
-    let name = || shown(&path.to_string_lossy());
+    let name = || sanitized(&path.to_string_lossy());
     let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable { path: name(), source })?;
-    let wrong = |e: toml::de::Error| Error::File { path: name(), message: shown_lines(&e.to_string()) };
+    let wrong = |e: toml::de::Error| Error::File { path: name(), message: sanitized_lines(&e.to_string()) };
     let (args, own) = (parse(&text).map_err(wrong)?, parse_own(&text).map_err(wrong)?);
     Ok(below(path.parent().unwrap_or(Path::new("")), args, own))
 }
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for Key {
         let keys = keys_of(|arg| !arg.is_hide_set());
         let nearest = environment::nearest(&key).filter(|n| keys.contains(n));
         let advice = nearest.map(|n| format!("; did you mean '{n}'?")).unwrap_or_default();
-        Err(D::Error::custom(format!("no setting is called '{}'{advice}\nthe settings are {}", shown(&key), keys.join(", "))))
+        Err(D::Error::custom(format!("no setting is called '{}'{advice}\nthe settings are {}", sanitized(&key), keys.join(", "))))
     }
 }
 
@@ -99,7 +99,7 @@ impl<'de, T: ValueEnum> Deserialize<'de> for Word<T> {
         let text = String::deserialize(deserializer)?;
         T::from_str(&text, false)
             .map(Self)
-            .map_err(|_| D::Error::custom(format!("'{}' is not one of the words for this; type {}", shown(&text), listed::<T>())))
+            .map_err(|_| D::Error::custom(format!("'{}' is not one of the words for this; type {}", sanitized(&text), listed::<T>())))
     }
 }
 

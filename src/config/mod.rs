@@ -26,20 +26,21 @@ use crate::cli::own::OwnArgs;
 use crate::cli::scan::{RuleArgs, ScanArgs};
 use crate::cli::state::StateArgs;
 use crate::cli::words::{FailOn, Switch};
-use crate::commands::explain::Question;
-use crate::commands::formats::FormatsQuestion;
-use crate::commands::message::shown;
+use crate::commands::explain::ExplainSettings;
+use crate::commands::formats::FormatsSettings;
+use crate::commands::message::sanitized;
 use crate::commands::{
-    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportSettings, RetoldSettings, Settings, StateSettings, Task,
+    DiffSettings, FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings,
+    StateSettings,
 };
 use crate::finding::Severity;
 use crate::formats::FormatChoice;
-use crate::input::newer::Newer;
+use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::render::OutputFormat;
-use crate::report_store::Keep;
+use crate::report_store::Retention;
 use crate::rules::RuleChoice;
-use crate::time::{Bound, Cut, Unit};
+use crate::time::{PeriodRule, PeriodUnit, TimeBound};
 
 /// Report from this level on where nothing else is said.
 pub const MIN_SEVERITY: Severity = Severity::Low;
@@ -79,21 +80,21 @@ pub fn layered(flags: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<(Sc
 /// # Errors
 ///
 /// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`]; those of `--client-from` and of lists of proxies.
-pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error> {
+pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<ScanSettings, Error> {
     if asked.input.names_nothing() && !here.stdin_is_given {
         return Err(Error::NothingToRead);
     }
     let logs = servers::logs(&asked.input)?;
     let (since, until) = bounds(&asked, here.now)?;
     let quiet = asked.quiet();
-    let newer = |when: bounds::When| Newer { spelled: when.to_string(), from: when.instant(here.now, here.zone.as_ref()) };
+    let newer = |when: bounds::When| NewerThan { as_typed: when.to_string(), since: when.instant(here.now, here.zone.as_ref()) };
     let ScanArgs { input, rules, client, selection, output, performance, other: _ } = asked;
-    Ok(Settings {
+    Ok(ScanSettings {
         paths: input.paths,
         newer_than: input.newer_than.map(newer),
         found: logs.found,
         error_logs: logs.error_logs,
-        left: logs.notices,
+        config_notices: logs.notices,
         format: output.format.unwrap_or_default(),
         by: output.by,
         full: output.full.unwrap_or(false),
@@ -123,15 +124,15 @@ pub fn settings(asked: ScanArgs, here: &Surroundings) -> Result<Settings, Error>
 #[must_use]
 pub fn format_choice(format: Option<FormatText>, fields: Vec<FieldKey>) -> FormatChoice {
     let fields = fields.into_iter().map(|FieldKey { meaning, key }| (meaning, key)).collect();
-    FormatChoice { asked: format.and_then(FormatText::asked), fields }
+    FormatChoice { requested: format.and_then(FormatText::asked), fields }
 }
 
 /// What `explain` is asked: the line, the rule that is meant, the log that answers are graded by, and what a scan would be told.
 #[must_use]
-pub fn question(line: OsString, rule: Option<String>, log: Option<PathBuf>, asked: ScanArgs) -> Question {
+pub fn explain_settings(line: OsString, rule: Option<String>, log: Option<PathBuf>, asked: ScanArgs) -> ExplainSettings {
     let quiet = asked.quiet();
     let ScanArgs { input, rules, client, selection, output, .. } = asked;
-    Question {
+    ExplainSettings {
         line,
         rule,
         log,
@@ -150,9 +151,9 @@ pub fn question(line: OsString, rule: Option<String>, log: Option<PathBuf>, aske
 
 /// What `formats` is asked: the logs, and what a scan would be told.
 #[must_use]
-pub fn formats_question(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsQuestion {
+pub fn formats_settings(paths: Vec<PathBuf>, asked: ScanArgs) -> FormatsSettings {
     let ScanArgs { input, output, .. } = asked;
-    FormatsQuestion {
+    FormatsSettings {
         paths,
         formats: format_choice(input.log_format, input.field),
         max_line: input.max_line.map_or(MAX_LINE, value::Size::bytes),
@@ -174,7 +175,7 @@ pub fn learn_settings(asked: ScanArgs, own: LearnOwnArgs, here: &Surroundings) -
     if let Some(file) = &own.emit_rules {
         let to_stdout = file == Path::new("-");
         if scan.output.as_ref().map_or(to_stdout, |output| output == file) {
-            let place = if to_stdout { "standard output".to_owned() } else { shown(&file.to_string_lossy()) };
+            let place = if to_stdout { "standard output".to_owned() } else { sanitized(&file.to_string_lossy()) };
             return Err(Error::OnePlace { place });
         }
     }
@@ -221,23 +222,23 @@ pub fn follow_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
 pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Result<ReportSettings, Error> {
     let OwnArgs { state, report: own, .. } = own;
     let task = match (own.status.unwrap_or(false), own.dry_run.unwrap_or(false)) {
-        (true, _) => Task::Status,
-        (_, true) => Task::DryRun,
-        _ => Task::Run,
+        (true, _) => ReportTask::Status,
+        (_, true) => ReportTask::DryRun,
+        _ => ReportTask::Run,
     };
     let paths = &asked.input.paths;
-    if asked.input.names_nothing() && task != Task::Status || paths.iter().any(|path| path == Path::new("-")) {
+    if asked.input.names_nothing() && task != ReportTask::Status || paths.iter().any(|path| path == Path::new("-")) {
         return Err(Error::NothingToReport);
     }
     if state.state.is_none() {
         return Err(Error::NoState);
     }
-    if own.out.is_none() && task == Task::Run {
+    if own.out.is_none() && task == ReportTask::Run {
         return Err(Error::NoOut);
     }
     let unit = match (own.daily.unwrap_or(false), own.hourly.unwrap_or(false)) {
-        (_, true) => Some(Unit::Hour),
-        (true, _) => Some(Unit::Day),
+        (_, true) => Some(PeriodUnit::Hour),
+        (true, _) => Some(PeriodUnit::Day),
         _ => None,
     };
     if unit.is_none() && own.timezone.is_some() {
@@ -246,7 +247,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
     if unit.is_some() {
         clients::check_periods(&asked.client)?;
     }
-    let cut = unit.map(|unit| Cut::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
+    let cut = unit.map(|unit| PeriodRule::new(unit, own.timezone.as_deref())).transpose().map_err(Error::Zone)?;
     Ok(ReportSettings {
         // Standard input is none of its inputs.
         scan: settings(asked, &Surroundings { stdin_is_given: true, ..here.clone() })?,
@@ -255,7 +256,7 @@ pub fn report_settings(asked: ScanArgs, own: OwnArgs, here: &Surroundings) -> Re
         out: own.out,
         cut,
         always: own.always.unwrap_or(false),
-        keep: Keep { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
+        keep: Retention { runs: own.keep_runs.map(value::Count::get), age: own.keep.map(value::Span::duration) },
         mode: own.mode.map_or(MODE, value::FileMode::bits),
         group: own.group,
         machine: own.machine,
@@ -282,7 +283,7 @@ fn state_settings(asked: StateArgs) -> StateSettings {
 pub fn merge_settings(reports: Vec<PathBuf>, asked: ScanArgs) -> Result<MergeSettings, Error> {
     let (by, full) = (asked.output.by, asked.output.full.unwrap_or(false));
     let fail_on = asked.selection.fail_on.and_then(|FailOn(level)| level);
-    Ok(MergeSettings { reports, by, full, fail_on, retold: retold_settings("merge", asked)? })
+    Ok(MergeSettings { reports, by, full, fail_on, filter: retold_settings("merge", asked)? })
 }
 
 /// The settings of a `diff` of these reports.
@@ -291,17 +292,17 @@ pub fn merge_settings(reports: Vec<PathBuf>, asked: ScanArgs) -> Result<MergeSet
 ///
 /// [`Error::NoLines`].
 pub fn diff_settings(old: PathBuf, new: PathBuf, asked: ScanArgs) -> Result<DiffSettings, Error> {
-    Ok(DiffSettings { old, new, retold: retold_settings("diff", asked)? })
+    Ok(DiffSettings { old, new, filter: retold_settings("diff", asked)? })
 }
 
-fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<RetoldSettings, Error> {
+fn retold_settings(command: &'static str, asked: ScanArgs) -> Result<ReportFilterSettings, Error> {
     let quiet = asked.quiet();
     let ScanArgs { rules, client, selection, output, .. } = asked;
     let format = output.format.unwrap_or_default();
     if format == OutputFormat::Ndjson {
         return Err(Error::NoLines(command));
     }
-    Ok(RetoldSettings {
+    Ok(ReportFilterSettings {
         rules: rule_choice(rules),
         anonymize: clients::anonymize(client.privacy.anonymize),
         apps: selection.app,
@@ -328,7 +329,7 @@ pub fn rule_choice(asked: RuleArgs) -> RuleChoice {
     }
 }
 
-fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<Bound>, Option<Bound>), Error> {
+fn bounds(asked: &ScanArgs, now: i64) -> Result<(Option<TimeBound>, Option<TimeBound>), Error> {
     let (from, to) = (asked.selection.since.as_ref(), asked.selection.until.as_ref());
     let (since, until) = (from.map(|w| w.bound(now)), to.map(|w| w.bound(now)));
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)

@@ -24,7 +24,7 @@ fn here(variables: &[(&str, &str)]) -> Surroundings {
     Surroundings { variables, now: NOW, stdin_is_given: true, zone: None }
 }
 
-fn asked(args: &[&str], variables: &[(&str, &str)], file: &str) -> Settings {
+fn asked(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettings {
     let here = here(variables);
     let asked = flags(args).or(environment::read(&here.variables).expect("variables").0).or(file::parse(file).expect("a file"));
     settings(asked, &here).expect("settings")
@@ -181,14 +181,14 @@ fn defaults_are_those_the_help_tells() {
 #[test]
 fn bounds_are_counted_from_the_start_of_the_run() {
     let settings = asked(&["--since", "24h", "--until", "2026-11-02T12:00:00Z"], &[], "");
-    assert_eq!((settings.since, settings.until), (Some(Bound::Instant(NOW - 86_400)), Some(Bound::Instant(NOW))));
+    assert_eq!((settings.since, settings.until), (Some(TimeBound::Instant(NOW - 86_400)), Some(TimeBound::Instant(NOW))));
     for (since, until) in [("1h", "2h"), ("2026-11-01", "2026-11-01"), ("1h", "2026-11-02T11:00:00Z")] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(matches!(refused, Err(Error::NoTime { .. })), "{since} {until}");
     }
 }
 
-fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<Settings, Error> {
+fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<ScanSettings, Error> {
     settings(flags(args), &Surroundings { stdin_is_given, ..here(&[]) })
 }
 
@@ -283,7 +283,7 @@ fn report_refuses_what_it_cannot_do() {
     assert!(matches!(refused(&["x"], &[&all[..], &["--timezone", "UTC"]].concat()), Error::NoPeriod));
     assert!(matches!(refused(&["x"], &[&all[..], &["--daily", "--timezone", "Mars/Base"]].concat()), Error::Zone(_)));
     let status = report_settings(flags(&[]), own(&["--state", "s", "--status"]), &here(&[])).expect("needs nothing else");
-    assert_eq!(status.task, Task::Status);
+    assert_eq!(status.task, ReportTask::Status);
 }
 
 #[test]

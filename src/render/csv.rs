@@ -11,11 +11,11 @@ use ::csv::{ErrorKind, Terminator, Writer, WriterBuilder};
 
 use super::GroupBy;
 use super::grades;
-use crate::analysis::block_candidates::Block;
-use crate::analysis::diff::Row as DiffRow;
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{AnswerDetail, Key, Report, Row};
-use crate::analysis::novelty::News;
+use crate::analysis::model::{AnswerDetail, Report, Row, RowKey};
+use crate::analysis::novelty::NewItem;
 use crate::analysis::proposals::{Proposal, Proposals};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::{csv_guard, escape};
@@ -26,7 +26,7 @@ use crate::time::LogTime;
 type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
 /// A further column of a client: its name, and its cell of a block candidate.
-type BlockColumn = (&'static str, fn(&Block) -> String);
+type BlockColumn = (&'static str, fn(&BlockDecision) -> String);
 
 const PAIR: &[CsvColumn] = &[
     ("client", client),
@@ -89,7 +89,7 @@ const RULE: &[CsvColumn] = &[
 ];
 
 const ANSWER: &[CsvColumn] = &[
-    ("site", |_, row| if let Key::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
+    ("site", |_, row| if let RowKey::Answer(.., site) = row.key { redacted(site) } else { Cow::default() }),
     ("path", path),
     ("rules", |set, row| joined(&labels::rule_ids(set, &row.rules))),
     ("classes", |set, row| joined(&labels::classes(set, &row.rules))),
@@ -111,8 +111,8 @@ const ANSWER: &[CsvColumn] = &[
 /// Further columns of a client, if block candidates were requested.
 const BLOCK: &[BlockColumn] = &[
     ("block_candidate", |block| block.is_candidate().to_string()),
-    ("block_reason", Block::reason),
-    ("network", Block::network_text),
+    ("block_reason", BlockDecision::reason),
+    ("network", BlockDecision::network_text),
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
@@ -170,7 +170,7 @@ fn write_rows<W: Write>(
     rules: &RuleSet,
     (columns, last): (&[CsvColumn], &[CsvColumn]),
     rows: &[Row<'_>],
-    blocks: Option<&[Block]>,
+    blocks: Option<&[BlockDecision]>,
     out: W,
 ) -> io::Result<()> {
     let mut csv = writer(out);
@@ -212,7 +212,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 /// # Errors
 ///
 /// Those of `out`.
-pub(crate) fn write_novelty(news: &[News<'_>], out: impl Write) -> io::Result<()> {
+pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
     let mut csv = writer(out);
     csv.write_record(NOVELTY).map_err(into_io)?;
     for one in news {
@@ -349,7 +349,7 @@ mod tests {
     fn missing_values_are_empty_cells() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
-        report.clients[0].key = Key::Client(crate::client::Client::Text(b""));
+        report.clients[0].key = RowKey::Client(crate::client::Client::Text(b""));
         report.clients[0].first_time = None;
         let text = csv(&report, GroupBy::Client, Some(1));
         assert!(text.lines().nth(1).unwrap().starts_with("-,"), "{text}");

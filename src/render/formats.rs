@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::RenderOptions;
 use super::layout::{Cell, Column, Grid, TextPage};
 use super::style::{BOLD, DIM, PLAIN};
-use crate::formats::builtin::Format as LogFormat;
-use crate::formats::detect::{Detected, Found};
+use crate::formats::builtin::FormatDefinition;
+use crate::formats::detect::{Detected, DetectedFormat};
 use crate::formats::{FormatId, Formats};
 use crate::redact::mask::redacted;
 use crate::redact::sanitize::escape;
@@ -37,7 +37,7 @@ pub fn write_known<W: Write>(formats: &Formats, options: &RenderOptions, out: &m
         let known: Vec<_> = formats.all().map(known).collect();
         return write_json(&KnownFormatList { schema_version: 1, formats: known }, out);
     }
-    let rows: Vec<&LogFormat> = formats.all().collect();
+    let rows: Vec<&FormatDefinition> = formats.all().collect();
     let page = TextPage::new(options);
     Grid::new(&rows)
         .column(Column::text("name"), |format| Cell::new(&format.name).styled(BOLD))
@@ -79,14 +79,14 @@ pub fn write_sampled<W: Write>(sampled: &[SampledLog], formats: &Formats, option
     Ok(())
 }
 
-fn write_fields<W: Write>(found: &Found, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
+fn write_fields<W: Write>(found: &DetectedFormat, formats: &Formats, page: &TextPage, out: &mut W) -> io::Result<()> {
     page.text(&format!("Line {}, {}", found.line, name(found, formats)), 2, BOLD, out)?;
     if found.fields.is_empty() {
         return page.text("the line has more fields than its known format", 2, DIM, out);
     }
     Grid::new(&found.fields)
         .column(Column::text("field"), |field| Cell::new(redacted(field.name.as_bytes())))
-        .column(Column::text("means"), |field| Cell::new(field.meaning.as_deref().unwrap_or_default()).styled(DIM))
+        .column(Column::text("means"), |field| Cell::new(field.kind.as_deref().unwrap_or_default()).styled(DIM))
         .column(Column::text("text").flexible(12), |field| Cell::new(redacted(&field.text)))
         .write(page.width, page.painter, out)
 }
@@ -118,11 +118,11 @@ fn why(detected: &Detected, formats: &Formats) -> String {
 }
 
 /// The most specific format of a line.
-fn best(found: &Found) -> FormatId {
+fn best(found: &DetectedFormat) -> FormatId {
     found.exactly.unwrap_or(found.format)
 }
 
-fn name(found: &Found, formats: &Formats) -> String {
+fn name(found: &DetectedFormat, formats: &Formats) -> String {
     let name = formats.name(best(found));
     match found.prefix {
         None => name.to_string(),
@@ -153,7 +153,7 @@ struct KnownFormat<'a> {
     example: Option<&'a str>,
 }
 
-fn known(format: &LogFormat) -> KnownFormat<'_> {
+fn known(format: &FormatDefinition) -> KnownFormat<'_> {
     KnownFormat {
         name: &format.name,
         title: &format.title,
@@ -210,16 +210,16 @@ fn log<'a>(sampled: &'a SampledLog, formats: &'a Formats) -> LogObject<'a> {
     }
 }
 
-fn object<'a>(found: &'a Found, formats: &'a Formats) -> DetectedObject<'a> {
-    let field = |field: &'a crate::formats::detect::Split| FieldObject {
+fn object<'a>(found: &'a DetectedFormat, formats: &'a Formats) -> DetectedObject<'a> {
+    let field = |field: &'a crate::formats::detect::SplitField| FieldObject {
         name: redacted(field.name.as_bytes()).into_owned(),
-        meaning: field.meaning.as_deref(),
+        meaning: field.kind.as_deref(),
         text: redacted(&field.text).into_owned(),
     };
     DetectedObject {
         format: formats.name(best(found)),
         read_as: formats.name(found.format),
-        prefix: found.prefix.map(crate::formats::prefix::Prefix::as_str),
+        prefix: found.prefix.map(crate::formats::line_prefix::LinePrefix::as_str),
         lines: found.lines,
         line: found.line,
         fields: found.fields.iter().map(field).collect(),

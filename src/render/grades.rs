@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::model::{AnswerDetail, Key, Row, Soft404};
+use crate::analysis::model::{AnswerDetail, Row, RowKey, Soft404};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::soft_404::{MethodClass, Reason};
@@ -86,7 +86,7 @@ pub(crate) fn sizes(ranges: &[(u64, u64)]) -> String {
 
 /// A shell command that shows what the path answers now.
 pub(crate) fn command(row: &Row<'_>) -> Option<String> {
-    let Key::Answer(host, ..) = row.key else { return None };
+    let RowKey::Answer(host, ..) = row.key else { return None };
     let detail = row.answer.as_ref()?;
     let host = host.filter(|_| detail.is_known_host).map_or(Cow::Borrowed(YOUR_SITE), redacted);
     let target = redacted(row.sample.target);

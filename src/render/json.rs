@@ -14,12 +14,14 @@ use serde_json::ser::Serializer as JsonSerializer;
 
 use self::rows::RowLineFormatter;
 use super::grades;
-use crate::analysis::block_candidates::Block;
-use crate::analysis::diff::Row as DiffRow;
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{Allowed, AppSeen, Approximate, Campaign, Flood, Input, Key, Report, Row, Sample, Skipped, Soft404, Totals};
-use crate::analysis::snapshot::Told;
-use crate::client::Prefix;
+use crate::analysis::model::{
+    AllowedCount, AppSeen, Approximation, Campaign, FloodRow, InputSummary, Report, Row, RowKey, SampleRequest, SkipReason, Soft404, Totals,
+};
+use crate::analysis::snapshot::SnapshotJson;
+use crate::client::Ipv6Prefix;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::redact::mask::redacted;
@@ -28,7 +30,7 @@ use crate::rules::RuleSet;
 use crate::time::LogTime;
 
 /// Counts the additions to the document.
-const SCHEMA_VERSION: u32 = 3;
+const SCHEMA_VERSION: u32 = 4;
 
 /// The program that wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
@@ -39,7 +41,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
     let document = ReportDocument {
         schema_version: SCHEMA_VERSION,
         generated_by: GENERATED_BY,
-        inputs: report.inputs.iter().map(input).collect(),
+        inputs: Inputs(&report.inputs),
         totals: totals(&report.totals),
         approximate: report.approximate.map(approximate),
         answered: list(&report.answered),
@@ -53,11 +55,11 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
         floods: first(&report.floods, top).iter().map(|one| flood(report.rule_set, one)).collect(),
         apps: report.apps.iter().map(app).collect(),
         allowed: report.allowed.iter().map(allowed).collect(),
-        machine: report.machine.as_ref().map(|machine| escape(machine.as_bytes())),
+        log_host: report.log_host.as_ref().map(|host| escape(host.as_bytes())),
         period: report.period.as_deref(),
-        ipv6_prefix: report.prefix.map(Prefix::bits),
+        ipv6_prefix: report.prefix.map(Ipv6Prefix::bits),
         anonymized: report.hidden,
-        evidence: Told::of(report, top.is_none()),
+        evidence: SnapshotJson::new(report, top.is_none()),
     };
     document.serialize(&mut JsonSerializer::with_formatter(&mut out, RowLineFormatter::default()))?;
     out.write_all(b"\n")
@@ -67,7 +69,7 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, top: Option<usize>, mut out: 
 struct ReportDocument<'a> {
     schema_version: u32,
     generated_by: &'static str,
-    inputs: Vec<InputObject<'a>>,
+    inputs: Inputs<'a>,
     totals: TotalsObject,
     approximate: Option<ApproximateObject>,
     answered: RowList<'a>,
@@ -81,19 +83,28 @@ struct ReportDocument<'a> {
     floods: Vec<FloodObject<'a>>,
     apps: Vec<AppObject<'a>>,
     allowed: Vec<AllowedObject<'a>>,
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     period: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ipv6_prefix: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     anonymized: Option<&'static str>,
-    evidence: Told<'a>,
+    evidence: SnapshotJson<'a>,
+}
+
+/// The inputs, each made when it is written: a folder may hold a hundred thousand.
+struct Inputs<'a>(&'a [InputSummary]);
+
+impl Serialize for Inputs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(input))
+    }
 }
 
 #[derive(Serialize)]
 struct InputObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     path: Cow<'a, str>,
     format: Option<Cow<'a, str>>,
     bytes: u64,
@@ -109,12 +120,12 @@ struct InputObject<'a> {
     last_time: Option<String>,
     problem: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    skipped_whole: Option<Skipped>,
+    skipped_whole: Option<SkipReason>,
 }
 
-fn input(input: &Input) -> InputObject<'_> {
+fn input(input: &InputSummary) -> InputObject<'_> {
     InputObject {
-        machine: input.machine.as_ref().map(|machine| escape(machine.as_bytes())),
+        log_host: input.log_host.as_ref().map(|host| escape(host.as_bytes())),
         path: escape(&input.path),
         format: input.format.as_deref().map(|name| escape(name.as_bytes())),
         bytes: input.bytes,
@@ -152,8 +163,8 @@ struct AllowedObject<'a> {
     requests: u64,
 }
 
-fn allowed<'a>(entry: &Allowed<'a>) -> AllowedObject<'a> {
-    let Allowed { file, line, reason, requests } = *entry;
+fn allowed<'a>(entry: &AllowedCount<'a>) -> AllowedObject<'a> {
+    let AllowedCount { file, line, reason, requests } = *entry;
     AllowedObject { file: escape(file.as_bytes()), line, reason: escape(reason.as_bytes()), requests }
 }
 
@@ -217,8 +228,8 @@ struct ApproximateObject {
     uncounted: u64,
 }
 
-fn approximate(bound: Approximate) -> ApproximateObject {
-    let Approximate { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
+fn approximate(bound: Approximation) -> ApproximateObject {
+    let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = bound;
     ApproximateObject { pairs, clients, requests, paths, rest_hits, uncounted }
 }
 
@@ -227,7 +238,7 @@ struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
     /// The block candidate of each row.
-    blocks: Option<&'a [Block]>,
+    blocks: Option<&'a [BlockDecision]>,
 }
 
 impl Serialize for RowList<'_> {
@@ -282,7 +293,7 @@ struct BlockObject {
     network_probers: u64,
 }
 
-fn block(block: &Block) -> BlockObject {
+fn block(block: &BlockDecision) -> BlockObject {
     BlockObject {
         block_candidate: block.is_candidate(),
         block_reason: block.reason(),
@@ -335,7 +346,7 @@ struct AnswerObject<'a> {
 }
 
 fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
-    let (Key::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
+    let (RowKey::Answer(.., site), Some(detail)) = (row.key, &row.answer) else { return None };
     Some(AnswerObject {
         site: redacted(site),
         status: detail.statuses.clone(),
@@ -360,7 +371,7 @@ impl Serialize for OutcomeCounts {
 struct SampleObject<'a> {
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Cow<'a, str>>,
+    log_host: Option<Cow<'a, str>>,
     source: Cow<'a, str>,
     line: u64,
     target: Cow<'a, str>,
@@ -369,10 +380,10 @@ struct SampleObject<'a> {
     user_agent: Option<Cow<'a, str>>,
 }
 
-fn sample<'a>(sample: &Sample<'a>) -> SampleObject<'a> {
+fn sample<'a>(sample: &SampleRequest<'a>) -> SampleObject<'a> {
     SampleObject {
         id: labels::id(sample.generation, sample.offset),
-        machine: sample.machine.map(|machine| escape(machine.as_bytes())),
+        log_host: sample.log_host.map(|host| escape(host.as_bytes())),
         source: escape(sample.source),
         line: sample.line,
         target: redacted(sample.target),
@@ -446,8 +457,8 @@ struct FloodObject<'a> {
     sample: SampleObject<'a>,
 }
 
-fn flood<'a>(rules: &'a RuleSet, flood: &'a Flood<'_>) -> FloodObject<'a> {
-    let Flood { severity, clients, paths, requests, minutes, floods, .. } = *flood;
+fn flood<'a>(rules: &'a RuleSet, flood: &'a FloodRow<'_>) -> FloodObject<'a> {
+    let FloodRow { severity, clients, paths, requests, minutes, floods, .. } = *flood;
     FloodObject {
         rule: &rules.rule(flood.rule).id,
         severity,

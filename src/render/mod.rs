@@ -20,7 +20,7 @@ pub mod table;
 use std::io::{self, Write};
 
 pub use self::csv::write_answered;
-use crate::analysis::diff::Row as DiffRow;
+use crate::analysis::diff::DiffRow;
 use crate::analysis::model::Report;
 use crate::analysis::proposals::Proposals;
 

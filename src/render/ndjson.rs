@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::analysis::labels;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::redact::mask::{redacted, redacted_decoded};
 use crate::redact::sanitize::escape;
@@ -44,13 +44,15 @@ struct HitObject<'a> {
     context: Option<&'static str>,
 }
 
-/// Writes one hit and its newline.
-pub fn write<W: Write>(hit: &Hit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &object(hit, rules))?;
-    out.write_all(b"\n")
+/// Writes one hit and its newline, in one piece: a buffer is then written out between two lines, and a run that is killed
+/// between two writes leaves whole lines.
+pub fn write<W: Write>(hit: &ReportedHit<'_>, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&object(hit, rules))?;
+    line.push(b'\n');
+    out.write_all(&line)
 }
 
-fn object<'a>(hit: &Hit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
+fn object<'a>(hit: &ReportedHit<'a>, rules: &'a RuleSet) -> HitObject<'a> {
     HitObject {
         id: labels::id(hit.generation, hit.offset),
         time: hit.time.map(LogTime::rfc3339),
@@ -88,7 +90,7 @@ mod tests {
     use crate::render::ndjson::*;
     use proptest::prelude::*;
 
-    fn line(hit: &Hit<'_>) -> String {
+    fn line(hit: &ReportedHit<'_>) -> String {
         let mut out = Vec::new();
         write(hit, fixture::rules(), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn missing_fields_are_null() {
-        let hit = Hit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
+        let hit = ReportedHit { time: None, method: b"", protocol: b"", referer: None, answer: None, decoded: None, ..fixture::hit() };
         let value: serde_json::Value = serde_json::from_str(&line(&hit)).unwrap();
         for key in ["time", "method", "protocol", "referer", "answer", "decoded", "context"] {
             assert!(value[key].is_null(), "{key}");
@@ -111,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_hit_is_one_line_of_valid_json(target in any::<Vec<u8>>(), agent in any::<Vec<u8>>(), client in any::<Vec<u8>>()) {
-            let hit = Hit {
+            let hit = ReportedHit {
                 target: &target,
                 decoded: Some(&agent),
                 user_agent: Some(&agent),

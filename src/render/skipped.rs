@@ -2,7 +2,7 @@
 //!
 //! Their lines were not read and so have no counts.
 
-use crate::analysis::model::{Input, Skipped};
+use crate::analysis::model::{InputSummary, SkipReason};
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 
@@ -11,10 +11,10 @@ const NAMED: usize = 3;
 
 /// How many inputs were skipped, and why; `None` if all were read.
 #[must_use]
-pub fn sentence(inputs: &[Input]) -> Option<String> {
+pub fn sentence(inputs: &[InputSummary]) -> Option<String> {
     let many = |why| all(inputs, why).count() as u64;
-    let (before, after) = (many(Skipped::BeforeSince), many(Skipped::AfterUntil));
-    let reasons = [(before, reason(Skipped::BeforeSince, before)), (after, reason(Skipped::AfterUntil, after))];
+    let (before, after) = (many(SkipReason::BeforeSince), many(SkipReason::AfterUntil));
+    let reasons = [(before, reason(SkipReason::BeforeSince, before)), (after, reason(SkipReason::AfterUntil, after))];
     let reasons: Vec<_> = reasons.into_iter().filter(|(many, _)| *many > 0).collect();
     let why = match reasons.as_slice() {
         [] => return None,
@@ -26,8 +26,8 @@ pub fn sentence(inputs: &[Input]) -> Option<String> {
 }
 
 /// A notice for each reason, with the first names.
-pub fn notices(inputs: &[Input]) -> impl Iterator<Item = String> {
-    [Skipped::BeforeSince, Skipped::AfterUntil].into_iter().filter_map(|why| {
+pub fn notices(inputs: &[InputSummary]) -> impl Iterator<Item = String> {
+    [SkipReason::BeforeSince, SkipReason::AfterUntil].into_iter().filter_map(|why| {
         let many = all(inputs, why).count();
         let names: Vec<_> = all(inputs, why).take(NAMED).map(|input| escape(&input.path)).collect();
         let more = if many > NAMED { format!(" and {} more", grouped((many - NAMED) as u64)) } else { String::new() };
@@ -36,15 +36,15 @@ pub fn notices(inputs: &[Input]) -> impl Iterator<Item = String> {
     })
 }
 
-fn all(inputs: &[Input], why: Skipped) -> impl Iterator<Item = &Input> {
+fn all(inputs: &[InputSummary], why: SkipReason) -> impl Iterator<Item = &InputSummary> {
     inputs.iter().filter(move |input| input.skipped_whole == Some(why))
 }
 
-fn reason(why: Skipped, many: u64) -> &'static str {
+fn reason(why: SkipReason, many: u64) -> &'static str {
     match (why, many) {
-        (Skipped::BeforeSince, _) => "last written before --since",
-        (Skipped::AfterUntil, 1) => "begins after --until",
-        (Skipped::AfterUntil, _) => "begin after --until",
+        (SkipReason::BeforeSince, _) => "last written before --since",
+        (SkipReason::AfterUntil, 1) => "begins after --until",
+        (SkipReason::AfterUntil, _) => "begin after --until",
     }
 }
 
@@ -52,14 +52,14 @@ fn reason(why: Skipped, many: u64) -> &'static str {
 mod tests {
     use crate::render::skipped::*;
 
-    fn inputs(reasons: &[Option<Skipped>]) -> Vec<Input> {
-        let named = |(name, &skipped_whole): (u8, _)| Input { path: vec![name], skipped_whole, ..Input::default() };
+    fn inputs(reasons: &[Option<SkipReason>]) -> Vec<InputSummary> {
+        let named = |(name, &skipped_whole): (u8, _)| InputSummary { path: vec![name], skipped_whole, ..InputSummary::default() };
         (b'a'..).zip(reasons).map(named).collect()
     }
 
     #[test]
     fn counts_and_reasons_are_named() {
-        let (since, until) = (Some(Skipped::BeforeSince), Some(Skipped::AfterUntil));
+        let (since, until) = (Some(SkipReason::BeforeSince), Some(SkipReason::AfterUntil));
         assert_eq!(sentence(&inputs(&[None, None])), None);
         let one = inputs(&[None, until]);
         assert_eq!(sentence(&one).unwrap(), "1 input was skipped unread: begins after --until.");

@@ -1,7 +1,7 @@
 //! An alert, or a notice of the run, as the live view stores it: owned, short and redacted.
 
 use super::text;
-use crate::alerting::event::{Alert, Kind};
+use crate::alerting::alert::{Alert, AlertKind};
 use crate::finding::Severity;
 use crate::number::compact_counted;
 use crate::rules::RuleSet;
@@ -49,16 +49,16 @@ fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&
     let who = client.map_or_else(|| compact_counted(alert.clients, "client", "clients"), str::to_owned);
     let span = span(alert);
     match alert.kind {
-        Kind::Threshold(rule) => {
+        AlertKind::Threshold(rule) => {
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
             format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
-        Kind::Probing => format!("{who} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
-        Kind::Answered => {
+        AlertKind::Probing => format!("{who} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
+        AlertKind::Answered => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
             format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
         }
-        Kind::Campaign => {
+        AlertKind::Campaign => {
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();
             format!(
                 "{} requested the same {}{of}{span}",

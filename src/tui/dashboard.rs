@@ -16,8 +16,8 @@ use super::paint;
 use super::snapshot::DashboardSnapshot;
 use super::view::{KeyOutcome, ScreenPage, TuiCommand, ViewState};
 use super::visible_rows::FilterCache;
-use crate::alerting::event::Alert;
-use crate::analysis::model::Hit;
+use crate::alerting::alert::Alert;
+use crate::analysis::model::ReportedHit;
 use crate::rules::RuleSet;
 
 /// The progress of one log.
@@ -71,7 +71,7 @@ impl Dashboard {
     }
 
     /// Adds a hit. [`requests`](Self::requests) counts its request.
-    pub fn hit(&mut self, now: Instant, hit: &Hit<'_>, rules: &RuleSet) {
+    pub fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
         self.live.hour.count(TrafficCounts { requests: 0, hits: 1 });
         self.live.hit(HitRow::new(self.live.hour.total().hits, hit, rules));
@@ -97,7 +97,7 @@ impl Dashboard {
     }
 
     /// Updates a hit that got another grade.
-    pub fn regrade(&mut self, hit: &Hit<'_>, rules: &RuleSet) {
+    pub fn regrade(&mut self, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.live.regrade(HitRow::new(0, hit, rules));
         self.changed = true;
     }

@@ -8,8 +8,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Dashboard, LogRow, TuiCommand};
-use crate::alerting::event::{Alert, Kind, Sample};
-use crate::analysis::model::Hit;
+use crate::alerting::alert::{Alert, AlertKind, AlertSample};
+use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -70,11 +70,11 @@ pub(super) const PROBES: [ProbeFixture; 12] = [
 ];
 
 /// The `n`th hit.
-pub(super) fn hit(n: u64, probe: &ProbeFixture) -> Hit<'static> {
+pub(super) fn hit(n: u64, probe: &ProbeFixture) -> ReportedHit<'static> {
     let (client, target, path, rules, status) = *probe;
     let outcome = Outcome::of(Some(status));
     let severity = rules.iter().map(|rule| rules_of(*rule).severity_when(outcome == Outcome::Answered)).max().unwrap();
-    Hit {
+    ReportedHit {
         generation: 0x00c0_ffee,
         offset: 211 * n,
         source: b"/var/log/nginx/access.log",
@@ -106,9 +106,10 @@ fn rules_of(rule: RuleId) -> &'static crate::rules::Rule {
 /// One alert of each kind.
 pub(super) fn alerts() -> Vec<Alert> {
     let client = |text: &str| Some(ClientKey::from(&Client::parse(text.as_bytes())));
-    let sample = |target: &[u8]| Sample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..Sample::default() };
+    let sample =
+        |target: &[u8]| AlertSample { target: target.to_vec(), method: b"GET".to_vec(), status: Some(200), ..AlertSample::default() };
     let base = Alert {
-        kind: Kind::Probing,
+        kind: AlertKind::Probing,
         severity: Severity::Medium,
         first_time: Some(LogTime { utc: 1_793_577_600, offset: 60 }),
         last_time: Some(LogTime { utc: 1_793_577_642, offset: 60 }),
@@ -122,9 +123,15 @@ pub(super) fn alerts() -> Vec<Alert> {
     };
     vec![
         base.clone(),
-        Alert { kind: Kind::Threshold(RuleId(5)), severity: Severity::High, hits: 40, client: client("198.51.100.77"), ..base.clone() },
         Alert {
-            kind: Kind::Campaign,
+            kind: AlertKind::Threshold(RuleId(5)),
+            severity: Severity::High,
+            hits: 40,
+            client: client("198.51.100.77"),
+            ..base.clone()
+        },
+        Alert {
+            kind: AlertKind::Campaign,
             severity: Severity::High,
             client: None,
             clients: 12,
@@ -133,7 +140,7 @@ pub(super) fn alerts() -> Vec<Alert> {
             last_time: Some(LogTime { utc: 1_793_578_000, offset: 60 }),
             ..base.clone()
         },
-        Alert { kind: Kind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
+        Alert { kind: AlertKind::Answered, severity: Severity::Critical, sample: sample(b"/.git/config?token=s3cr3t"), ..base },
     ]
 }
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 
 use super::text;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::record::Outcome;
 use crate::redact::mask;
@@ -48,7 +48,7 @@ pub(super) fn stable_id<T: Hash + ?Sized>(thing: &T) -> u64 {
 
 impl HitRow {
     /// The row of a hit.
-    pub(super) fn new(number: u64, hit: &Hit<'_>, rules: &RuleSet) -> Self {
+    pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
         let target = text::redact_and_truncate(hit.target);
         let path = if hit.path.is_empty() { target.clone() } else { text::redact_and_truncate(hit.path) };
         let decoded = hit.decoded.map(|decoded| text::truncate_bytes(&mask::redacted_decoded(hit.target, decoded), text::MAX_BYTES));
@@ -91,7 +91,7 @@ pub(super) fn contains(text: &str, wanted: &str) -> bool {
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
 }
 
-fn rule_names(hit: &Hit<'_>, rules: &RuleSet) -> Box<str> {
+fn rule_names(hit: &ReportedHit<'_>, rules: &RuleSet) -> Box<str> {
     let mut ids: Vec<_> = hit.rules.iter().map(|&rule| rules.rule(rule)).collect();
     ids.sort_by_key(|rule| std::cmp::Reverse(rule.severity));
     ids.truncate(MAX_RULES);

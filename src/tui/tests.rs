@@ -188,7 +188,7 @@ fn a_regraded_answer_is_uncounted() {
     assert!(test.screen().contains("ANSWERED 2"));
     for n in 0..12 {
         let probe = hit(n, &PROBES[n as usize % PROBES.len()]);
-        let soft = crate::analysis::model::Hit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
+        let soft = crate::analysis::model::ReportedHit { answer: probe.answer.map(|_| Answer::Soft404), ..probe };
         test.dashboard.regrade(&soft, rules());
     }
     let screen = test.screen();
@@ -205,9 +205,10 @@ fn only_distinct_answers_count() {
     let answered = hit(0, &PROBES[2]);
     let answered_rows = [
         super::hit_row::HitRow::new(1, &answered, rules()).answered,
-        super::hit_row::HitRow::new(1, &crate::analysis::model::Hit { answer: Some(Answer::Soft404), ..answered }, rules()).answered,
+        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules())
+            .answered,
         // It is an ordinary page of an app.
-        super::hit_row::HitRow::new(1, &crate::analysis::model::Hit { answer: None, ..answered }, rules()).answered,
+        super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
         super::hit_row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
     assert_eq!(answered_rows, [true, false, false, false]);
@@ -223,8 +224,14 @@ fn memory_is_bounded() {
     for n in 0..(HITS as u32 + 3_000) {
         let (path, agent) = (format!("/{n}{long}"), long.as_bytes());
         let (client, text) = (Client::V4(n), path.as_bytes());
-        let of =
-            crate::analysis::model::Hit { client, path: text, target: text, user_agent: Some(agent), source: agent, ..hit(0, &PROBES[2]) };
+        let of = crate::analysis::model::ReportedHit {
+            client,
+            path: text,
+            target: text,
+            user_agent: Some(agent),
+            source: agent,
+            ..hit(0, &PROBES[2])
+        };
         dashboard.hit(now, &of, rules());
     }
     for alert in alerts().iter().cycle().take(ALERTS + 50) {
@@ -247,7 +254,7 @@ fn memory_is_bounded() {
 fn important_clients_are_kept() {
     let now = Instant::now();
     let mut dashboard = Dashboard::new(now, false);
-    let from = |client, probe: usize| crate::analysis::model::Hit { client, ..hit(0, &PROBES[probe]) };
+    let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
     dashboard.hit(now, &from(Client::V6(1), 2), rules());
     for n in 0..10 * KEPT as u32 {
         dashboard.hit(now, &from(Client::V4(n), 1), rules());
@@ -316,7 +323,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         DashboardEvent::Hits(hits) => test.probe(hits),
         DashboardEvent::OddHit(client, target, status) => {
             let (client, target) = (Client::parse(&client), target.as_slice());
-            let odd = crate::analysis::model::Hit {
+            let odd = crate::analysis::model::ReportedHit {
                 client,
                 target,
                 path: target,
@@ -334,7 +341,7 @@ fn happen(test: &mut TestDashboard, event: DashboardEvent) {
         }
         DashboardEvent::Pass(seconds) => test.pass(seconds),
         DashboardEvent::Regrade => {
-            let soft = crate::analysis::model::Hit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
+            let soft = crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..hit(0, &PROBES[2]) };
             test.dashboard.regrade(&soft, rules());
         }
         DashboardEvent::Resize(width, height) => test.resize(width, height),

@@ -54,7 +54,7 @@ fn report(whole: &Whole, rules: &RuleSet) -> Vec<u8> {
     let context = Context::of(&material);
     let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, wanted);
-    (report.machine, report.period, report.prefix) = (whole.machine.clone(), whole.period.clone(), whole.prefix);
+    (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();
     render(&report, &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).expect("writing to memory does not fail");
     out

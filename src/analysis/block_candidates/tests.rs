@@ -6,15 +6,15 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::super::build::{Context, Wanted, build};
+use super::super::build::{LogAnalysis, RowSelection, build};
 use crate::analysis::block_candidates::*;
-use crate::analysis::model::Input;
-use crate::block::trusted;
+use crate::analysis::model::InputSummary;
+use crate::block::parse_trusted_proxy;
 use crate::engine::{Judge, Scope, Scratch};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::rules::{AllowList, RuleSet, check};
-use crate::source::SourceText;
-use crate::tally::{Place, Tally};
+use crate::source::SourceInfo;
+use crate::tally::{LinePosition, Tally};
 
 const RULES: &str = r#"
 [[rule]]
@@ -60,25 +60,28 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
 }
 
 /// The whole report of a log, judged.
-fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
+fn judged<T>(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
-    tally.absorb(&Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch), Place { input: 0, chunk: 0, offset: 0, line: 0 });
-    let (tally, texts) = (tally.named(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
+    tally.add_findings(
+        &Judge::new(&rules, &scope).judge(log.as_bytes(), &mut scratch),
+        LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
+    );
+    let (tally, texts) = (tally.with_names(scratch.names), [SourceInfo::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
     let material =
-        Material { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let context = Context::of(&material);
-    let wanted = Wanted { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&material, &context, vec![Input::default()], 0, wanted);
-    let blocks = blocks(&report, &material, guard, max);
+        ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    let context = LogAnalysis::new(&material);
+    let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
+    let mut report = build(&material, &context, vec![InputSummary::default()], 0, wanted);
+    let blocks = block_decisions(&report, &material, policy, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)
 }
 
 /// What was made of each client, by its text: whether it is a candidate, and why.
-fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
-    judged(log, guard, max, |report| {
+fn reasons(log: &str, policy: &BlockPolicy<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
+    judged(log, policy, max, |report| {
         let each = report.clients.iter().zip(report.blocks.iter().flatten());
         let mut each: Vec<_> =
             each.map(|(row, block)| (row.key.client().unwrap().to_string(), block.is_candidate(), block.reason())).collect();
@@ -90,7 +93,7 @@ fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, boo
 /// What is made of one client alone.
 fn reason(log: &str) -> (bool, String) {
     let allow = AllowList::default();
-    let (_, candidate, reason) = reasons(log, &Guard::new(&[], &[], &allow), None).remove(0);
+    let (_, candidate, reason) = reasons(log, &BlockPolicy::new(&[], &[], &allow), None).remove(0);
     (candidate, reason)
 }
 
@@ -135,8 +138,8 @@ fn nobody_is_locked_out_who_must_not_be() {
     fs::write(&file, text).unwrap();
     let allow = AllowList::load(&[file]).unwrap();
     let own = ["203.0.113.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
-    let proxies = [trusted("2400:cb00::/32").unwrap().0];
-    let guard = Guard::new(&own, &proxies, &allow);
+    let proxies = [parse_trusted_proxy("2400:cb00::/32").unwrap().0];
+    let policy = BlockPolicy::new(&own, &proxies, &allow);
     let sheltered = [
         ("-", "not an address"),
         ("unix:", "not an address"),
@@ -161,12 +164,12 @@ fn nobody_is_locked_out_who_must_not_be() {
         ("2400:cb00::7", "a trusted proxy"),
     ];
     for (client, expected) in sheltered {
-        let reasons = reasons(&lines(client, &["/a", "/b", "/c", "/setup.cgi"], 404), &guard, None);
+        let reasons = reasons(&lines(client, &["/a", "/b", "/c", "/setup.cgi"], 404), &policy, None);
         assert_eq!(reasons.len(), 1, "{client} is reported all the same");
         assert_eq!((reasons[0].1, reasons[0].2.as_str()), (false, expected), "{client}");
     }
     let fake: String = ["/a", "/b", "/c"].iter().map(|path| line("203.0.113.99", path, 404, "Googlebot/2.1")).collect();
-    assert!(reasons(&fake, &guard, None)[0].1, "what a client calls itself grants nothing");
+    assert!(reasons(&fake, &policy, None)[0].1, "what a client calls itself grants nothing");
 }
 
 #[test]
@@ -174,16 +177,16 @@ fn the_worst_come_first_where_there_is_room_for_some() {
     let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
     log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
     let allow = AllowList::default();
-    let guard = Guard::new(&[], &[], &allow);
+    let policy = BlockPolicy::new(&[], &[], &allow);
     let candidates = |max| -> Vec<_> {
-        reasons(&log, &guard, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
+        reasons(&log, &policy, max).into_iter().filter(|(_, candidate, _)| *candidate).map(|(client, ..)| client).collect()
     };
     assert_eq!(candidates(None), ["203.0.113.7", "203.0.113.8", "203.0.113.9"]);
     assert_eq!(candidates(Some(2)), ["203.0.113.8", "203.0.113.9"]);
     assert_eq!(candidates(Some(1)), ["203.0.113.8"]);
     assert!(candidates(Some(0)).is_empty());
-    assert_eq!(reasons(&log, &guard, Some(0))[0].2, "over --max-block: 3 probes of 3 paths; no ordinary request");
-    judged(&log, &guard, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
+    assert_eq!(reasons(&log, &policy, Some(0))[0].2, "over --max-block: 3 probes of 3 paths; no ordinary request");
+    judged(&log, &policy, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
 }
 
 /// One path an address, as somebody does who has a whole /64; `visits` ordinary requests from yet others.
@@ -196,8 +199,8 @@ fn network_log(addresses: usize, visits: usize) -> String {
 #[test]
 fn a_64_is_one_party() {
     let allow = AllowList::default();
-    let guard = Guard::new(&[], &[], &allow);
-    judged(&network_log(2000, 7), &guard, None, |report| {
+    let policy = BlockPolicy::new(&[], &[], &allow);
+    judged(&network_log(2000, 7), &policy, None, |report| {
         let blocks = report.blocks.as_ref().unwrap();
         assert_eq!(blocks.len(), 2000);
         for block in blocks {
@@ -207,11 +210,11 @@ fn a_64_is_one_party() {
             assert_eq!((block.is_candidate(), block.reason().as_str()), (true, reason));
         }
     });
-    let costly = reasons(&network_log(5, 6), &guard, None);
+    let costly = reasons(&network_log(5, 6), &policy, None);
     assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
     // Where somebody of the network must not be locked out, nobody is judged by what others of it did.
     let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
-    let apart = reasons(&network_log(5, 6), &Guard::new(&own, &[], &allow), None);
+    let apart = reasons(&network_log(5, 6), &BlockPolicy::new(&own, &[], &allow), None);
     assert_eq!(apart[0].2, "not clearly a prober: 1 probe of 1 path");
 }
 
@@ -219,7 +222,7 @@ fn a_64_is_one_party() {
 fn neighbours_are_counted_and_not_judged_together() {
     let log: String = (1..=4).map(|n| line(&format!("203.0.113.{n}"), "/a", 404, "x")).collect::<String>() + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
-    judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
+    judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
         for (row, block) in report.clients.iter().zip(report.blocks.iter().flatten()) {
             let expected = if row.key.client() == Some(Client::Text(b"-")) { ("", 1) } else { ("203.0.113.0/24", 4) };
             assert_eq!((block.network_text().as_str(), block.network_probers), expected);
@@ -232,7 +235,7 @@ fn neighbours_are_counted_and_not_judged_together() {
 fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
     let log = lines(CLIENT, &["/a", "/b", "/c"], 404) + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
-    judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
+    judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
         let text = |format, by| {
             let mut out = Vec::new();
             render(report, &RenderOptions { format, by: Some(by), ..RenderOptions::default() }, &mut out).unwrap();
@@ -269,13 +272,13 @@ proptest! {
         let each: Vec<_> = asked.iter().map(|&(client, path, status)| line(CLIENTS[client], PATHS[path], status, "x")).collect();
         let allow = AllowList::default();
         let own = ["192.0.2.1".parse().unwrap()];
-        let guard = Guard::new(&own, &[], &allow);
-        let forward = reasons(&each.concat(), &guard, max);
+        let policy = BlockPolicy::new(&own, &[], &allow);
+        let forward = reasons(&each.concat(), &policy, max);
         let mut log = String::new();
         for line in each.iter().rev() {
             let _ = write!(log, "{line}");
         }
-        prop_assert_eq!(&forward, &reasons(&log, &guard, max));
+        prop_assert_eq!(&forward, &reasons(&log, &policy, max));
         let candidates: Vec<_> = forward.iter().filter(|(_, candidate, _)| *candidate).collect();
         prop_assert!(candidates.len() <= max.unwrap_or(usize::MAX));
         for (client, ..) in candidates {

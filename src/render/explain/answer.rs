@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::page::ExplainPage;
-use crate::analysis::path_answer::{Alike, Graded, GradedAnswer};
+use crate::analysis::path_answer::{GradeResult, GradedAnswer, SimilarAnswer};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
 use crate::render::grades::{sizes, why};
@@ -11,11 +11,11 @@ use crate::render::style::{DIM, WARNING};
 use crate::soft_404::Answer;
 
 /// Why there is no grade, as a sentence.
-pub(crate) fn ungraded(answer: &Graded) -> Option<&'static str> {
+pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
     match answer {
-        Graded::Known(_) => None,
-        Graded::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
-        Graded::Ordinary => Some(
+        GradeResult::Known(_) => None,
+        GradeResult::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
+        GradeResult::Ordinary => Some(
             "The answer has no grade: in this log no active rule finds it exposing. It is a normal page of an app that the site runs, \
              or the client does not meet the condition of the rule.",
         ),
@@ -23,14 +23,14 @@ pub(crate) fn ungraded(answer: &Graded) -> Option<&'static str> {
 }
 
 /// Writes the section.
-pub(crate) fn write<W: Write>(answer: &Graded, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
+pub(crate) fn write<W: Write>(answer: &GradeResult, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     page.heading("ANSWER")?;
     if let Some(sentence) = ungraded(answer) {
-        return page.text(2, if matches!(answer, Graded::NeedsLog) { WARNING } else { DIM }, sentence);
+        return page.text(2, if matches!(answer, GradeResult::NeedsLog) { WARNING } else { DIM }, sentence);
     }
     match answer {
-        Graded::Known(answer) => page.rows(&rows(answer)),
-        Graded::NeedsLog | Graded::Ordinary => Ok(()),
+        GradeResult::Known(answer) => page.rows(&rows(answer)),
+        GradeResult::NeedsLog | GradeResult::Ordinary => Ok(()),
     }
 }
 
@@ -74,8 +74,8 @@ fn probed(answer: &GradedAnswer) -> String {
     }
 }
 
-fn alike(paths: &[Alike]) -> String {
-    let path = |one: &Alike| {
+fn alike(paths: &[SimilarAnswer]) -> String {
+    let path = |one: &SimilarAnswer| {
         let host = one.host.as_deref().map(redacted).unwrap_or_default();
         format!("{host}{} ({})", redacted(&one.path), counted(one.bytes, "byte", "bytes"))
     };
@@ -118,7 +118,7 @@ mod tests {
                 "GET | was refused for this path: 403, 404",
             ]
         );
-        assert_eq!(ungraded(&Graded::Known(Box::new(answer))), None);
-        assert!(ungraded(&Graded::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
+        assert_eq!(ungraded(&GradeResult::Known(Box::new(answer))), None);
+        assert!(ungraded(&GradeResult::NeedsLog).is_some_and(|sentence| sentence.contains("--in LOG")));
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::{AnnotatedText, ExplainedRequest, ReadAs, answer, sentence};
-use crate::analysis::path_answer::{Alike, Graded};
+use crate::analysis::path_answer::{GradeResult, SimilarAnswer};
 use crate::engine::explain::{Account, Trail};
 use crate::finding::Severity;
 use crate::redact::mask::redacted;
@@ -159,12 +159,12 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     }
 }
 
-fn alike(one: &Alike) -> AlikeObject<'_> {
+fn alike(one: &SimilarAnswer) -> AlikeObject<'_> {
     AlikeObject { host: one.host.as_deref().map(redacted), path: redacted(&one.path), bytes: one.bytes }
 }
 
-fn graded(answer: &Graded) -> GradeObject<'_> {
-    let Graded::Known(known) = answer else {
+fn graded(answer: &GradeResult) -> GradeObject<'_> {
+    let GradeResult::Known(known) = answer else {
         return GradeObject { why: answer::ungraded(answer).unwrap_or_default().into(), ..GradeObject::default() };
     };
     GradeObject {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::annotated::AnnotatedText;
 use super::RenderOptions;
-use crate::analysis::path_answer::Graded;
+use crate::analysis::path_answer::GradeResult;
 use crate::engine::explain::{Explanation, Reread};
 use crate::finding::{RuleId, Severity};
 use crate::record::{Outcome, Record, RequestLine};
@@ -52,7 +52,7 @@ pub struct ExplainedRequest<'a> {
     /// The rule of `--rule`.
     pub only: Option<RuleId>,
     /// The grade of its answer, if the answer could expose something.
-    pub answer: Option<&'a Graded>,
+    pub answer: Option<&'a GradeResult>,
     /// Its redacted views.
     pub views: ViewCache,
 }
@@ -86,9 +86,9 @@ impl ExplainedRequest<'_> {
     /// Whether the answer raises the severity. Without a log an answer counts as distinct.
     fn is_raised(&self) -> bool {
         match self.answer {
-            Some(Graded::Known(answer)) => answer.is_distinct(),
-            Some(Graded::Ordinary) => false,
-            Some(Graded::NeedsLog) | None => self.outcome() == Outcome::Answered,
+            Some(GradeResult::Known(answer)) => answer.is_distinct(),
+            Some(GradeResult::Ordinary) => false,
+            Some(GradeResult::NeedsLog) | None => self.outcome() == Outcome::Answered,
         }
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn withheld(reason: Withheld, rule: RuleId, rules: &RuleSet) -> Strin
             None => String::new(),
         },
         Withheld::Window => match rules.rule(rule).window {
-            Some(window) => format!("reported only at {window}"),
+            Some(window) => format!("not reported by itself, only at {window}"),
             None => String::new(),
         },
         Withheld::BelowMinSeverity { severity, least } => {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::line::LiveLines;
-use crate::alerting::event::{Alert, Kind, Sample};
+use crate::alerting::alert::{Alert, AlertKind, AlertSample};
 use crate::analysis::labels;
 use crate::client::Client;
 use crate::finding::Severity;
@@ -103,7 +103,7 @@ impl LiveLines {
         let Self { layout, stops, .. } = self;
         layout.push_uncut(stops.outcome, ALARM, "ALERT");
         layout.push_uncut(stops.client, BOLD, &sentence(alert, rules));
-        if alert.kind != Kind::Answered && layout.remaining(0) >= MIN_REQUEST {
+        if alert.kind != AlertKind::Answered && layout.remaining(0) >= MIN_REQUEST {
             layout.push_cell(0, DIM, &request(&alert.sample), usize::MAX);
         }
         out.write_all(layout.finish().as_bytes())
@@ -114,18 +114,18 @@ impl LiveLines {
 fn sentence(alert: &Alert, rules: &RuleSet) -> String {
     let within = within(alert);
     match alert.kind {
-        Kind::Threshold(rule) => {
+        AlertKind::Threshold(rule) => {
             let rule = rules.rule(rule);
             let requests = counted(alert.hits, "request", "requests");
             format!("{requests} by {}{}{within}: {}, {}", who(alert), for_path(alert), rule.id, escape(rule.title.as_bytes()))
         }
-        Kind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
-        Kind::Answered => {
+        AlertKind::Probing => format!("{} requested {}{within}", who(alert), counted(alert.paths, "probe path", "different probe paths")),
+        AlertKind::Answered => {
             let status = alert.sample.status.map_or_else(String::new, |status| format!(" with {status}"));
             let path = alert.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(&alert.sample.target);
             format!("{} was answered{status}: {} ({})", who(alert), short_text(path), labels::worst_rule(rules, &alert.rules))
         }
-        Kind::Campaign => {
+        AlertKind::Campaign => {
             let what = match (&alert.path, alert.paths) {
                 (Some(path), _) => format!("the unusual path {}", short_text(path)),
                 (None, 0 | 1) => "an unusual path".to_owned(),
@@ -166,7 +166,7 @@ fn within(alert: &Alert) -> String {
 }
 
 /// The request that raised an alert, with its status.
-fn request(sample: &Sample) -> String {
+fn request(sample: &AlertSample) -> String {
     let status = sample.status.map_or(Cow::Borrowed("-"), |status| Cow::Owned(status.to_string()));
     let method = redacted(&sample.method);
     let method = if method.is_empty() { method } else { Cow::Owned(format!("{} ", truncate(&method, MAX_NAME))) };
@@ -197,14 +197,14 @@ fn object<'a>(alert: &'a Alert, rules: &'a RuleSet) -> AlertObject<'a> {
         cve: labels::cves(rules, &alert.rules),
         sample: sample(&alert.sample),
         rule: match alert.kind {
-            Kind::Threshold(rule) => Some(&rules.rule(rule).id),
-            Kind::Probing | Kind::Answered | Kind::Campaign => None,
+            AlertKind::Threshold(rule) => Some(&rules.rule(rule).id),
+            AlertKind::Probing | AlertKind::Answered | AlertKind::Campaign => None,
         },
         text: sentence(alert, rules),
     }
 }
 
-fn sample(sample: &Sample) -> AlertSampleObject<'_> {
+fn sample(sample: &AlertSample) -> AlertSampleObject<'_> {
     AlertSampleObject {
         id: labels::id(sample.generation, sample.offset),
         source: escape(&sample.source),
@@ -227,7 +227,7 @@ mod tests {
     fn answered() -> Alert {
         let hit = fixture::hit();
         Alert {
-            kind: Kind::Answered,
+            kind: AlertKind::Answered,
             severity: hit.severity,
             first_time: hit.time,
             last_time: hit.time,
@@ -237,7 +237,7 @@ mod tests {
             clients: 1,
             paths: 1,
             rules: hit.rules.to_vec(),
-            sample: Sample {
+            sample: AlertSample {
                 generation: hit.generation,
                 offset: hit.offset,
                 source: hit.source.to_vec(),
@@ -257,7 +257,7 @@ mod tests {
         let alert = answered();
         let last_time = later(alert.first_time, 58);
         Alert {
-            kind: Kind::Threshold(RuleId(7)),
+            kind: AlertKind::Threshold(RuleId(7)),
             severity: Severity::Medium,
             last_time,
             path: None,
@@ -270,14 +270,14 @@ mod tests {
     fn probing() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 290);
-        Alert { kind: Kind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
+        Alert { kind: AlertKind::Probing, severity: Severity::High, last_time, path: None, hits: 41, paths: 23, ..alert }
     }
 
     fn campaign() -> Alert {
         let alert = answered();
         let last_time = later(alert.first_time, 9000);
         Alert {
-            kind: Kind::Campaign,
+            kind: AlertKind::Campaign,
             severity: Severity::High,
             last_time,
             client: None,
@@ -356,7 +356,7 @@ mod tests {
             target in any::<Vec<u8>>(), which in 0_usize..6, times in any::<[Option<i64>; 2]>(), width: u16) {
             let time = |utc: Option<i64>| utc.map(|utc| LogTime { utc: utc / 2, offset: 0 });
             let alert = each_kind().swap_remove(which);
-            let sample = Sample { source, method, target: target.clone(), ..alert.sample };
+            let sample = AlertSample { source, method, target: target.clone(), ..alert.sample };
             let client = alert.client.map(|_| ClientKey::Text(client.into()));
             let alert = Alert { client, path, sample, first_time: time(times[0]), last_time: time(times[1]), ..alert };
             let object = json(&alert);

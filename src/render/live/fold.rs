@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::client::{Client, ClientKey};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
@@ -145,7 +145,13 @@ impl RepeatFolder {
     /// Takes the next hit, after `each` got the counts that are due. `answered`: its answer is distinct.
     ///
     /// A repeat is printed if its severity or its answer is higher than any printed of its group.
-    pub fn observe(&mut self, now: Instant, hit: &Hit<'_>, answered: bool, each: &mut impl FnMut(FoldedRepeats<'_>)) -> FoldDecision {
+    pub fn observe(
+        &mut self,
+        now: Instant,
+        hit: &ReportedHit<'_>,
+        answered: bool,
+        each: &mut impl FnMut(FoldedRepeats<'_>),
+    ) -> FoldDecision {
         self.flush_idle(now, each);
         if matches!(hit.client, Client::Text(name) if name.len() > MAX_CLIENT_NAME) {
             return FoldDecision::Print;
@@ -210,13 +216,13 @@ impl RepeatFolder {
         }
     }
 
-    fn slot(&self, hit: &Hit<'_>) -> Option<usize> {
+    fn slot(&self, hit: &ReportedHit<'_>) -> Option<usize> {
         let hash = self.hasher.hash_one((hit.client, hit.rules));
         let same = |&slot: &usize| self.groups[slot].client.client() == hit.client && self.groups[slot].rules == hit.rules;
         self.by_key.find(hash, same).copied()
     }
 
-    fn open(&mut self, now: Instant, hit: &Hit<'_>, notability: Notability) {
+    fn open(&mut self, now: Instant, hit: &ReportedHit<'_>, notability: Notability) {
         let slot = self.free.pop().unwrap_or(self.groups.len());
         if slot == self.groups.len() {
             self.groups.push(RepeatGroup::new(now, hit, notability));
@@ -230,7 +236,7 @@ impl RepeatFolder {
         by_key.insert_unique(hasher.hash_one((hit.client, hit.rules)), slot, |&slot| groups[slot].hash(hasher));
     }
 
-    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &Hit<'_>, notability: Notability) -> FoldDecision {
+    fn observe_repeat(&mut self, slot: usize, now: Instant, hit: &ReportedHit<'_>, notability: Notability) -> FoldDecision {
         let sequence = self.next_sequence();
         let group = &mut self.groups[slot];
         self.by_last_seen.remove(&group.sequence);
@@ -275,7 +281,7 @@ impl RepeatFolder {
 }
 
 impl RepeatGroup {
-    fn new(now: Instant, hit: &Hit<'_>, printed: Notability) -> Self {
+    fn new(now: Instant, hit: &ReportedHit<'_>, printed: Notability) -> Self {
         Self {
             client: ClientKey::from(&hit.client),
             rules: hit.rules.to_vec(),
@@ -293,7 +299,7 @@ impl RepeatGroup {
     }
 
     /// Reuses the memory of a closed group.
-    fn reopen(&mut self, now: Instant, hit: &Hit<'_>, printed: Notability) {
+    fn reopen(&mut self, now: Instant, hit: &ReportedHit<'_>, printed: Notability) {
         (self.client, self.printed, self.last_seen) = (ClientKey::from(&hit.client), printed, now);
         self.rules.clear();
         self.rules.extend_from_slice(hit.rules);
@@ -303,7 +309,7 @@ impl RepeatGroup {
         hasher.hash_one((self.client.client(), &*self.rules))
     }
 
-    fn count(&mut self, hit: &Hit<'_>, notability: Notability) {
+    fn count(&mut self, hit: &ReportedHit<'_>, notability: Notability) {
         self.hits += 1;
         self.answered += u64::from(notability.answer == AnswerLevel::Distinct);
         self.severity = self.severity.max(hit.severity);
@@ -329,7 +335,7 @@ impl RepeatGroup {
 }
 
 impl Notability {
-    fn new(hit: &Hit<'_>, answered: bool) -> Self {
+    fn new(hit: &ReportedHit<'_>, answered: bool) -> Self {
         let answer = match (answered, hit.outcome) {
             (true, _) => AnswerLevel::Distinct,
             (false, Outcome::Answered) if hit.answer != Some(Soft404) => AnswerLevel::Uninformative,

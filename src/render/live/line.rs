@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use super::fold::FoldedRepeats;
 use super::line_layout::LineLayout;
 use crate::analysis::labels;
-use crate::analysis::model::Hit;
+use crate::analysis::model::ReportedHit;
 use crate::finding::Severity;
 use crate::number::grouped;
 use crate::redact::mask::redacted;
@@ -102,7 +102,7 @@ impl LiveLines {
     /// # Errors
     ///
     /// Those of `out`.
-    pub fn write_hit<W: Write>(&mut self, hit: &Hit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
+    pub fn write_hit<W: Write>(&mut self, hit: &ReportedHit<'_>, answered: bool, rules: &RuleSet, out: &mut W) -> io::Result<()> {
         self.begin(hit.time, hit.severity);
         let Self { layout, stops, .. } = self;
         let (outcome, target) = if answered { (ALARM, BOLD) } else { (PLAIN, PLAIN) };
@@ -200,7 +200,7 @@ impl ColumnStops {
     }
 
     /// The status and the outcome. A distinct answer is `ANSWERED` at every width.
-    fn outcome_of(&self, hit: &Hit<'_>, answered: bool) -> String {
+    fn outcome_of(&self, hit: &ReportedHit<'_>, answered: bool) -> String {
         let word = match (answered, hit.answer) {
             (true, _) if self.is_narrow() => return "ANSWERED".to_owned(),
             (true, _) => "ANSWERED",
@@ -246,11 +246,17 @@ mod tests {
     use proptest::prelude::*;
 
     /// A minute of hits: the seconds since the first line, and whether the answer is distinct.
-    fn sample_hits() -> Vec<(i64, bool, Hit<'static>)> {
+    fn sample_hits() -> Vec<(i64, bool, ReportedHit<'static>)> {
         let hit = fixture::hit();
-        let other =
-            Hit { severity: Severity::High, status: Some(404), outcome: Outcome::NotFound, target: b"/.env", rules: &[RuleId(1)], ..hit };
-        let traversal = Hit {
+        let other = ReportedHit {
+            severity: Severity::High,
+            status: Some(404),
+            outcome: Outcome::NotFound,
+            target: b"/.env",
+            rules: &[RuleId(1)],
+            ..hit
+        };
+        let traversal = ReportedHit {
             client: Client::parse(b"2001:db8:85a3::8a2e:370:7334"),
             severity: Severity::Critical,
             status: Some(401),
@@ -260,12 +266,12 @@ mod tests {
             rules: &[RuleId(0)],
             ..hit
         };
-        let wide = Hit {
+        let wide = ReportedHit {
             target: "/日本語/\u{202e}gnp.env/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語/日本語".as_bytes(),
             method: b"PROPFIND",
             ..other
         };
-        let tls = Hit {
+        let tls = ReportedHit {
             client: Client::Text(b""),
             severity: Severity::Low,
             method: b"",
@@ -275,8 +281,8 @@ mod tests {
             outcome: Outcome::Unknown,
             ..hit
         };
-        let union = Hit { severity: Severity::Medium, target: b"/index.php?id=1%20UNION%20SELECT", rules: &[RuleId(5)], ..hit };
-        let soft_404 = Hit {
+        let union = ReportedHit { severity: Severity::Medium, target: b"/index.php?id=1%20UNION%20SELECT", rules: &[RuleId(5)], ..hit };
+        let soft_404 = ReportedHit {
             severity: Severity::Low,
             answer: Some(Answer::Soft404),
             target: b"/wp-login.php",
@@ -292,8 +298,8 @@ mod tests {
             (4, false, union),
             (5, false, soft_404),
             (86_400, false, other),
-            (86_401, false, Hit { target: b"", ..other }),
-            (0, false, Hit { time: None, ..other }),
+            (86_401, false, ReportedHit { target: b"", ..other }),
+            (0, false, ReportedHit { time: None, ..other }),
         ]
     }
 
@@ -314,7 +320,7 @@ mod tests {
         let (mut lines, mut out) = (LiveLines::new(width, color), Vec::new());
         for (seconds, answered, hit) in sample_hits() {
             let time = hit.time.map(|time| LogTime { utc: time.utc + seconds, ..time });
-            lines.write_hit(&Hit { time, ..hit }, answered, fixture::rules(), &mut out).unwrap();
+            lines.write_hit(&ReportedHit { time, ..hit }, answered, fixture::rules(), &mut out).unwrap();
         }
         lines.write_folded(&folded(), fixture::rules(), &mut out).unwrap();
         lines.write_folded(&FoldedRepeats { hits: 1, answered: 0, ..folded() }, fixture::rules(), &mut out).unwrap();
@@ -370,8 +376,8 @@ mod tests {
         fn any_hit_is_one_line_that_fits(target in any::<Vec<u8>>(), client in any::<Vec<u8>>(), method in any::<Vec<u8>>(), text: String,
             status in any::<Option<u16>>(), utc: i32, columns in 40_u16..250, which in 0_usize..9, answered: bool) {
             let time = Some(LogTime { utc: utc.into(), offset: 60 });
-            let hit = Hit { time, client: Client::Text(&client), target: &target, method: &method, status, ..sample_hits()[which].2 };
-            for hit in [hit, Hit { target: text.as_bytes(), client: Client::V6(u128::MAX), ..hit }, Hit { method: b"GET", ..hit }] {
+            let hit = ReportedHit { time, client: Client::Text(&client), target: &target, method: &method, status, ..sample_hits()[which].2 };
+            for hit in [hit, ReportedHit { target: text.as_bytes(), client: Client::V6(u128::MAX), ..hit }, ReportedHit { method: b"GET", ..hit }] {
                 let mut out = Vec::new();
                 LiveLines::new(columns, false).write_hit(&hit, answered, fixture::rules(), &mut out).unwrap();
                 let line = String::from_utf8(out).unwrap();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use ipnet::IpNet;
 
-use crate::analysis::block_candidates::{self, Verdict};
+use crate::analysis::block_candidates::{self, BlockVerdict};
 use crate::analysis::labels;
 use crate::analysis::model::Report;
 use crate::number::counted;
@@ -53,7 +53,7 @@ const MIN_TO_MERGE: u64 = 3;
 pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
     let Some(blocks) = &report.blocks else { return found };
-    let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == Verdict::Candidate);
+    let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
     for network in candidates().filter_map(|(_, block)| block.network) {
         *of_network.entry(network).or_default() += 1;
@@ -65,7 +65,7 @@ pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
         let (at, who) = if is_merged(&network) {
             let at = *merged.entry(network).or_insert(found.lines.len());
             // A network can be blocked only if the whole of it was judged.
-            let who = if block.party.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
+            let who = if block.stats.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
             (at, who)
         } else {
             (found.lines.len(), labels::client(client).into_owned())
@@ -76,9 +76,9 @@ pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
         let line = &mut found.lines[at];
         line.addresses += 1;
         line.hits += row.hits;
-        line.paths = line.paths.max(block.party.paths);
+        line.paths = line.paths.max(block.stats.paths);
         // The cost of a network that was judged as one counts once.
-        line.cost = if block.party.clients > 1 { block.party.ordinary } else { line.cost + block.party.ordinary };
+        line.cost = if block.stats.clients > 1 { block.stats.ordinary } else { line.cost + block.stats.ordinary };
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::RunSummary;
-use crate::analysis::block_candidates::{self, Block};
+use crate::analysis::block_candidates::{self, BlockDecision};
 use crate::analysis::labels;
-use crate::analysis::model::{Input, Key, Report, Row};
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::model::{InputSummary, Report, Row, RowKey};
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::client::{Client, Network};
 use crate::finding::RuleId;
 use crate::number::counted;
@@ -39,11 +39,11 @@ impl AnsweredPath<'_> {
 /// The answers: new ones first, then by severity.
 pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let rows = &page.report.answered;
-    let host = |row: &'r Row<'r>| if let Key::Answer(host, ..) = row.key { host } else { None };
+    let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !page.is_first && news_of(page, Kind::Answer).any(|news| is_at(&news.key, &path));
+        let is_new = !page.is_first && news_of(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
         let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
         AnsweredPath { place: format!("{host}{path}"), row, is_new }
     };
@@ -52,8 +52,8 @@ pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     answers
 }
 
-/// News of one kind.
-pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: Kind) -> impl Iterator<Item = &'a News<'a>> + use<'p, 'a> {
+/// New items of one kind.
+pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     page.news.iter().filter(move |news| news.kind == kind)
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct TopClient<'r> {
     /// The row of the worst client.
     pub(crate) row: &'r Row<'r>,
     /// Whether it is a block candidate, if block candidates were requested.
-    pub(crate) block: Option<&'r Block>,
+    pub(crate) block: Option<&'r BlockDecision>,
     pub(crate) clients: u64,
     pub(crate) hits: u64,
     /// Distinct paths, or a lower bound.
@@ -93,7 +93,7 @@ pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopCli
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
     for (row, block) in report.clients.iter().zip(blocks) {
-        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::of);
+        let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
         let at = network.map_or(top.len(), |network| *networks.entry(network).or_insert(top.len()));
         if at == top.len() {
             top.push(TopClient { row, block, clients: 0, hits: 0, paths: 0, answered: 0 });
@@ -101,7 +101,7 @@ pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopCli
         let client = &mut top[at];
         client.clients += 1;
         client.hits += row.hits;
-        client.paths = client.paths.max(block.map_or(row.paths, |block| block.party.paths));
+        client.paths = client.paths.max(block.map_or(row.paths, |block| block.stats.paths));
         client.answered += row.answered;
     }
     top.sort_by_key(|client| Reverse(client.hits));
@@ -126,7 +126,7 @@ pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
 }
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
-pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&Input) -> String) -> Vec<String> {
-    let problem = |input: &Input| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
+pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+    let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
     page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
 }

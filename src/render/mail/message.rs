@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use super::content::{self, AnsweredPath};
 use super::{RunSummary, candidates};
-use crate::analysis::floods::sentence;
-use crate::analysis::model::{Campaign, Input};
-use crate::analysis::seen::Kind;
+use crate::analysis::floods::describe;
+use crate::analysis::model::{Campaign, InputSummary};
+use crate::analysis::seen::NoveltyKind;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{truncate, truncate_start, width};
@@ -46,7 +46,7 @@ fn opening(page: &RunSummary<'_>, answers: usize, shown: usize) -> String {
     let host = page.host.map(|host| format!("{}: ", truncate(&escape(host.as_bytes()), WIDTH / 3))).unwrap_or_default();
     let totals = &page.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
-    let known = if page.is_first || content::news_of(page, Kind::Answer).next().is_some() { "" } else { ", none of them new" };
+    let known = if page.is_first || content::news_of(page, NoveltyKind::Answer).next().is_some() { "" } else { ", none of them new" };
     let news = match (totals.answered, answers.saturating_sub(shown)) {
         (0, _) if totals.sum.hits == 0 => format!("no probes in {}", counted(totals.sum.lines, "line", "lines")),
         (0, _) => format!("nothing answered; {probes} from {}", counted(totals.clients, "client", "clients")),
@@ -70,9 +70,14 @@ fn news(page: &RunSummary<'_>) -> Vec<String> {
         return Vec::new();
     }
     let new = |kind| content::news_of(page, kind).filter(|news| news.severity >= page.level);
-    let campaigns: Vec<_> =
-        page.report.campaigns.iter().filter(|campaign| new(Kind::Campaign).any(|news| news.key == campaign.key)).map(campaign).collect();
-    let rules: Vec<_> = new(Kind::Rule).map(|news| content::rule_title(page.report, &news.key).to_owned()).collect();
+    let campaigns: Vec<_> = page
+        .report
+        .campaigns
+        .iter()
+        .filter(|campaign| new(NoveltyKind::Campaign).any(|news| news.key == campaign.key))
+        .map(campaign)
+        .collect();
+    let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(page.report, &news.key).to_owned()).collect();
     [listed("New campaign: ", &campaigns), listed("New probes: ", &rules)].into_iter().flatten().collect()
 }
 
@@ -101,7 +106,7 @@ fn floods(page: &RunSummary<'_>) -> Option<String> {
         1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = sentence(page.report.rule_set, flood);
+    let line = describe(page.report.rule_set, flood);
     Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 
@@ -132,7 +137,7 @@ fn block(page: &RunSummary<'_>) -> Vec<String> {
 }
 
 fn note(page: &RunSummary<'_>) -> Option<String> {
-    let name = |input: &Input| escape(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
+    let name = |input: &InputSummary| escape(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
     let notes = content::notes(page, name);
     let note = notes.first()?;
     let more = match notes.len() {

@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::analysis::model::Report;
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::finding::Severity;
 
 /// The most lines of a mail.
@@ -27,7 +27,7 @@ pub struct RunSummary<'a> {
     /// The report, with all its answers and clients.
     pub report: &'a Report<'a>,
     /// What no run before has seen.
-    pub news: &'a [News<'a>],
+    pub news: &'a [NewItem<'a>],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
     pub label: &'a str,
     /// The host the logs are from, if known.
@@ -46,7 +46,9 @@ pub struct RunSummary<'a> {
 /// clients are too frequent for a mail, and in the first run everything is new.
 #[must_use]
 pub fn is_notable(page: &RunSummary<'_>) -> bool {
-    let is_notable = |news: &News<'_>| matches!(news.kind, Kind::Answer | Kind::Rule | Kind::Campaign) && news.severity >= page.level;
+    let is_notable = |news: &NewItem<'_>| {
+        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= page.level
+    };
     page.report.answered.iter().any(|row| row.severity >= page.level)
         || page.report.floods.iter().any(|flood| flood.severity >= page.level)
         || (!page.is_first && page.news.iter().any(is_notable))

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 
 use super::content::{AnsweredPath, TopClient};
 use super::{RunSummary, candidates, content};
-use crate::analysis::block_candidates::Block;
-use crate::analysis::floods::sentence;
+use crate::analysis::block_candidates::BlockDecision;
+use crate::analysis::floods::describe;
 use crate::analysis::labels::{self, first};
 use crate::analysis::model::{Campaign, Report};
-use crate::analysis::novelty::News;
-use crate::analysis::seen::Kind;
+use crate::analysis::novelty::NewItem;
+use crate::analysis::seen::NoveltyKind;
 use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::grades;
@@ -102,14 +102,14 @@ fn news<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         n => Some(counted(n, one, many)),
     };
     let counts = [
-        count(Kind::Answer, "answer", "answers"),
-        count(Kind::Campaign, "campaign", "campaigns"),
-        count(Kind::Rule, "rule", "rules"),
-        count(Kind::Path, "path", "paths"),
-        count(Kind::Client, "client", "clients"),
+        count(NoveltyKind::Answer, "answer", "answers"),
+        count(NoveltyKind::Campaign, "campaign", "campaigns"),
+        count(NoveltyKind::Rule, "rule", "rules"),
+        count(NoveltyKind::Path, "path", "paths"),
+        count(NoveltyKind::Client, "client", "clients"),
     ];
     wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
-    let rules: Vec<&News<'_>> = content::news_of(page, Kind::Rule).collect();
+    let rules: Vec<&NewItem<'_>> = content::news_of(page, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
         .column(Column::text("severity"), |news| Cell::new(news.severity.as_str()))
         .column(Column::text("rule"), |news| Cell::new(&news.key))
@@ -126,13 +126,14 @@ fn floods<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         return Ok(());
     }
     heading("FLOODS", out)?;
-    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&sentence(rule_set, flood), 2, out))?;
+    first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
 fn campaigns<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     let campaigns = &page.report.campaigns;
-    let is_new = |campaign: &Campaign<'_>| !page.is_first && content::news_of(page, Kind::Campaign).any(|news| news.key == campaign.key);
+    let is_new =
+        |campaign: &Campaign<'_>| !page.is_first && content::news_of(page, NoveltyKind::Campaign).any(|news| news.key == campaign.key);
     let paths = |campaign: &Campaign<'_>| {
         campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
     };
@@ -153,7 +154,7 @@ fn top_clients<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::text("client"), |client| Cell::new(client.who()))
         .column(Column::number("paths").rank(1), |client| Cell::new(grouped(client.paths)))
         .column(Column::number("answered").rank(2), |client| Cell::new(grouped(client.answered)))
-        .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(Block::word).unwrap_or_default()))
+        .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |client| Cell::new(classes(client)));
     let left = page.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
     section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)

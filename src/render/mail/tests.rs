@@ -4,11 +4,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use crate::analysis::block_candidates::blocks;
-use crate::analysis::build::Material;
+use crate::analysis::block_candidates::block_decisions;
+use crate::analysis::build::ReportInput;
 use crate::analysis::fixture;
-use crate::analysis::model::{Campaign, Key, Row};
-use crate::block::Guard;
+use crate::analysis::model::{Campaign, Row, RowKey};
+use crate::block::BlockPolicy;
 use crate::client::Client;
 use crate::render::layout::width;
 use crate::render::mail::*;
@@ -24,7 +24,7 @@ fn report() -> Report<'static> {
 
 fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
     let (tally, allow) = (Tally::default(), AllowList::default());
-    let material = Material {
+    let material = ReportInput {
         rules: report.rule_set,
         tally: &tally,
         texts: &[],
@@ -33,7 +33,7 @@ fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
         apps: &[],
         allow: &allow,
     };
-    report.blocks = Some(blocks(report, &material, &Guard::new(&[], &[], &allow), max));
+    report.blocks = Some(block_decisions(report, &material, &BlockPolicy::new(&[], &[], &allow), max));
 }
 
 fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
@@ -53,23 +53,29 @@ fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
     }
 }
 
-/// News: one of two answers, three rules, the campaign, a path and a client.
-fn news<'a>(report: &Report<'a>) -> Vec<News<'a>> {
+/// NewItem: one of two answers, three rules, the campaign, a path and a client.
+fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     let row = &report.pairs[0];
-    let one =
-        |kind, key: &str, severity| News { kind, key: key.to_owned(), severity, hits: 3, first_time: row.first_time, sample: row.sample };
+    let one = |kind, key: &str, severity| NewItem {
+        kind,
+        key: key.to_owned(),
+        severity,
+        hits: 3,
+        first_time: row.first_time,
+        sample: row.sample,
+    };
     vec![
-        one(Kind::Answer, "shop.example/backup/.env", Severity::Critical),
-        one(Kind::Rule, "php/eval-stdin", Severity::High),
-        one(Kind::Rule, "dotfiles/env", Severity::High),
-        one(Kind::Rule, "wordpress/login", Severity::Low),
-        one(Kind::Path, "/backup/.env", Severity::Critical),
-        one(Kind::Client, "198.51.100.23", Severity::Critical),
-        one(Kind::Campaign, "c0ffee01", Severity::High),
+        one(NoveltyKind::Answer, "shop.example/backup/.env", Severity::Critical),
+        one(NoveltyKind::Rule, "php/eval-stdin", Severity::High),
+        one(NoveltyKind::Rule, "dotfiles/env", Severity::High),
+        one(NoveltyKind::Rule, "wordpress/login", Severity::Low),
+        one(NoveltyKind::Path, "/backup/.env", Severity::Critical),
+        one(NoveltyKind::Client, "198.51.100.23", Severity::Critical),
+        one(NoveltyKind::Campaign, "c0ffee01", Severity::High),
     ]
 }
 
-fn page<'a>(report: &'a Report<'a>, news: &'a [News<'a>]) -> RunSummary<'a> {
+fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
     let folder = Path::new("/srv/reports/000012-20261103T000500Z");
     RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
 }
@@ -106,7 +112,7 @@ fn a_report_without_an_answer() {
     report.answered.clear();
     report.totals.answered = 0;
     report.inputs.truncate(1);
-    let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == Kind::Rule).collect();
+    let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
     let page = page(&report, &news);
     insta::assert_snapshot!("refused_mail", mail(&page));
     insta::assert_snapshot!("refused_page", summary(&page));
@@ -134,7 +140,7 @@ fn a_report_without_hits() {
 /// Many addresses of few networks, each with three paths.
 fn of_networks(report: &mut Report<'static>) {
     let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
-    let row = |client| Row { key: Key::Client(client), ..row.clone() };
+    let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
     report.clients = (1..=40).map(|n| row(Client::V6(0x2001_0db8_0001_0002 << 64 | n))).collect();
     report.clients.extend((1..=5).map(|n| row(Client::V4(0xc633_6400 + n))));
     report.clients.extend((1..=2).map(|n| row(Client::V4(0xcb00_7100 + n))));
@@ -160,22 +166,22 @@ fn a_mail_is_due_for_answers_and_rare_news() {
         let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
         is_notable(&RunSummary { level, ..page(report, &news) })
     };
-    assert!(due(&report, Kind::Path, Severity::Critical), "an answer, new or not");
+    assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
     report.answered.retain(|row| row.severity < Severity::High);
-    assert!(!due(&report, Kind::Path, Severity::High));
-    assert!(!due(&report, Kind::Client, Severity::High));
-    for kind in [Kind::Answer, Kind::Rule, Kind::Campaign] {
+    assert!(!due(&report, NoveltyKind::Path, Severity::High));
+    assert!(!due(&report, NoveltyKind::Client, Severity::High));
+    for kind in [NoveltyKind::Answer, NoveltyKind::Rule, NoveltyKind::Campaign] {
         assert!(due(&report, kind, Severity::High), "{kind:?}");
     }
-    assert!(!due(&report, Kind::Rule, Severity::Critical));
+    assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
     assert!(!is_notable(&RunSummary { is_first: true, ..page(&report, &news) }), "everything is new in a first run");
 }
 
 #[test]
 fn the_same_path_of_another_host_is_another_answer() {
     let mut report = report();
-    let Key::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
-    report.answered[1].key = Key::Answer(Some(b"blog.example"), path, b"blog.example");
+    let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
+    report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
     let page = page(&report, &[]);
     assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
 }
@@ -204,11 +210,11 @@ proptest! {
     ) {
         let mut report = report();
         for (row, text) in report.answered.iter_mut().zip(&texts) {
-            row.key = Key::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
+            row.key = RowKey::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
             row.sample.target = text;
         }
         report.answered.extend(report.answered.clone());
-        report.clients[0].key = Key::Client(Client::Text(&texts[2]));
+        report.clients[0].key = RowKey::Client(Client::Text(&texts[2]));
         report.clients[0].hits = u64::from(hits);
         report.totals.sum.hits = u64::from(hits);
         report.inputs[0].problem = problem;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::TablePage;
-use crate::analysis::accuracy::sentence;
-use crate::analysis::model::{Input, Report};
+use crate::analysis::accuracy::accuracy_note;
+use crate::analysis::model::{InputSummary, Report};
 use crate::number::{counted, grouped, seconds, size};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
@@ -17,7 +17,7 @@ use crate::render::style::{BOLD, DIM, WARNING};
 /// A row of the table: an input, or the sum of all.
 struct AccountingLine<'r> {
     name: Cow<'r, str>,
-    input: &'r Input,
+    input: &'r InputSummary,
     is_sum: bool,
 }
 
@@ -68,7 +68,7 @@ fn lines<'r>(report: &'r Report<'_>, top: usize) -> Vec<AccountingLine<'r>> {
 }
 
 fn grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
-    let count = |name, field: fn(&Input) -> u64| {
+    let count = |name, field: fn(&InputSummary) -> u64| {
         // A column of zeros is left out before the other counts.
         let rank = if lines.iter().all(|line| field(line.input) == 0) { 4 } else { 1 };
         (Column::number(name).rank(rank), move |line: &'g AccountingLine<'g>| number(field(line.input), line.is_sum))
@@ -89,7 +89,7 @@ fn grid<'g>(lines: &'g [AccountingLine<'g>]) -> Grid<'g, AccountingLine<'g>> {
         .column(Column::text("format").rank(6), |line| Cell::new(format(line.input)).styled(DIM))
 }
 
-fn format(input: &Input) -> &str {
+fn format(input: &InputSummary) -> &str {
     input.format.as_deref().unwrap_or(if input.skipped_whole.is_some() { "not read" } else { "" })
 }
 
@@ -113,7 +113,7 @@ fn write_notes<W: Write>(report: &Report<'_>, page: TablePage, out: &mut W) -> i
         page.note(&sentence, out)?;
     }
     if let Some(bound) = &report.approximate {
-        page.note(&sentence(bound), out)?;
+        page.note(&accuracy_note(bound), out)?;
     }
     Ok(())
 }

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use super::TablePage;
-use crate::analysis::diff::{Change, Fate, Kind, Row};
+use crate::analysis::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::number::{counted, grouped};
 use crate::render::RenderOptions;
 use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{self, ALARM, BOLD};
 
 /// Writes the rows, if any, and the notes.
-pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(rows: &[DiffRow], notes: &[String], options: &RenderOptions, out: &mut W) -> io::Result<()> {
     let page = TablePage::new(options);
     let (sentence, is_alarm) = headline(rows);
     write_wrapped(&sentence, 0, page.width, (page.painter, if is_alarm { ALARM } else { BOLD }), out)?;
@@ -23,40 +23,41 @@ pub(crate) fn write<W: Write>(rows: &[Row], notes: &[String], options: &RenderOp
 }
 
 /// The sentence, and whether there is a new answer.
-fn headline(rows: &[Row]) -> (String, bool) {
+fn headline(rows: &[DiffRow]) -> (String, bool) {
     if rows.is_empty() {
         return ("No difference.".into(), false);
     }
     let new = |kind| rows.iter().filter(|row| row.kind == kind && row.change == Change::New).count() as u64;
-    let now = |fates: &[Fate]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
+    let now =
+        |fates: &[AnswerNow]| rows.iter().filter(|row| matches!(row.change, Change::Now(fate) if fates.contains(&fate))).count() as u64;
     let mut parts = Vec::new();
     let mut add = |n, one: &str, many: &str| {
         if n > 0 {
             parts.push(counted(n, one, many));
         }
     };
-    add(new(Kind::Answer), "path answers that did not", "paths answer that did not");
-    add(now(&[Fate::Refused, Fate::Unanswered]), "path no longer answers", "paths no longer answer");
-    let no_longer_distinct = now(&[Fate::Uncertain, Fate::Soft404, Fate::Ordinary]);
+    add(new(DiffKind::Answer), "path answers that did not", "paths answer that did not");
+    add(now(&[AnswerNow::Refused, AnswerNow::Unanswered]), "path no longer answers", "paths no longer answer");
+    let no_longer_distinct = now(&[AnswerNow::Uncertain, AnswerNow::Soft404, AnswerNow::Ordinary]);
     add(no_longer_distinct, "answer is no longer distinct", "answers are no longer distinct");
-    add(now(&[Fate::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
-    add(new(Kind::Rule), "new rule", "new rules");
-    add(new(Kind::Path), "new path", "new paths");
-    add(new(Kind::Client), "new client", "new clients");
+    add(now(&[AnswerNow::NotRequested]), "path that answered was not requested", "paths that answered were not requested");
+    add(new(DiffKind::Rule), "new rule", "new rules");
+    add(new(DiffKind::Path), "new path", "new paths");
+    add(new(DiffKind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
-    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(Kind::Answer) > 0)
+    (format!("{}.", if parts.is_empty() { rest() } else { parts.join(", ") }), new(DiffKind::Answer) > 0)
 }
 
-fn title(kind: Kind) -> &'static str {
+fn title(kind: DiffKind) -> &'static str {
     match kind {
-        Kind::Answer => "WHAT ANSWERS",
-        Kind::Rule => "RULES",
-        Kind::Path => "PATHS",
-        Kind::Client => "CLIENTS",
+        DiffKind::Answer => "WHAT ANSWERS",
+        DiffKind::Rule => "RULES",
+        DiffKind::Path => "PATHS",
+        DiffKind::Client => "CLIENTS",
     }
 }
 
-fn grid(rows: &[Row]) -> Grid<'_, Row> {
+fn grid(rows: &[DiffRow]) -> Grid<'_, DiffRow> {
     Grid::new(rows)
         .column(Column::text("change"), |row| emphasis(Cell::new(change(row)), row))
         .column(Column::text("severity").rank(2), |row| Cell::new(row.severity.as_str()).styled(style::for_severity(row.severity)))
@@ -66,14 +67,14 @@ fn grid(rows: &[Row]) -> Grid<'_, Row> {
 }
 
 /// The change in words, with the status if it is not answered any more.
-fn change(row: &Row) -> String {
+fn change(row: &DiffRow) -> String {
     let word = row.change.as_str().replace('_', " ");
     match (row.change, row.status) {
-        (Change::Now(Fate::Refused | Fate::Unanswered), Some(status)) => format!("{word} {status}"),
+        (Change::Now(AnswerNow::Refused | AnswerNow::Unanswered), Some(status)) => format!("{word} {status}"),
         _ => word,
     }
 }
 
-fn emphasis(cell: Cell, row: &Row) -> Cell {
+fn emphasis(cell: Cell, row: &DiffRow) -> Cell {
     if row.change == Change::New { cell.styled(BOLD) } else { cell }
 }

@@ -74,7 +74,7 @@ fn write_notes<W: Write>(proposals: &Proposals<'_>, page: TablePage, out: &mut W
     if !proposals.proposals.is_empty() {
         page.note("No rule was changed. --emit-rules FILE writes them as rules to review; scan --rules FILE uses them.", out)?;
     }
-    let sum = |field: fn(&crate::analysis::model::Input) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
+    let sum = |field: fn(&crate::analysis::model::InputSummary) -> u64| proposals.inputs.iter().map(field).sum::<u64>();
     let last = format!(
         "{} in {}: {} parsed, {} unparsed, {} oversized",
         counted(sum(|i| i.lines), "line", "lines"),

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::TablePage;
 use crate::analysis::floods;
 use crate::analysis::labels::{self, first};
-use crate::analysis::model::{Allowed, AnswerDetail, AppSeen, Campaign, Key, Report, Row};
+use crate::analysis::model::{AllowedCount, AnswerDetail, AppSeen, Campaign, Report, Row, RowKey};
 use crate::finding::{RuleId, Severity};
 use crate::number::{counted, grouped};
 use crate::redact::mask::redacted;
@@ -58,7 +58,7 @@ pub(crate) fn write_answered<W: Write>(report: &Report<'_>, page: TablePage, out
 const WIDE: usize = 120;
 
 fn site<'r>(row: &Row<'r>) -> Option<&'r [u8]> {
-    if let Key::Answer(.., site) = row.key { Some(site) } else { None }
+    if let RowKey::Answer(.., site) = row.key { Some(site) } else { None }
 }
 
 /// The site, if there are several.
@@ -160,7 +160,7 @@ pub(crate) fn write_floods<W: Write>(report: &Report<'_>, page: TablePage, out: 
         writeln!(out)?;
     }
     for flood in shown {
-        write_wrapped(&floods::sentence(report.rule_set, flood), 2, page.width, (page.painter, style::PLAIN), out)?;
+        write_wrapped(&floods::describe(report.rule_set, flood), 2, page.width, (page.painter, style::PLAIN), out)?;
     }
     page.more(report.floods.len(), " floods", ", or -f json", out)
 }
@@ -190,9 +190,9 @@ fn app_note(seen: &AppSeen<'_>) -> String {
     }
 }
 
-fn allowed_note(entry: &Allowed<'_>) -> String {
+fn allowed_note(entry: &AllowedCount<'_>) -> String {
     let many = counted(entry.requests, "request", "requests");
-    format!("Allowed by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
+    format!("AllowedCount by {}:{}, {}: {many} left out.", escape(entry.file.as_bytes()), entry.line, escape(entry.reason.as_bytes()))
 }
 
 /// The number of uncertain answers, and the first three.

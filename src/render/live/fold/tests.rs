@@ -26,8 +26,8 @@ impl EmittedCount {
 }
 
 /// A hit of low severity without an answer.
-fn hit(client: u32) -> Hit<'static> {
-    Hit {
+fn hit(client: u32) -> ReportedHit<'static> {
+    ReportedHit {
         client: Client::V4(client),
         severity: Severity::Low,
         status: Some(404),
@@ -44,14 +44,14 @@ fn seconds(n: u64) -> Duration {
 #[test]
 fn repeats_are_counted_until_the_group_is_idle() {
     let (mut fold, begin, mut emitted) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
-    let mut observe = |at, hit: &Hit<'_>, emitted: &mut Vec<EmittedCount>| {
+    let mut observe = |at, hit: &ReportedHit<'_>, emitted: &mut Vec<EmittedCount>| {
         fold.observe(begin + seconds(at), hit, false, &mut |f| emitted.push(EmittedCount::new(f)))
     };
     assert_eq!(observe(0, &hit(7), &mut emitted), FoldDecision::Print);
     assert_eq!(observe(4, &hit(7), &mut emitted), FoldDecision::Folded);
     assert_eq!(observe(4, &hit(8), &mut emitted), FoldDecision::Print, "another client");
-    assert_eq!(observe(4, &Hit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut emitted), FoldDecision::Print, "other rules");
-    let last = Hit { target: b"/last?token=abc", time: None, ..hit(7) };
+    assert_eq!(observe(4, &ReportedHit { rules: &[RuleId(1), RuleId(2)], ..hit(7) }, &mut emitted), FoldDecision::Print, "other rules");
+    let last = ReportedHit { target: b"/last?token=abc", time: None, ..hit(7) };
     assert_eq!(observe(8, &last, &mut emitted), FoldDecision::Folded);
     assert_eq!(emitted, []);
     assert_eq!(observe(13, &hit(7), &mut emitted), FoldDecision::Print, "it was idle");
@@ -71,17 +71,17 @@ fn repeats_are_counted_until_the_group_is_idle() {
 #[test]
 fn a_higher_severity_or_answer_is_printed_at_once() {
     let (mut fold, now, mut counts) = (RepeatFolder::new(QUIET), Instant::now(), Vec::new());
-    let mut observe = |hit: &Hit<'_>, answered| fold.observe(now, hit, answered, &mut |_| {});
-    let given = Hit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
+    let mut observe = |hit: &ReportedHit<'_>, answered| fold.observe(now, hit, answered, &mut |_| {});
+    let given = ReportedHit { status: Some(200), outcome: Outcome::Answered, answer: None, ..hit(7) };
     assert_eq!(observe(&hit(7), false), FoldDecision::Print);
-    assert_eq!(observe(&Hit { answer: Some(Soft404), ..given }, false), FoldDecision::Folded, "a site that answers everything");
+    assert_eq!(observe(&ReportedHit { answer: Some(Soft404), ..given }, false), FoldDecision::Folded, "a site that answers everything");
     assert_eq!(observe(&given, false), FoldDecision::Print, "a 200");
     assert_eq!(observe(&given, false), FoldDecision::Folded);
     assert_eq!(observe(&given, true), FoldDecision::Print, "a distinct 200");
     assert_eq!(observe(&given, true), FoldDecision::Folded);
-    assert_eq!(observe(&Hit { severity: Severity::High, ..hit(7) }, false), FoldDecision::Print, "worse");
-    assert_eq!(observe(&Hit { severity: Severity::High, ..given }, true), FoldDecision::Folded, "both were printed");
-    assert_eq!(observe(&Hit { severity: Severity::Medium, ..hit(7) }, false), FoldDecision::Folded);
+    assert_eq!(observe(&ReportedHit { severity: Severity::High, ..hit(7) }, false), FoldDecision::Print, "worse");
+    assert_eq!(observe(&ReportedHit { severity: Severity::High, ..given }, true), FoldDecision::Folded, "both were printed");
+    assert_eq!(observe(&ReportedHit { severity: Severity::Medium, ..hit(7) }, false), FoldDecision::Folded);
     fold.flush_all(&mut |folded| counts.push((folded.hits, folded.answered, folded.severity)));
     assert_eq!(counts, [(5, 2, Severity::High)]);
 }
@@ -123,10 +123,10 @@ fn the_number_of_groups_is_bounded() {
 fn long_texts_are_not_kept() {
     let (mut fold, now, mut longest) = (RepeatFolder::new(QUIET), Instant::now(), 0);
     let long = "é".repeat(5000);
-    let named = Hit { client: Client::Text(long.as_bytes()), ..hit(7) };
+    let named = ReportedHit { client: Client::Text(long.as_bytes()), ..hit(7) };
     for _ in 0..2 {
         assert_eq!(fold.observe(now, &named, false, &mut |_| {}), FoldDecision::Print);
-        fold.observe(now, &Hit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
+        fold.observe(now, &ReportedHit { target: format!("/{long}").as_bytes(), ..hit(7) }, false, &mut |_| {});
     }
     fold.flush_all(&mut |folded| longest = longest.max(folded.target.len()));
     assert_eq!(longest, MAX_TARGET - 1, "a character is not cut in half");
@@ -238,7 +238,7 @@ proptest! {
             let mut emitted = Vec::new();
             let mut each = |f: FoldedRepeats<'_>| emitted.push((ClientKey::from(&f.client), f.rules.len() - 1, f.hits, f.answered));
             let verdict = step.hit.map(|(client, rules, severity, answered)| {
-                fold.observe(now, &Hit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
+                fold.observe(now, &ReportedHit { rules: RULES[rules], severity, ..hit(client) }, answered, &mut each)
             });
             if verdict.is_none() {
                 fold.flush_idle(now, &mut each);
