@@ -37,13 +37,13 @@ impl AnsweredPath<'_> {
 }
 
 /// The answers: new ones first, then by severity.
-pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
-    let rows = &page.report.answered;
+pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
+    let rows = &summary.report.answered;
     let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !page.is_first && news_of(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
+        let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
         let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
         AnsweredPath { place: format!("{host}{path}"), row, is_new }
     };
@@ -53,8 +53,8 @@ pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
 }
 
 /// New items of one kind.
-pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
-    page.news.iter().filter(move |news| news.kind == kind)
+pub(crate) fn news_of<'p, 'a>(summary: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
+    summary.news.iter().filter(move |news| news.kind == kind)
 }
 
 /// Whether a key is this path, with or without a host.
@@ -126,7 +126,7 @@ pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
 }
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
-pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+pub(crate) fn notes(summary: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
     let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
-    page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
+    summary.report.inputs.iter().filter_map(problem).chain(summary.notes.iter().cloned()).collect()
 }

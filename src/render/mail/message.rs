@@ -24,29 +24,29 @@ const ANSWERS: usize = 5;
 const INDENT: &str = "  ";
 
 /// Writes the mail.
-pub(crate) fn write<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let answers = content::answers(page);
-    let flood = floods(page);
-    let mut last = block(page);
-    last.extend(note(page));
-    last.push(files(page));
-    let mut rest = news(page);
+pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let answers = content::answers(summary);
+    let flood = floods(summary);
+    let mut last = block(summary);
+    last.extend(note(summary));
+    last.push(files(summary));
+    let mut rest = news(summary);
     // With a flood, the top client is left out if there is no room for the answers.
-    let most = top_clients(page).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
+    let most = top_clients(summary).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
     rest.extend(flood.into_iter().chain(most).chain(last));
     let shown = answers.len().min(ANSWERS).min(LINES.saturating_sub(1 + rest.len()));
-    let mut lines = vec![opening(page, answers.len(), shown)];
-    lines.extend(answers.iter().take(shown).map(|answer| answered(page, answer)));
+    let mut lines = vec![opening(summary, answers.len(), shown)];
+    lines.extend(answers.iter().take(shown).map(|answer| answered(summary, answer)));
     lines.extend(rest);
     lines.iter().try_for_each(|line| writeln!(out, "{}", truncate(line, WIDTH)))
 }
 
 /// The first line: the counts of hits and answers.
-fn opening(page: &RunSummary<'_>, answers: usize, shown: usize) -> String {
-    let host = page.host.map(|host| format!("{}: ", truncate(&escape(host.as_bytes()), WIDTH / 3))).unwrap_or_default();
-    let totals = &page.report.totals;
+fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
+    let host = summary.host.map(|host| format!("{}: ", truncate(&escape(host.as_bytes()), WIDTH / 3))).unwrap_or_default();
+    let totals = &summary.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
-    let known = if page.is_first || content::news_of(page, NoveltyKind::Answer).next().is_some() { "" } else { ", none of them new" };
+    let known = if summary.is_first || content::news_of(summary, NoveltyKind::Answer).next().is_some() { "" } else { ", none of them new" };
     let news = match (totals.answered, answers.saturating_sub(shown)) {
         (0, _) if totals.sum.hits == 0 => format!("no probes in {}", counted(totals.sum.lines, "line", "lines")),
         (0, _) => format!("nothing answered; {probes} from {}", counted(totals.clients, "client", "clients")),
@@ -56,28 +56,28 @@ fn opening(page: &RunSummary<'_>, answers: usize, shown: usize) -> String {
     format!("{host}{news}")
 }
 
-fn answered(page: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
+fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
     let before = format!("{INDENT}{}{} ", if answer.is_new { "NEW " } else { "" }, answer.row.severity);
     let after = format!(", {}", answer.response());
     let line = format!("{before}{}{after}", truncate(&answer.place, WIDTH.saturating_sub(width(&before) + width(&after))));
-    let title = format!(" ({})", content::worst_rule_title(page.report, &answer.row.rules));
+    let title = format!(" ({})", content::worst_rule_title(summary.report, &answer.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
 }
 
 /// New rules and campaigns; new answers are marked among the answers.
-fn news(page: &RunSummary<'_>) -> Vec<String> {
-    if page.is_first {
+fn news(summary: &RunSummary<'_>) -> Vec<String> {
+    if summary.is_first {
         return Vec::new();
     }
-    let new = |kind| content::news_of(page, kind).filter(|news| news.severity >= page.level);
-    let campaigns: Vec<_> = page
+    let new = |kind| content::news_of(summary, kind).filter(|news| news.severity >= summary.level);
+    let campaigns: Vec<_> = summary
         .report
         .campaigns
         .iter()
         .filter(|campaign| new(NoveltyKind::Campaign).any(|news| news.key == campaign.key))
         .map(campaign)
         .collect();
-    let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(page.report, &news.key).to_owned()).collect();
+    let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(summary.report, &news.key).to_owned()).collect();
     [listed("New campaign: ", &campaigns), listed("New probes: ", &rules)].into_iter().flatten().collect()
 }
 
@@ -100,20 +100,20 @@ fn listed(before: &str, words: &[String]) -> Option<String> {
 }
 
 /// The worst flood, and the number of others.
-fn floods(page: &RunSummary<'_>) -> Option<String> {
-    let flood = page.report.floods.first()?;
-    let more = match page.report.floods.len() {
+fn floods(summary: &RunSummary<'_>) -> Option<String> {
+    let flood = summary.report.floods.first()?;
+    let more = match summary.report.floods.len() {
         1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = describe(page.report.rule_set, flood);
+    let line = describe(summary.report.rule_set, flood);
     Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 
-fn top_clients(page: &RunSummary<'_>) -> Option<String> {
-    let top = content::top_clients(page.report, 1);
+fn top_clients(summary: &RunSummary<'_>) -> Option<String> {
+    let top = content::top_clients(summary.report, 1);
     let client = top.first()?;
-    let share = match (client.hits, page.report.totals.sum.hits) {
+    let share = match (client.hits, summary.report.totals.sum.hits) {
         (hits, all) if hits == all => format!("all {}", counted(all, "probe", "probes")),
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),
     };
@@ -122,8 +122,8 @@ fn top_clients(page: &RunSummary<'_>) -> Option<String> {
 }
 
 /// The number of block candidates, their cost, and their addresses if those fit a line.
-fn block(page: &RunSummary<'_>) -> Vec<String> {
-    let found = candidates::gather(page.report);
+fn block(summary: &RunSummary<'_>) -> Vec<String> {
+    let found = candidates::gather(summary.report);
     let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),
@@ -136,9 +136,9 @@ fn block(page: &RunSummary<'_>) -> Vec<String> {
     }
 }
 
-fn note(page: &RunSummary<'_>) -> Option<String> {
+fn note(summary: &RunSummary<'_>) -> Option<String> {
     let name = |input: &InputSummary| escape(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
-    let notes = content::notes(page, name);
+    let notes = content::notes(summary, name);
     let note = notes.first()?;
     let more = match notes.len() {
         1 => String::new(),
@@ -147,8 +147,8 @@ fn note(page: &RunSummary<'_>) -> Option<String> {
     Some(format!("Note: {}{more}", truncate(&escape(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
 }
 
-fn files(page: &RunSummary<'_>) -> String {
+fn files(summary: &RunSummary<'_>) -> String {
     // The end of the path differs from run to run, so the beginning is cut.
-    let folder = escape(page.folder.as_os_str().as_encoded_bytes());
+    let folder = escape(summary.folder.as_os_str().as_encoded_bytes());
     format!("Files: {}", truncate_start(&folder, WIDTH - "Files: ".len()))
 }

@@ -45,13 +45,13 @@ pub struct RunSummary<'a> {
 /// Whether a mail is due: for an answer or a flood, or a new answer, rule or campaign, at or above the level. New paths and
 /// clients are too frequent for a mail, and in the first run everything is new.
 #[must_use]
-pub fn is_notable(page: &RunSummary<'_>) -> bool {
-    let is_notable = |news: &NewItem<'_>| {
-        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= page.level
+pub fn is_notable(summary: &RunSummary<'_>) -> bool {
+    let is_rare_news = |news: &NewItem<'_>| {
+        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= summary.level
     };
-    page.report.answered.iter().any(|row| row.severity >= page.level)
-        || page.report.floods.iter().any(|flood| flood.severity >= page.level)
-        || (!page.is_first && page.news.iter().any(is_notable))
+    summary.report.answered.iter().any(|row| row.severity >= summary.level)
+        || summary.report.floods.iter().any(|flood| flood.severity >= summary.level)
+        || (!summary.is_first && summary.news.iter().any(is_rare_news))
 }
 
 /// Writes `summary.txt`.
@@ -59,8 +59,8 @@ pub fn is_notable(page: &RunSummary<'_>) -> bool {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_summary<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    summary::write(page, out)
+pub fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    summary::write(summary, out)
 }
 
 /// Writes the mail, whether [`is_notable`] or not.
@@ -68,6 +68,6 @@ pub fn write_summary<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write_mail<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    message::write(page, out)
+pub fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    message::write(summary, out)
 }

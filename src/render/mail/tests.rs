@@ -75,7 +75,7 @@ fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     ]
 }
 
-fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
+fn run_summary<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
     let folder = Path::new("/srv/reports/000012-20261103T000500Z");
     RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
 }
@@ -86,12 +86,12 @@ fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn mail(page: &RunSummary<'_>) -> String {
-    written(|out| write_mail(page, out))
+fn mail(run: &RunSummary<'_>) -> String {
+    written(|out| write_mail(run, out))
 }
 
-fn summary(page: &RunSummary<'_>) -> String {
-    written(|out| write_summary(page, out))
+fn summary(run: &RunSummary<'_>) -> String {
+    written(|out| write_summary(run, out))
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn a_report_with_answers() {
     report.campaigns.push(campaign(&report));
     let news = news(&report);
     let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
-    let page = RunSummary { notes: &notes, ..page(&report, &news) };
-    assert!(is_notable(&page));
-    insta::assert_snapshot!("answered_mail", mail(&page));
-    insta::assert_snapshot!("answered_page", summary(&page));
+    let run = RunSummary { notes: &notes, ..run_summary(&report, &news) };
+    assert!(is_notable(&run));
+    insta::assert_snapshot!("answered_mail", mail(&run));
+    insta::assert_snapshot!("answered_page", summary(&run));
 }
 
 #[test]
@@ -113,28 +113,28 @@ fn a_report_without_an_answer() {
     report.totals.answered = 0;
     report.inputs.truncate(1);
     let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
-    let page = page(&report, &news);
-    insta::assert_snapshot!("refused_mail", mail(&page));
-    insta::assert_snapshot!("refused_page", summary(&page));
+    let run = run_summary(&report, &news);
+    insta::assert_snapshot!("refused_mail", mail(&run));
+    insta::assert_snapshot!("refused_page", summary(&run));
 }
 
 #[test]
 fn a_first_run_marks_nothing_as_new() {
     let report = report();
     let news = news(&report);
-    let page = RunSummary { is_first: true, host: None, ..page(&report, &news) };
-    insta::assert_snapshot!("first_mail", mail(&page));
-    insta::assert_snapshot!("first_page", summary(&page));
+    let run = RunSummary { is_first: true, host: None, ..run_summary(&report, &news) };
+    insta::assert_snapshot!("first_mail", mail(&run));
+    insta::assert_snapshot!("first_page", summary(&run));
 }
 
 #[test]
 fn a_report_without_hits() {
     let mut report = fixture::empty(fixture::rules());
     add_blocks(&mut report, None);
-    let page = page(&report, &[]);
-    assert!(!is_notable(&page));
-    insta::assert_snapshot!("quiet_mail", mail(&page));
-    insta::assert_snapshot!("quiet_page", summary(&page));
+    let run = run_summary(&report, &[]);
+    assert!(!is_notable(&run));
+    insta::assert_snapshot!("quiet_mail", mail(&run));
+    insta::assert_snapshot!("quiet_page", summary(&run));
 }
 
 /// Many addresses of few networks, each with three paths.
@@ -153,9 +153,9 @@ fn addresses_of_a_network_share_a_line() {
     of_networks(&mut report);
     add_blocks(&mut report, Some(46));
     let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
-    let page = RunSummary { notes: &notes, ..page(&report, &[]) };
-    insta::assert_snapshot!("networks_mail", mail(&page));
-    insta::assert_snapshot!("networks_page", summary(&page));
+    let run = RunSummary { notes: &notes, ..run_summary(&report, &[]) };
+    insta::assert_snapshot!("networks_mail", mail(&run));
+    insta::assert_snapshot!("networks_page", summary(&run));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_mail_is_due_for_answers_and_rare_news() {
     let news = news(&report);
     let due = |report: &Report<'_>, kind, level| {
         let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
-        is_notable(&RunSummary { level, ..page(report, &news) })
+        is_notable(&RunSummary { level, ..run_summary(report, &news) })
     };
     assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
     report.answered.retain(|row| row.severity < Severity::High);
@@ -174,7 +174,7 @@ fn a_mail_is_due_for_answers_and_rare_news() {
         assert!(due(&report, kind, Severity::High), "{kind:?}");
     }
     assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
-    assert!(!is_notable(&RunSummary { is_first: true, ..page(&report, &news) }), "everything is new in a first run");
+    assert!(!is_notable(&RunSummary { is_first: true, ..run_summary(&report, &news) }), "everything is new in a first run");
 }
 
 #[test]
@@ -182,8 +182,8 @@ fn the_same_path_of_another_host_is_another_answer() {
     let mut report = report();
     let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
     report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
-    let page = page(&report, &[]);
-    assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
+    let run = run_summary(&report, &[]);
+    assert!(mail(&run).contains("shop.example/backup/.env") || mail(&run).contains("shop.example/.git/config"), "{}", mail(&run));
 }
 
 /// Texts of a log with unsafe characters or secrets.
@@ -224,8 +224,8 @@ proptest! {
         list.networks = u64::MAX;
         report.campaigns = vec![list; 3];
         let news = news(&report);
-        let page = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
-        let (mail, summary) = (mail(&page), summary(&page));
+        let run = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..run_summary(&report, &news) };
+        let (mail, summary) = (mail(&run), summary(&run));
         prop_assert!(mail.lines().count() <= 10, "{mail}");
         for (text, most) in [(&mail, 70), (&summary, 78)] {
             prop_assert!(!text.contains("hunter2"), "{text}");

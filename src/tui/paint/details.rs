@@ -64,13 +64,13 @@ fn details(row: &HitRow, page: u16) -> DetailLines {
         ("agent", row.agent.as_deref()),
     ];
     let room = usize::from(page.saturating_sub(LABEL)).max(1);
-    let mut lines_of = Vec::new();
+    let mut labelled = Vec::new();
     for (label, text) in fields {
         let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        lines_of.extend(labels.zip(lines));
+        labelled.extend(labels.zip(lines));
     }
-    lines_of
+    labelled
 }
 
 fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
