@@ -1,11 +1,13 @@
 //! Writes labelled lines that fit a width.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use crate::render::RenderOptions;
+use crate::render::layout::wrap;
 use crate::render::style::{BOLD, DIM, PLAIN, Painter};
 
 /// A page of labelled lines.
@@ -59,40 +61,8 @@ impl<'w, W: Write> ExplainPage<'w, W> {
 }
 
 /// Lines of at most `room` columns, broken at spaces, and within words that are longer than a line.
-pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let room = room.max(2);
-    let mut lines = vec![String::new()];
-    let mut taken = 0;
-    for (number, word) in text.split(' ').enumerate() {
-        let width = word.width();
-        let blank = usize::from(number > 0);
-        if taken > 0 && taken + blank + width > room && (width <= room || taken * 2 > room) {
-            lines.push(String::new());
-            taken = 0;
-        } else if blank > 0 {
-            push(&mut lines, " ");
-            taken += 1;
-        }
-        for c in word.chars() {
-            let width = c.width().unwrap_or(0);
-            if taken + width > room {
-                lines.push(String::new());
-                taken = 0;
-            }
-            push(&mut lines, c.encode_utf8(&mut [0; 4]));
-            taken += width;
-        }
-    }
-    for line in &mut lines {
-        line.truncate(line.trim_end_matches(' ').len());
-    }
-    lines
-}
-
-fn push(lines: &mut [String], text: &str) {
-    if let Some(line) = lines.last_mut() {
-        line.push_str(text);
-    }
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<Cow<'_, str>> {
+    wrap(text, room.max(2), true)
 }
 
 #[cfg(test)]
@@ -104,7 +74,7 @@ mod tests {
     fn breaks_at_spaces_and_within_long_words() {
         assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
         assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
-        assert_eq!(wrapped("ab cdefghij", 6), ["ab cde", "fghij"]);
+        assert_eq!(wrapped("ab cdefghij", 6), ["ab", "cdefgh", "ij"]);
         assert_eq!(wrapped("日本語", 4), ["日本", "語"]);
         assert_eq!(wrapped("", 4), [""]);
     }
