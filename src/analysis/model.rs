@@ -292,7 +292,7 @@ impl Soft404<'_> {
 /// One list of probed paths that clients of several networks worked through, give or take a few paths.
 #[derive(Debug, Clone)]
 pub struct Campaign<'a> {
-    /// SymbolTables the list, in hexadecimal digits: the same paths have the same key in every report.
+    /// Names the list, in hexadecimal digits: the same paths have the same key in every report.
     pub key: String,
     /// The worst of its hits, raised where one was answered.
     pub severity: Severity,

@@ -315,10 +315,10 @@ impl<W: Write> LineExplainer<'_, W> {
             writeln!(self.out)?;
         }
         self.explained += 1;
-        let (rules, only, shown) = (self.rules, self.only, ViewCache::default());
+        let (rules, only, views) = (self.rules, self.only, ViewCache::default());
         let answer = answer.as_ref();
         let subject =
-            ExplainedRequest { place: location, taken, record, line: probe.line, explanation: &explanation, rules, only, answer, shown };
+            ExplainedRequest { location, read_as: taken, record, line: probe.line, explanation: &explanation, rules, only, answer, views };
         write(&subject, &self.view, &mut self.out)
     }
 }

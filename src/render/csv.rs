@@ -1,7 +1,8 @@
-//! One CSV table: a header, then a row a pair, client, path or rule (RFC 4180, but lines end in a bare newline).
+//! CSV tables (RFC 4180, but lines end with a newline alone): a header, then a row per pair, client, path, rule, answer,
+//! difference, news or proposal.
 //!
-//! The columns are a promise: they may grow at the end, never move. Every cell goes through [`csv_guard`], so that no
-//! spreadsheet takes one for a formula.
+//! The columns are stable: new columns come at the end. Every cell passes [`csv_guard`], so that no spreadsheet runs it as a
+//! formula.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -24,10 +25,10 @@ use crate::redact::sanitize::{csv_guard, escape};
 use crate::rules::RuleSet;
 use crate::time::LogTime;
 
-/// A column: its name, and what it says of a row.
+/// A column: its name, and its cell of a row.
 type CsvColumn = (&'static str, for<'r> fn(&'r RuleSet, &'r Row<'_>) -> Cow<'r, str>);
 
-/// A further column of a client: its name, and what it says of its block.
+/// A further column of a client: its name, and its cell of a block candidate.
 type BlockColumn = (&'static str, fn(&BlockDecision) -> String);
 
 const PAIR: &[CsvColumn] = &[
@@ -110,7 +111,7 @@ const ANSWER: &[CsvColumn] = &[
     ("line", |_, row| count(row.sample.line)),
 ];
 
-/// Further columns of a client, where it was asked whom one could block.
+/// Further columns of a client, if block candidates were requested.
 const BLOCK: &[BlockColumn] = &[
     ("block_candidate", |block| block.is_candidate().to_string()),
     ("block_reason", BlockDecision::reason),
@@ -118,14 +119,14 @@ const BLOCK: &[BlockColumn] = &[
     ("network_probers", |block| block.network_probers.to_string()),
 ];
 
-/// The last column of a client: the rules by which it sent a flood.
+/// The last column of a client: the rules of its floods.
 const FLOODS: &[CsvColumn] = &[("floods", |set, row| joined(&labels::flood_ids(set, &row.rules)))];
 
 const DIFF: [&str; 7] = ["kind", "key", "change", "severity", "hits_before", "hits_after", "status_after"];
 
 const NOVELTY: [&str; 8] = ["kind", "key", "severity", "hits", "first_time", "sample_target", "source", "line"];
 
-/// A column: its name, and what it says of a proposal.
+/// A column: its name, and its cell of a proposal.
 type ProposalColumn = (&'static str, for<'r> fn(&'r Proposal<'_>) -> Cow<'r, str>);
 
 const PROPOSAL: &[ProposalColumn] = &[
@@ -146,7 +147,7 @@ const PROPOSAL: &[ProposalColumn] = &[
     ("line", |row| count(row.example.line)),
 ];
 
-/// Writes the table whose rows are what `by` says, the first `top` of them.
+/// Writes the first `top` rows of the table that `by` chooses.
 pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usize>, out: W) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR, &report.pairs),
@@ -160,16 +161,16 @@ pub(crate) fn write<W: Write>(report: &Report<'_>, by: GroupBy, top: Option<usiz
     write_rows(report.rule_set, (columns, last), first(rows, top), blocks, out)
 }
 
-/// Writes a row a distinct answer.
+/// Writes a row for each distinct answer.
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub fn write_answered<W: Write>(report: &Report<'_>, out: W) -> io::Result<()> {
     write_rows(report.rule_set, (ANSWER, &[]), &report.answered, None, out)
 }
 
-/// Writes rows: their first columns, those of blocks where there are any, and the last ones.
+/// Writes rows: their first columns, those of block candidates if there are any, and the last ones.
 fn write_rows<W: Write>(
     rules: &RuleSet,
     (columns, last): (&[CsvColumn], &[CsvColumn]),
@@ -197,7 +198,7 @@ fn write_rows<W: Write>(
     csv.flush()
 }
 
-/// Writes what differs between two reports, a row a change: the first `top` rows.
+/// Writes the first `top` differences between two reports.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W) -> io::Result<()> {
     let mut csv = writer(out);
     csv.write_record(DIFF).map_err(into_io)?;
@@ -215,7 +216,7 @@ pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, out: W)
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
+/// Those of `out`.
 pub(crate) fn write_novelty(news: &[NewItem<'_>], out: impl Write) -> io::Result<()> {
     let mut csv = writer(out);
     csv.write_record(NOVELTY).map_err(into_io)?;
@@ -254,12 +255,12 @@ pub(crate) fn write_proposals<W: Write>(proposals: &Proposals<'_>, top: Option<u
     csv.flush()
 }
 
-/// A writer whose lines end in a bare newline.
+/// A writer whose lines end with a newline alone.
 fn writer<W: Write>(out: W) -> Writer<W> {
     WriterBuilder::new().terminator(Terminator::Any(b'\n')).from_writer(out)
 }
 
-/// The error below the library's own: whoever opened the output knows a full disk by its number.
+/// The I/O error inside the library's error, as the caller checks its kind.
 fn into_io(error: ::csv::Error) -> io::Error {
     if !error.is_io_error() {
         return io::Error::other(error);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_columns_are_those_of_the_contract() {
+    fn the_columns_are_stable() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         let header = |by| csv(&report, by, Some(0));
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_say_what_the_report_holds() {
+    fn rows_of_each_kind() {
         let rules = fixture::rules();
         let report = fixture::report(rules);
         insta::assert_snapshot!("by_pair", csv(&report, GroupBy::Pair, Some(3)));
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_time_or_client_is_no_shorter() {
+    fn missing_values_are_empty_cells() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         report.clients[0].key = RowKey::Client(crate::client::Client::Text(b""));
@@ -366,7 +367,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_reader_gets_the_sanitised_text_back(target in any::<Vec<u8>>(), agent in "[=+@\",;\r\n\t a-z-]{0,12}") {
+        fn a_csv_reader_gets_the_redacted_text_back(target in any::<Vec<u8>>(), agent in "[=+@\",;\r\n\t a-z-]{0,12}") {
             let rules = fixture::rules();
             let mut report = fixture::report(rules);
             report.clients[0].sample.target = &target;

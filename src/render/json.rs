@@ -1,7 +1,7 @@
-//! The whole report as one JSON document.
+//! A report, or the differences between two, as a JSON document.
 //!
-//! The keys are a promise: additions only, and `schema_version` counts them. Holds nothing that differs between two runs
-//! over the same input, and builds no tree in memory: rows go out as they are met.
+//! The keys are stable: `schema_version` counts additions. Two runs over the same input write the same bytes. Rows are
+//! written one by one, without a tree in memory.
 
 pub(crate) mod proposals;
 mod rows;
@@ -34,7 +34,7 @@ use crate::time::LogTime;
 /// Counts the additions to the document.
 const SCHEMA_VERSION: u32 = 4;
 
-/// Who wrote it.
+/// The program that wrote it.
 const GENERATED_BY: &str = concat!("probewatch ", env!("CARGO_PKG_VERSION"));
 
 /// Writes the document, the first `top` rows of each list.
@@ -332,11 +332,11 @@ impl JsonSchema for RowList<'_> {
     }
 }
 
-/// Rows that become objects one by one, while they are written.
+/// Rows that are serialized one by one.
 struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
-    /// What is known of each row's block.
+    /// The block candidate of each row.
     blocks: Option<&'a [BlockDecision]>,
 }
 
@@ -490,7 +490,7 @@ fn answer<'a>(row: &'a Row<'_>) -> Option<AnswerObject<'a>> {
     })
 }
 
-/// Counts by the words of [`Outcome`], all of them always: a program need not ask which are there.
+/// Counts by [`Outcome`]. All outcomes are always present.
 struct OutcomeCounts([u64; 8]);
 
 impl JsonSchema for OutcomeCounts {
@@ -678,7 +678,7 @@ struct DiffObject<'a> {
     status_after: Option<u16>,
 }
 
-/// Writes what differs between two reports as a list: the first `top` changes, a line each.
+/// Writes the first `top` differences between two reports as a list, a line each.
 pub(crate) fn write_diff<W: Write>(rows: &[DiffRow], top: Option<usize>, mut out: W) -> io::Result<()> {
     out.write_all(b"[")?;
     for (number, row) in first(rows, top).iter().enumerate() {
@@ -713,13 +713,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_a_line() {
+    fn a_row_is_a_line() {
         let rules = fixture::rules();
         insta::assert_snapshot!(json(&fixture::report(rules), Some(1)).replace(GENERATED_BY, "probewatch VERSION"));
     }
 
     #[test]
-    fn an_empty_report_is_a_document_too() {
+    fn an_empty_report_is_a_valid_document() {
         let rules = fixture::rules();
         let value: serde_json::Value = serde_json::from_str(&json(&fixture::empty(rules), None)).unwrap();
         assert_eq!(value["clients"], serde_json::json!([]));
@@ -727,7 +727,7 @@ mod tests {
     }
 
     #[test]
-    fn elapsed_time_changes_nothing() {
+    fn elapsed_time_is_not_written() {
         let rules = fixture::rules();
         let mut report = fixture::report(rules);
         let before = json(&report, None);

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
+use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::UnicodeWidthChar;
 
 use crate::redact::sanitize::escape;
@@ -231,22 +232,25 @@ pub(crate) fn truncate_start(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(reversed(&truncate(&reversed(text), max)))
 }
 
+/// Lines of at most `room` columns, broken between words. A longer word is broken as well if `break_words`, else its line
+/// is too wide.
+pub(crate) fn wrap(text: &str, room: usize, break_words: bool) -> Vec<Cow<'_, str>> {
+    let options = textwrap::Options::new(room)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .break_words(break_words);
+    textwrap::wrap(text, options)
+}
+
 /// Writes a text as indented lines, broken between words. A word longer than a line is cut.
 pub(crate) fn write_wrapped<W: Write>(content: &str, indent: usize, page: usize, painter: (Painter, Style), out: &mut W) -> io::Result<()> {
     let room = page.saturating_sub(indent).max(1);
     let (painter, style) = painter;
-    let mut line = String::new();
-    for word in escape(content.as_bytes()).split(' ') {
-        if !line.is_empty() && width(&line) + 1 + width(word) > room {
-            writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))?;
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
+    for line in wrap(&escape(content.as_bytes()), room, false) {
+        writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))?;
     }
-    writeln!(out, "{:indent$}{}", "", painter.paint(style, truncate(&line, room)))
+    Ok(())
 }
 
 #[cfg(test)]

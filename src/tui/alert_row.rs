@@ -1,4 +1,4 @@
-//! One alert, or one notice of the run, as the live view keeps it: owned, short, masked and escaped.
+//! An alert, or a notice of the run, as the live view stores it: owned, short and redacted.
 
 use super::text;
 use crate::alerting::alert::{Alert, AlertKind};
@@ -10,21 +10,21 @@ use crate::time::LogTime;
 /// An alert.
 #[derive(Debug, Clone)]
 pub(super) struct AlertRow {
-    /// Its place among all alerts, from 1.
+    /// Its number among all alerts, from 1.
     pub(super) number: u64,
     pub(super) time: Option<LogTime>,
-    /// How bad; `None` is a notice of the run.
+    /// The severity; `None` for a notice.
     pub(super) severity: Option<Severity>,
     /// What happened, in one sentence.
     pub(super) text: Box<str>,
-    /// Who, where it is about one.
+    /// The client, if it is about one.
     pub(super) client: Option<Box<str>>,
-    /// The path, where it is about one.
+    /// The path, if it is about one.
     pub(super) path: Option<Box<str>>,
 }
 
 impl AlertRow {
-    /// Keeps what the view shows of an alert.
+    /// The row of an alert.
     pub(super) fn new(number: u64, alert: &Alert, rules: &RuleSet) -> Self {
         let client = alert.client.as_ref().map(|client| text::client_name(client.client()));
         let path = alert.path.as_deref().filter(|path| !path.is_empty()).map(text::redact_and_truncate);
@@ -39,7 +39,7 @@ impl AlertRow {
         }
     }
 
-    /// Something that the run has to say, which is no alert.
+    /// The row of a notice.
     pub(super) fn notice(number: u64, notice: &str) -> Self {
         Self { number, time: None, severity: None, text: text::escape_and_truncate(notice.as_bytes()), client: None, path: None }
     }
@@ -53,7 +53,7 @@ fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&
             let on = path.map(|path| format!(" on {path}")).unwrap_or_default();
             format!("{who}: {} of {}{on}{span}", compact_counted(alert.hits, "hit", "hits"), rules.rule(rule).id)
         }
-        AlertKind::Probing => format!("{who} asked for {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
+        AlertKind::Probing => format!("{who} requested {}{span}", compact_counted(alert.paths, "probe path", "probe paths")),
         AlertKind::Answered => {
             let status = alert.sample.status.map(|status| format!(" {status}")).unwrap_or_default();
             format!("{who} was answered{status}: {}", text::redact_and_truncate(&alert.sample.target))
@@ -61,7 +61,7 @@ fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&
         AlertKind::Campaign => {
             let of = path.map(|path| format!(", {path}")).unwrap_or_default();
             format!(
-                "{} asked for the same {}{of}{span}",
+                "{} requested the same {}{of}{span}",
                 compact_counted(alert.clients, "client", "clients"),
                 compact_counted(alert.paths, "path", "paths")
             )
@@ -69,7 +69,7 @@ fn sentence(alert: &Alert, rules: &RuleSet, client: Option<&str>, path: Option<&
     }
 }
 
-/// ` within 58 s`, where the log tells.
+/// ` within 58 s`; empty if the log has no times.
 fn span(alert: &Alert) -> String {
     match (alert.first_time, alert.last_time) {
         (Some(first), Some(last)) => match (last.utc - first.utc).max(0) {

@@ -1,7 +1,7 @@
-//! The model of the live view: told of what happens, it keeps a bounded snapshot, takes keys and draws.
+//! The model of the live view: takes events and keys, keeps bounded data, and draws.
 //!
-//! It owns all it shows, as lines are gone when it is drawn, and knows rules by their names alone, as a rule set may be
-//! replaced while it runs. Time is what it is told: it asks no clock.
+//! It owns what it shows, as lines are gone when it draws, and stores rules by name, as the rule set may be replaced during a
+//! run. The caller passes the time.
 
 use std::time::Instant;
 
@@ -20,23 +20,23 @@ use crate::alerting::alert::Alert;
 use crate::analysis::model::ReportedHit;
 use crate::rules::RuleSet;
 
-/// How one log stands.
+/// The progress of one log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogRow {
-    /// Its path; may hold any byte.
+    /// Its path; any bytes.
     pub path: Vec<u8>,
-    /// Bytes that are written and not yet read.
+    /// Bytes written and not read yet.
     pub lag: u64,
     /// Lines read.
     pub lines: u64,
 }
 
-/// The model. Its memory is bounded: the latest 5,000 hits, 200 alerts, at most 2,000 each of clients, paths and rules,
+/// The model of the live view. Its memory is bounded: the latest 5,000 hits, 200 alerts, at most 2,000 each of clients, paths and rules,
 /// 60 minutes of counts, no text over a few hundred bytes; twice that while it is paused.
 #[derive(Debug)]
 pub struct Dashboard {
     live: DashboardSnapshot,
-    /// What is shown while it is paused.
+    /// What is shown during a pause.
     frozen: Option<Box<DashboardSnapshot>>,
     filtered: FilterCache,
     view: ViewState,
@@ -45,8 +45,7 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// A dashboard that has seen nothing. `now` is when counting begins; without `color` it uses bold, dim and reversed
-    /// text alone.
+    /// An empty dashboard. Counting begins at `now`. Without `color` it uses only bold, dim and reversed text.
     #[must_use]
     pub fn new(now: Instant, color: bool) -> Self {
         Self {
@@ -59,19 +58,19 @@ impl Dashboard {
         }
     }
 
-    /// Moves its time on, so that rates fall when nothing happens. To be called once a second or more often.
+    /// Advances its time, so that rates fall when nothing happens. Call it at least once a second.
     pub fn tick(&mut self, now: Instant) {
         self.changed |= self.live.hour.advance(now);
     }
 
-    /// Counts requests, hits among them or not.
+    /// Counts requests, including hits.
     pub fn requests(&mut self, now: Instant, count: u64) {
         self.tick(now);
         self.live.hour.count(TrafficCounts { requests: count, hits: 0 });
         self.changed |= count > 0;
     }
 
-    /// Keeps a hit. It is no request of its own: [`requests`](Self::requests) counts that.
+    /// Adds a hit. [`requests`](Self::requests) counts its request.
     pub fn hit(&mut self, now: Instant, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.tick(now);
         self.live.hour.count(TrafficCounts { requests: 0, hits: 1 });
@@ -79,31 +78,31 @@ impl Dashboard {
         self.changed = true;
     }
 
-    /// Keeps an alert.
+    /// Adds an alert.
     pub fn alert(&mut self, alert: &Alert, rules: &RuleSet) {
         self.live.alert(AlertRow::new(self.live.alert_count + 1, alert, rules));
         self.changed = true;
     }
 
-    /// Keeps a notice of the run among the alerts: what would go to stderr would spoil the snapshot.
+    /// Adds a notice of the run to the alerts, as text on stderr would disturb the screen.
     pub fn notice(&mut self, notice: &str) {
         self.live.alert(AlertRow::notice(self.live.alert_count + 1, notice));
         self.changed = true;
     }
 
-    /// Says how the logs stand now, all of them.
+    /// Sets the progress of all logs.
     pub fn logs(&mut self, logs: Vec<LogRow>) {
         self.live.logs(logs);
         self.changed = true;
     }
 
-    /// Takes in a new grade of a hit.
+    /// Updates a hit that got another grade.
     pub fn regrade(&mut self, hit: &ReportedHit<'_>, rules: &RuleSet) {
         self.live.regrade(HitRow::new(0, hit, rules));
         self.changed = true;
     }
 
-    /// Takes what came from the terminal.
+    /// Handles input of the terminal.
     pub fn input(&mut self, input: TerminalInput) -> Option<TuiCommand> {
         match input {
             TerminalInput::Key(key) => self.key(key),
@@ -115,7 +114,7 @@ impl Dashboard {
         }
     }
 
-    /// Acts on a key; says what is asked of whoever runs the view.
+    /// Handles a key. Returns a command for the caller.
     pub fn key(&mut self, key: KeyEvent) -> Option<TuiCommand> {
         if key.kind == KeyEventKind::Release {
             return None;
@@ -139,19 +138,19 @@ impl Dashboard {
         }
     }
 
-    /// What it knows.
+    /// The live data.
     #[cfg(test)]
     pub(super) fn snapshot(&self) -> &DashboardSnapshot {
         &self.live
     }
 
-    /// Whether it looks other than when it was drawn last.
+    /// Whether it changed since it was last drawn.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.changed
     }
 
-    /// Draws it, to any size.
+    /// Draws it at any size.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         self.changed = false;
         let since = self.frozen.as_ref().map(|frozen| self.live.hour.total().hits - frozen.hour.total().hits);

@@ -1,4 +1,4 @@
-//! A busy hour at a small site, for the tests of the live view. Reads no log: the hits are written down.
+//! Hits of a busy hour at a small site, for the tests of the live view.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ const RULES: [(&str, &str, &str, &str); 6] = [
     ("wordpress/login", "wordpress", "low", "inconclusive"),
 ];
 
-/// The rules, read like any others; what they match does not matter here.
+/// The rules. What they match does not matter here.
 pub(super) fn rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -47,7 +47,7 @@ pub(super) fn rules() -> &'static RuleSet {
 /// Client, target, path, rules, status.
 pub(super) type ProbeFixture = (&'static str, &'static str, &'static str, &'static [RuleId], u16);
 
-/// In the order they come again and again.
+/// Hits that are repeated in this order.
 pub(super) const PROBES: [ProbeFixture; 12] = [
     ("203.0.113.7", "/.env", "/.env", &[RuleId(1)], 404),
     ("198.51.100.77", "/wp-login.php", "/wp-login.php", &[RuleId(5)], 200),
@@ -144,7 +144,7 @@ pub(super) fn alerts() -> Vec<Alert> {
     ]
 }
 
-/// A dashboard, its clock, and a screen to see it on.
+/// A dashboard, its clock, and a test screen.
 pub(super) struct TestDashboard {
     pub(super) dashboard: Dashboard,
     pub(super) now: Instant,
@@ -204,13 +204,13 @@ impl TestDashboard {
         }
     }
 
-    /// The screen, as its backend knows it.
+    /// Draws, and returns the backend.
     pub(super) fn backend(&mut self) -> &TestBackend {
         self.terminal.draw(|frame| self.dashboard.draw(frame)).unwrap();
         self.terminal.backend()
     }
 
-    /// What is on the screen.
+    /// Draws, and returns the text of the screen.
     pub(super) fn screen(&mut self) -> String {
         self.backend().to_string()
     }

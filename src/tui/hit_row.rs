@@ -1,6 +1,4 @@
-//! One hit as the live view keeps it: owned, short, masked and escaped.
-//!
-//! The line it came from may be gone when it is shown.
+//! A hit as the live view stores it: owned, short and redacted. Its line may be gone when it is shown.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -15,13 +13,13 @@ use crate::rules::RuleSet;
 use crate::soft_404::Answer;
 use crate::time::LogTime;
 
-/// Rules named in a row; a request that matches more is rare, and says no more by it.
+/// The most rules in a row; more are rare.
 const MAX_RULES: usize = 8;
 
-/// A hit. Two texts that are alike as far as they are kept are one to the view.
+/// A hit. Texts that are equal after cutting count as equal.
 #[derive(Debug, Clone)]
 pub(super) struct HitRow {
-    /// Its place among all hits, from 1.
+    /// Its number among all hits, from 1.
     pub(super) number: u64,
     pub(super) time: Option<LogTime>,
     pub(super) severity: Severity,
@@ -32,10 +30,10 @@ pub(super) struct HitRow {
     pub(super) client: Box<str>,
     pub(super) method: Box<str>,
     pub(super) target: Box<str>,
-    /// The normalised path, or the target where there is none.
+    /// The normalised path, or the target if there is none.
     pub(super) path: Box<str>,
     pub(super) decoded: Option<Box<str>>,
-    /// Ids, the worst first, apart by blanks.
+    /// Rule IDs, separated by spaces, the most severe first.
     pub(super) rules: Box<str>,
     pub(super) host: Option<Box<str>>,
     pub(super) agent: Option<Box<str>>,
@@ -43,13 +41,13 @@ pub(super) struct HitRow {
     pub(super) place: Box<str>,
 }
 
-/// A number for a thing, the same in every snapshot of a run.
+/// A number for a value, the same in every snapshot of a run.
 pub(super) fn stable_id<T: Hash + ?Sized>(thing: &T) -> u64 {
     FixedState::default().hash_one(thing)
 }
 
 impl HitRow {
-    /// Keeps what the view shows of a hit.
+    /// The row of a hit.
     pub(super) fn new(number: u64, hit: &ReportedHit<'_>, rules: &RuleSet) -> Self {
         let target = text::redact_and_truncate(hit.target);
         let path = if hit.path.is_empty() { target.clone() } else { text::redact_and_truncate(hit.path) };
@@ -73,22 +71,22 @@ impl HitRow {
         }
     }
 
-    /// The ids of its rules.
+    /// The IDs of its rules.
     pub(super) fn rule_ids(&self) -> impl Iterator<Item = &str> {
         self.rules.split(' ').filter(|id| !id.is_empty())
     }
 
-    /// Whether a text that someone looks for stands in its client, path, target or rules. Letters of ASCII have no case.
+    /// Whether its client, path, target or rules contain a text. ASCII case does not matter.
     pub(super) fn has(&self, wanted: &str) -> bool {
         [&self.client, &self.path, &self.target, &self.rules].into_iter().any(|text| contains(text, wanted))
     }
 }
 
-/// Whether a text holds another; letters of ASCII have no case.
+/// Whether a text contains another. ASCII case does not matter.
 pub(super) fn contains(text: &str, wanted: &str) -> bool {
     let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
     let Some(&first) = wanted.first() else { return true };
-    // A filter looks at thousands of rows for every drawing.
+    // A filter checks thousands of rows for every frame.
     memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
         .any(|at| text.get(at..at + wanted.len()).is_some_and(|part| part.eq_ignore_ascii_case(wanted)))
 }
@@ -108,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_what_lower_case_finds(text in "[aAbB\u{e4}/]{0,12}", wanted in "[aAbB\u{e4}/]{0,3}") {
+        fn agrees_with_a_search_in_lower_case(text in "[aAbB\u{e4}/]{0,12}", wanted in "[aAbB\u{e4}/]{0,3}") {
             prop_assert_eq!(contains(&text, &wanted), text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase()));
         }
     }

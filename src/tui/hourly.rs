@@ -1,20 +1,20 @@
-//! Requests and hits of the last hour, a count a minute, and how many a second just now.
+//! Requests and hits of the last hour, per minute, and the current rate per second.
 //!
-//! Counts by when they were read, on the clock of whoever calls: what a log says of its time is not looked at. A log that
-//! is read from its start is so one high minute.
+//! Counts by the time of reading, which the caller passes, and not by the times in a log. A log that is read from its start
+//! is therefore one high bar.
 
 use std::time::Instant;
 
 /// Minutes that are kept.
 pub(super) const MINUTES: usize = 60;
 
-/// Whole seconds that a rate is taken over.
+/// Seconds of a rate.
 const SECONDS: u64 = 10;
 
-/// Slots for them, and one for the second that is not over.
+/// Slots for these seconds and the current one.
 const SLOTS: usize = SECONDS as usize + 1;
 
-/// What was counted in some time.
+/// Counts of a period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TrafficCounts {
     pub(super) requests: u64,
@@ -28,7 +28,7 @@ impl TrafficCounts {
     }
 }
 
-/// The counts, and where in time we are.
+/// The counts, and the current time.
 #[derive(Debug, Clone)]
 pub(super) struct HourlySeries {
     start: Instant,
@@ -50,7 +50,7 @@ impl HourlySeries {
         }
     }
 
-    /// Moves on; whether a new second has begun. A time before the latest one changes nothing.
+    /// Advances the time; whether a new second has begun. An earlier time changes nothing.
     pub(super) fn advance(&mut self, now: Instant) -> bool {
         let second = now.saturating_duration_since(self.start).as_secs();
         if second <= self.second {
@@ -66,19 +66,19 @@ impl HourlySeries {
         true
     }
 
-    /// Counts, in the second that [`advance`](Self::advance) came to.
+    /// Adds counts to the current second.
     pub(super) fn count(&mut self, more: TrafficCounts) {
         self.seconds[slot(self.second, SLOTS)].add(more);
         self.minutes[slot(self.second / 60, MINUTES)].add(more);
         self.total.add(more);
     }
 
-    /// All that was counted, ever.
+    /// The counts since the start.
     pub(super) fn total(&self) -> TrafficCounts {
         self.total
     }
 
-    /// Tenths a second, over the last whole seconds; over the first one while it lasts.
+    /// The rate in tenths per second, over the last full seconds; in the first second over that one.
     pub(super) fn rate(&self) -> TrafficCounts {
         let whole = self.second.min(SECONDS);
         let mut sum = TrafficCounts::default();
@@ -90,7 +90,7 @@ impl HourlySeries {
         TrafficCounts { requests: tenths(sum.requests), hits: tenths(sum.hits) }
     }
 
-    /// The minutes, oldest first; the last is the one that runs.
+    /// The minutes, oldest first; the last one is the current minute.
     pub(super) fn minutes(&self) -> impl DoubleEndedIterator<Item = TrafficCounts> + ExactSizeIterator {
         let now = slot(self.second / 60, MINUTES);
         (0..MINUTES).map(move |ago| self.minutes[(now + 1 + ago) % MINUTES])

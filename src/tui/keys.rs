@@ -1,8 +1,6 @@
-//! What comes from the terminal: keys, and that its size changed.
+//! Reads keys and size changes of the terminal, on a thread.
 //!
-//! A thread of its own reads them and hands them on, so that whoever runs the view waits in one place for everything. It
-//! looks at the terminal itself before it lets the library read: at a terminal that is gone the library would read
-//! nothing for ever.
+//! The thread polls the terminal before the library reads it: on a closed terminal the library would wait for ever.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -15,21 +13,21 @@ use std::time::Duration;
 use ratatui::crossterm::event::{self, Event, KeyEvent};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// How long it may take until a new size, or the end, is noticed.
+/// The longest time until a new size, or the end, is noticed.
 const POLL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// Something that came from the terminal.
+/// Input of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalInput {
     /// A key.
     Key(KeyEvent),
-    /// It has another size.
+    /// The size changed.
     Resized,
-    /// It is gone: hung up, or not to be read.
+    /// The terminal is closed or cannot be read.
     Gone,
 }
 
-/// The thread that reads keys. It ends when this is dropped, within a fifth of a second.
+/// The thread that reads keys. It ends within a fifth of a second after this is dropped.
 #[derive(Debug)]
 pub struct KeyReader {
     stop: Arc<AtomicBool>,
@@ -41,12 +39,12 @@ impl Drop for KeyReader {
     }
 }
 
-/// Reads keys on a thread of its own and gives each to `send`, until the terminal is gone or [`KeyReader`] is dropped. To be
-/// called when the screen was entered.
+/// Reads keys on a thread and passes each to `send`, until the terminal is closed or [`KeyReader`] is dropped. Call it after
+/// [`Screen::enter`](super::Screen::enter).
 ///
 /// # Errors
 ///
-/// There is no terminal to read from, or the system has no thread to give.
+/// There is no terminal to read from, or no thread can be started.
 pub fn spawn_key_reader(send: impl Fn(TerminalInput) + Send + 'static) -> io::Result<KeyReader> {
     let terminal = terminal()?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -62,13 +60,13 @@ pub fn spawn_key_reader(send: impl Fn(TerminalInput) + Send + 'static) -> io::Re
     Ok(KeyReader { stop })
 }
 
-/// The terminal that the library reads: standard input, or that of the process.
+/// The terminal that the library reads: standard input, or `/dev/tty`.
 fn terminal() -> io::Result<OwnedFd> {
     let input = io::stdin();
     if input.is_terminal() { input.as_fd().try_clone_to_owned() } else { Ok(File::open("/dev/tty")?.into()) }
 }
 
-/// Waits a while and hands on what came; whether the terminal is still there.
+/// Waits for input and passes it on. Returns whether the terminal is still open.
 fn next(terminal: &OwnedFd, send: &impl Fn(TerminalInput)) -> io::Result<bool> {
     let mut watched = [PollFd::new(terminal, PollFlags::IN)];
     match poll(&mut watched, Some(&POLL_TIMEOUT)) {
@@ -79,7 +77,7 @@ fn next(terminal: &OwnedFd, send: &impl Fn(TerminalInput)) -> io::Result<bool> {
     if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Ok(false);
     }
-    // A changed size comes as a signal, which only the library sees.
+    // A size change is a signal, which only the library sees.
     while event::poll(Duration::ZERO)? {
         match event::read()? {
             Event::Key(key) => send(TerminalInput::Key(key)),

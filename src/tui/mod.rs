@@ -1,8 +1,8 @@
-//! The live view of `follow --tui`: what is asked right now, by whom, and what answered, on one screen of a terminal.
+//! The live view of `follow --tui`: current hits, clients, alerts and answers on one terminal screen.
 //!
-//! [`Dashboard`] is the model: it is told of requests, hits and alerts, keeps a bounded snapshot of them, takes keys and
-//! draws. It asks no clock, reads no file and knows no terminal. [`Screen`] is the terminal: it is entered, drawn on, and
-//! given back as it was, also when the process panics. Every text from a log is masked and escaped before it is kept.
+//! [`Dashboard`] is the model: it takes requests, hits, alerts and keys, keeps bounded data, and draws. It uses no clock, file
+//! or terminal. [`Screen`] is the terminal: it is set up, drawn to, and restored, also when the process panics. Text of a log
+//! is redacted before it is stored.
 
 mod alert_row;
 mod dashboard;

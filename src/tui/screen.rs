@@ -1,7 +1,7 @@
-//! The terminal: taken for the live view, and given back as it was.
+//! Sets the terminal up for the live view, and restores it.
 //!
-//! Draws at most ten times a second, and only what changed. Given back when it is dropped and when the process panics; one
-//! that ends without either calls [`restore_terminal`] first.
+//! Draws at most ten times a second, and only changes. The terminal is restored when [`Screen`] is dropped and when the process
+//! panics; a process that ends in another way calls [`restore_terminal`] first.
 
 use std::env;
 use std::io::{self, IsTerminal, Stdout, Write, stdout};
@@ -20,58 +20,58 @@ use thiserror::Error;
 
 use super::dashboard::Dashboard;
 
-/// The least time between two drawings.
+/// The least time between two frames.
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why there is no live view.
+/// The live view cannot start.
 #[derive(Debug, Error)]
 pub enum ScreenError {
     /// Standard output is a file or a pipe.
-    #[error("the live view needs a terminal, and standard output is none; leave --tui out to get a line a hit")]
+    #[error("the live view needs a terminal, and standard output is not one; omit --tui to print one line per hit")]
     NoTerminal,
-    /// `TERM=dumb`, or none at all.
+    /// `TERM` is `dumb` or not set.
     #[error(
-        "the live view needs a terminal that can place the cursor, and TERM is '{0}'; set TERM, or leave --tui out to get a line a hit"
+        "the live view needs a terminal that can place the cursor, and TERM is '{0}'; set TERM, or omit --tui to print one line per hit"
     )]
     Dumb(String),
-    /// The terminal refused.
-    #[error("the terminal cannot be set up for the live view: {0}; leave --tui out to get a line a hit")]
+    /// The terminal cannot be set up.
+    #[error("the terminal cannot be set up for the live view: {0}; omit --tui to print one line per hit")]
     Refused(#[source] io::Error),
 }
 
-/// The terminal, while the live view has it.
+/// The terminal of the live view.
 #[derive(Debug)]
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<TerminalOutput>>,
-    held: Arc<AtomicBool>,
+    active: Arc<AtomicBool>,
     drawn: Option<Instant>,
 }
 
-/// Standard output, while the live view has the terminal; afterwards nothing. The library has a last word when it goes,
-/// and where the terminal is gone before it, that word would make it panic.
+/// Standard output until the terminal is restored; later writes are dropped. The library writes when it is dropped, and
+/// would panic if the terminal is closed by then.
 #[derive(Debug)]
 struct TerminalOutput {
     stdout: Stdout,
-    held: Arc<AtomicBool>,
+    active: Arc<AtomicBool>,
 }
 
 impl Write for TerminalOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.held.load(Ordering::SeqCst) { self.stdout.write(bytes) } else { Ok(bytes.len()) }
+        if self.active.load(Ordering::SeqCst) { self.stdout.write(bytes) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.held.load(Ordering::SeqCst) { self.stdout.flush() } else { Ok(()) }
+        if self.active.load(Ordering::SeqCst) { self.stdout.flush() } else { Ok(()) }
     }
 }
 
 impl Screen {
-    /// Takes the terminal: another page of it, and every key as it is pressed. Ctrl-C is a key from now on, no signal.
-    /// Nothing else may write to it until this is dropped. For one time in a process: it adds to what is done on a panic.
+    /// Sets up the terminal: the alternate screen, and raw mode, in which Ctrl-C is a key and not a signal. Nothing else may
+    /// write to the terminal until this is dropped. Call it once per process, as it adds a panic hook.
     ///
     /// # Errors
     ///
-    /// Standard output is no terminal, or one that cannot.
+    /// Standard output is not a terminal, or one that cannot be set up.
     pub fn enter() -> Result<Self, ScreenError> {
         if !stdout().is_terminal() {
             return Err(ScreenError::NoTerminal);
@@ -80,27 +80,27 @@ impl Screen {
         if term.is_empty() || term == "dumb" {
             return Err(ScreenError::Dumb(term));
         }
-        let held = Arc::new(AtomicBool::new(true));
-        restore_on_panic(Arc::clone(&held));
-        let output = TerminalOutput { stdout: stdout(), held: Arc::clone(&held) };
-        take(output).map(|terminal| Self { terminal, held: Arc::clone(&held), drawn: None }).map_err(|failure| {
-            restore_once(&held);
+        let active = Arc::new(AtomicBool::new(true));
+        restore_on_panic(Arc::clone(&active));
+        let output = TerminalOutput { stdout: stdout(), active: Arc::clone(&active) };
+        set_up(output).map(|terminal| Self { terminal, active: Arc::clone(&active), drawn: None }).map_err(|failure| {
+            restore_once(&active);
             ScreenError::Refused(failure)
         })
     }
 
-    /// How long until it may be drawn again; `None` when nothing changed.
+    /// The time until the next frame; `None` if nothing changed.
     #[must_use]
     pub fn due(&self, dashboard: &Dashboard, now: Instant) -> Option<Duration> {
         let since = self.drawn.map_or(FRAME_INTERVAL, |drawn| now.saturating_duration_since(drawn));
         dashboard.has_changed().then(|| FRAME_INTERVAL.saturating_sub(since))
     }
 
-    /// Draws, if something changed and the last drawing is a tenth of a second ago; whether it did.
+    /// Draws if something changed and the last frame was a tenth of a second ago. Returns whether it drew.
     ///
     /// # Errors
     ///
-    /// Those of the terminal; it may be gone.
+    /// Those of the terminal, which may be closed.
     pub fn draw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<bool> {
         if self.due(dashboard, now) != Some(Duration::ZERO) {
             return Ok(false);
@@ -110,13 +110,13 @@ impl Screen {
         Ok(true)
     }
 
-    /// Draws all of it anew, as something else may have written on it.
+    /// Redraws the whole screen, as another process may have written to it.
     ///
     /// # Errors
     ///
     /// Those of the terminal.
     pub fn redraw(&mut self, dashboard: &mut Dashboard, now: Instant) -> io::Result<()> {
-        // Not `clear`: it asks the terminal where the cursor is, and whoever reads keys would get the answer.
+        // Not `clear`: it queries the position of the cursor, and the key reader would get the answer.
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))?;
         self.drawn = Some(now);
@@ -127,34 +127,34 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        restore_once(&self.held);
+        restore_once(&self.active);
     }
 }
 
-fn take(mut output: TerminalOutput) -> io::Result<Terminal<CrosstermBackend<TerminalOutput>>> {
+fn set_up(mut output: TerminalOutput) -> io::Result<Terminal<CrosstermBackend<TerminalOutput>>> {
     enable_raw_mode()?;
     execute!(output, EnterAlternateScreen)?;
     Terminal::new(CrosstermBackend::new(output))
 }
 
-/// What a panic says is to be read on the terminal as it was.
-fn restore_on_panic(held: Arc<AtomicBool>) {
-    let usual = panic::take_hook();
-    panic::set_hook(Box::new(move |about| {
-        restore_once(&held);
-        usual(about);
+/// Restores the terminal before a panic message is printed.
+fn restore_on_panic(active: Arc<AtomicBool>) {
+    let default_hook = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        restore_once(&active);
+        default_hook(info);
     }));
 }
 
-fn restore_once(held: &AtomicBool) {
-    if held.swap(false, Ordering::SeqCst) {
+fn restore_once(active: &AtomicBool) {
+    if active.swap(false, Ordering::SeqCst) {
         restore_terminal();
     }
 }
 
-/// Gives the terminal back, as far as it can be: for a process that ends while it has it and drops nothing.
+/// Restores the terminal. For a process that ends without dropping [`Screen`].
 pub fn restore_terminal() {
-    // It may be gone, and then there is nobody to tell.
+    // The terminal may be closed; errors are ignored.
     let _ = disable_raw_mode();
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
 }

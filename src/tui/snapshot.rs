@@ -1,6 +1,6 @@
-//! All that the live view knows at one moment. Bounded: every part says how much of it is kept.
+//! The data of the live view at one moment, with a limit for each part.
 //!
-//! A copy of it is what a pause shows, so its rows are shared, not copied.
+//! A pause shows a copy of it, so its rows are shared.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::hit_row::HitRow;
 use super::hourly::HourlySeries;
 use super::top::TopTable;
 
-/// The latest hits that are kept.
+/// The most hits: the latest are kept.
 pub(super) const HITS: usize = 5_000;
 
-/// The latest alerts that are kept.
+/// The most alerts: the latest are kept.
 pub(super) const ALERTS: usize = 200;
 
-/// Logs that are listed; more are only counted.
+/// The most logs in the list; the others are only counted.
 pub(super) const LOGS: usize = 1_000;
 
-/// Who, what and by which rule, counted.
+/// Counts by client, path and rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TopTables {
-    /// Client and path of hits whose answer means something.
+    /// Pairs of client and path with distinct answers.
     pub(super) answered: TopTable,
     pub(super) clients: TopTable,
     pub(super) paths: TopTable,
@@ -57,7 +57,7 @@ fn pair(row: &HitRow) -> String {
     format!("{} {}", row.client, row.path)
 }
 
-/// Everything.
+/// The data of the live view.
 #[derive(Debug, Clone)]
 pub(super) struct DashboardSnapshot {
     pub(super) hour: HourlySeries,
@@ -66,13 +66,13 @@ pub(super) struct DashboardSnapshot {
     pub(super) hits: VecDeque<Arc<HitRow>>,
     /// Oldest first.
     pub(super) alerts: VecDeque<Arc<AlertRow>>,
-    /// Alerts and notices, ever.
+    /// All alerts and notices so far.
     pub(super) alert_count: u64,
     pub(super) logs: Vec<LogRow>,
-    /// Sums over all logs, listed or not.
+    /// Sums over all logs.
     pub(super) log_count: usize,
     pub(super) lag: u64,
-    /// Goes up with everything that changes what tables and lists show.
+    /// Increases with every change of tables and lists.
     pub(super) version: u64,
 }
 
@@ -91,7 +91,7 @@ impl DashboardSnapshot {
         }
     }
 
-    /// Keeps a hit.
+    /// Adds a hit.
     pub(super) fn hit(&mut self, row: HitRow) {
         let row = Arc::new(row);
         self.tables.count(&row);
@@ -99,14 +99,14 @@ impl DashboardSnapshot {
         self.version += 1;
     }
 
-    /// Keeps an alert.
+    /// Adds an alert.
     pub(super) fn alert(&mut self, row: AlertRow) {
         self.alert_count = row.number;
         push(&mut self.alerts, Arc::new(row), ALERTS);
         self.version += 1;
     }
 
-    /// What is known of the logs now.
+    /// Sets the progress of the logs.
     pub(super) fn logs(&mut self, mut logs: Vec<LogRow>) {
         self.log_count = logs.len();
         self.lag = logs.iter().map(|log| log.lag).fold(0, u64::saturating_add);
@@ -116,7 +116,7 @@ impl DashboardSnapshot {
         self.logs = logs;
     }
 
-    /// Takes in a new grade of a hit, as far as it is kept.
+    /// Updates a hit that got another grade, if it is still kept.
     pub(super) fn regrade(&mut self, new: HitRow) {
         let Some(at) = self.hits.iter().rposition(|row| row.place == new.place && row.target == new.target) else { return };
         let old = Arc::clone(&self.hits[at]);

@@ -1,4 +1,4 @@
-//! What is on the screen, at three sizes and in every state; and that no size, key or event breaks it.
+//! Snapshots of the screen at three sizes and in every state, and that no size, key or event panics.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use super::{Dashboard, LogRow, TerminalInput, TuiCommand};
 use crate::client::Client;
 use crate::soft_404::Answer;
 
-/// Looks at the screen at three sizes, once someone has pressed some keys.
+/// Snapshots of the screen at three sizes, after some keys.
 fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
     for (width, height) in [(80, 24), (120, 40), (40, 12)] {
         let mut test = TestDashboard::busy(width, height);
@@ -26,7 +26,7 @@ fn look(name: &str, press: impl Fn(&mut TestDashboard)) {
 }
 
 #[test]
-fn looks_well() {
+fn screens() {
     insta::assert_snapshot!("start_80x24", TestDashboard::new(80, 24).screen());
     look("busy", |_| ());
     look("paused", |test| {
@@ -55,7 +55,7 @@ fn looks_well() {
 }
 
 #[test]
-fn a_pause_stands_still_and_counts_on() {
+fn a_pause_freezes_the_display_and_counts_on() {
     let mut test = TestDashboard::busy(80, 24);
     let before = test.screen();
     test.press(KeyCode::Char(' '));
@@ -73,7 +73,7 @@ fn a_pause_stands_still_and_counts_on() {
 }
 
 #[test]
-fn keys_ask_for_an_end() {
+fn keys_give_commands() {
     let mut test = TestDashboard::new(80, 24);
     assert_eq!(test.press(KeyCode::Char('q')), Some(TuiCommand::Quit));
     let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
@@ -87,7 +87,7 @@ fn keys_ask_for_an_end() {
 }
 
 #[test]
-fn draws_when_something_changed() {
+fn draws_after_changes() {
     let mut test = TestDashboard::new(80, 24);
     assert!(test.dashboard.has_changed());
     test.screen();
@@ -103,14 +103,14 @@ fn draws_when_something_changed() {
 }
 
 #[test]
-fn a_chosen_row_stays_chosen() {
+fn a_selected_row_stays_selected() {
     let mut test = TestDashboard::busy(80, 24);
     test.press(KeyCode::Down);
     test.press(KeyCode::Down);
     test.press(KeyCode::Enter);
     let opened = test.screen().lines().nth(1).unwrap().to_owned();
     test.press(KeyCode::Esc);
-    // Another order moves rows about.
+    // Another order moves the rows.
     test.press(KeyCode::Char('s'));
     test.probe(40);
     test.press(KeyCode::Enter);
@@ -119,7 +119,7 @@ fn a_chosen_row_stays_chosen() {
 }
 
 #[test]
-fn every_panel_opens_something() {
+fn enter_opens_a_row_of_every_panel() {
     let opened = |tabs: usize, rows: usize| {
         let mut test = TestDashboard::busy(80, 24);
         (0..tabs).for_each(|_| assert_eq!(test.press(KeyCode::Tab), None));
@@ -138,7 +138,7 @@ fn every_panel_opens_something() {
 }
 
 #[test]
-fn a_request_of_a_path_leads_to_its_client() {
+fn a_hit_of_a_path_opens_its_client() {
     let mut test = TestDashboard::busy(80, 24);
     test.press(KeyCode::Tab);
     test.press(KeyCode::Enter);
@@ -149,7 +149,7 @@ fn a_request_of_a_path_leads_to_its_client() {
 }
 
 #[test]
-fn nothing_raw_and_no_secret_is_shown() {
+fn text_is_redacted() {
     for keys in [vec![], vec![KeyCode::Enter], vec![KeyCode::Char('l')], vec![KeyCode::BackTab, KeyCode::BackTab, KeyCode::Enter]] {
         let mut test = TestDashboard::busy(200, 60);
         for key in keys {
@@ -164,7 +164,7 @@ fn nothing_raw_and_no_secret_is_shown() {
 }
 
 #[test]
-fn what_answered_is_red_where_there_are_colours() {
+fn answers_are_red() {
     let colors = |color: bool| {
         let mut test = TestDashboard::busy(80, 24);
         if !color {
@@ -182,7 +182,7 @@ fn what_answered_is_red_where_there_are_colours() {
 }
 
 #[test]
-fn an_answer_that_all_get_is_taken_back() {
+fn a_regraded_answer_is_uncounted() {
     let mut test = TestDashboard::new(120, 40);
     test.probe(12);
     assert!(test.screen().contains("ANSWERED 2"));
@@ -196,22 +196,22 @@ fn an_answer_that_all_get_is_taken_back() {
     assert!(!screen.contains("1!"), "{screen}");
     test.press(KeyCode::Char('/'));
     test.write("git");
-    assert!(test.screen().contains("ANSWERED 0"), "nor when counted anew");
+    assert!(test.screen().contains("ANSWERED 0"), "nor when recounted");
 }
 
 #[test]
-fn an_answer_that_tells_nothing_does_not_count() {
+fn only_distinct_answers_count() {
     let mut test = TestDashboard::new(80, 24);
     let answered = hit(0, &PROBES[2]);
-    let told = [
+    let answered_rows = [
         super::hit_row::HitRow::new(1, &answered, rules()).answered,
         super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: Some(Answer::Soft404), ..answered }, rules())
             .answered,
-        // An app makes it ordinary.
+        // It is an ordinary page of an app.
         super::hit_row::HitRow::new(1, &crate::analysis::model::ReportedHit { answer: None, ..answered }, rules()).answered,
         super::hit_row::HitRow::new(1, &hit(0, &PROBES[1]), rules()).answered,
     ];
-    assert_eq!(told, [true, false, false, false]);
+    assert_eq!(answered_rows, [true, false, false, false]);
     test.dashboard.hit(test.now, &hit(1, &PROBES[1]), rules());
     assert!(test.screen().contains("ANSWERED 0"));
 }
@@ -240,7 +240,7 @@ fn memory_is_bounded() {
     dashboard.logs((0..LOGS + 5).map(|n| LogRow { path: n.to_string().into_bytes(), lag: 1, lines: 0 }).collect());
     let snapshot = dashboard.snapshot();
     assert_eq!((snapshot.hits.len(), snapshot.alerts.len(), snapshot.logs.len()), (HITS, ALERTS, LOGS));
-    assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "what is not listed is counted");
+    assert_eq!((snapshot.log_count, snapshot.lag), (LOGS + 5, LOGS as u64 + 5), "unlisted logs are counted");
     for top in [&snapshot.tables.answered, &snapshot.tables.clients, &snapshot.tables.paths] {
         let (kept, pruned) = top.len();
         assert!(pruned && (KEPT..=2 * KEPT).contains(&kept), "{kept}");
@@ -251,7 +251,7 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn who_matters_is_not_forgotten() {
+fn important_clients_are_kept() {
     let now = Instant::now();
     let mut dashboard = Dashboard::new(now, false);
     let from = |client, probe: usize| crate::analysis::model::ReportedHit { client, ..hit(0, &PROBES[probe]) };
@@ -267,7 +267,7 @@ fn who_matters_is_not_forgotten() {
     assert_eq!(clients.get("::2").map(|entry| entry.hits), Some(100), "the busiest");
 }
 
-/// Something that happens to a dashboard.
+/// An event of a dashboard.
 #[derive(Debug, Clone)]
 enum DashboardEvent {
     Key(KeyCode),
@@ -352,7 +352,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_breaks_it(width in 1_u16..140, height in 1_u16..50, events in prop::collection::vec(event(), 1..60)) {
+    fn no_event_panics(width in 1_u16..140, height in 1_u16..50, events in prop::collection::vec(event(), 1..60)) {
         let mut test = TestDashboard::new(width, height);
         for event in events {
             happen(&mut test, event);
@@ -374,7 +374,7 @@ fn every_size_can_be_drawn() {
                 test.screen();
             }
         }
-        // The backend of tests has no size 0, but a window has.
+        // The test backend has no size 0, but a window may.
         for area in [Rect::new(0, 0, 0, 9), Rect::new(0, 0, 9, 0), Rect::ZERO] {
             let options = TerminalOptions { viewport: Viewport::Fixed(area) };
             let mut terminal = Terminal::with_options(TestBackend::new(9, 9), options).unwrap();

@@ -1,6 +1,6 @@
-//! Text as a panel keeps and shows it: short enough to keep thousands of, and cut to the columns there are.
+//! Texts of the live view: redacted, short enough to store thousands, and cut to columns.
 //!
-//! What comes from a log comes in through [`redact_and_truncate`], masked and escaped; nothing here makes raw text fit for a terminal.
+//! Text of a log must pass [`redact_and_truncate`]; the other functions do not redact.
 
 use std::borrow::Cow;
 
@@ -10,23 +10,23 @@ use crate::client::Client;
 use crate::redact::{mask, sanitize};
 use crate::time::LogTime;
 
-/// Bytes kept of a client's name; the longest address has 45.
+/// The most bytes of a client's name; the longest address has 45.
 const MAX_CLIENT_BYTES: usize = 80;
 
-/// Bytes kept of any other text.
+/// The most bytes of any other text.
 pub(super) const MAX_BYTES: usize = 240;
 
-/// A text of the log, masked and escaped as a whole and only then cut: half a token would not be known for one.
+/// A text of a log: redacted, and cut only then, as half a secret would not be recognised.
 pub(super) fn redact_and_truncate(bytes: &[u8]) -> Box<str> {
     truncate_bytes(&mask::redacted(bytes), MAX_BYTES)
 }
 
-/// A name from the machine, a path or a notice: escaped, not masked.
+/// A text of this host, such as a path or a notice: escaped, not masked.
 pub(super) fn escape_and_truncate(bytes: &[u8]) -> Box<str> {
     truncate_bytes(&sanitize::escape(bytes), MAX_BYTES)
 }
 
-/// A client as reports name it.
+/// A client, as in reports.
 pub(super) fn client_name(client: Client<'_>) -> Box<str> {
     match client {
         Client::Text(b"") => "-".into(),
@@ -45,12 +45,12 @@ pub(super) fn truncate_bytes(text: &str, most: usize) -> Box<str> {
     format!("{}…", &text[..end]).into()
 }
 
-/// The columns of a terminal a text takes.
+/// The display width of a text, in columns.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text, or as much of its beginning as leaves room for `…`.
+/// The text, or its beginning and `…` if it is wider than `most`.
 pub(super) fn truncate(text: &str, most: usize) -> Cow<'_, str> {
     if width(text) <= most {
         return Cow::Borrowed(text);
@@ -69,7 +69,7 @@ pub(super) fn truncate(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// The text in pieces of at most `most` columns, none empty.
+/// The text in non-empty pieces of at most `most` columns.
 pub(super) fn split_to_width(text: &str, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -85,7 +85,7 @@ pub(super) fn split_to_width(text: &str, most: usize) -> Vec<&str> {
     pieces
 }
 
-/// `08:01:00`, by the log's own clock; eight blanks where there is none.
+/// `08:01:00`, in the log's own time zone; eight blanks without a time.
 pub(super) fn clock(time: Option<LogTime>) -> String {
     let full = time.map(LogTime::rfc3339).unwrap_or_default();
     full.get(11..19).unwrap_or("        ").to_owned()
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cuts_by_what_is_seen() {
+    fn cuts_by_display_width() {
         assert_eq!(truncate("/index.php", 10), "/index.php");
         assert_eq!(truncate("/index.php", 7), "/index…");
         assert_eq!(truncate("日本語", 5), "日本…");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn names_clients_as_reports_do() {
+    fn clients_are_named_as_in_reports() {
         assert_eq!(&*client_name(Client::parse(b"")), "-");
         assert_eq!(&*client_name(Client::parse(b"::ffff:192.0.2.1")), "192.0.2.1");
         assert_eq!(&*client_name(Client::parse(b"\x1bx")), r"\x1bx");
@@ -122,13 +122,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_too_long(text: String, most in 0_usize..40) {
+        fn cut_texts_fit(text: String, most in 0_usize..40) {
             prop_assert!(width(&truncate(&text, most)) <= most);
             prop_assert!(truncate_bytes(&text, most).len() <= most.max('…'.len_utf8()));
         }
 
         #[test]
-        fn pieces_are_the_text(text: String, most in 1_usize..40) {
+        fn pieces_add_up_to_the_text(text: String, most in 1_usize..40) {
             prop_assert_eq!(split_to_width(&text, most).concat(), text);
         }
     }

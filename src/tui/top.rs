@@ -1,7 +1,7 @@
-//! Counts by name, for as many names as there is room for.
+//! Counts by name, for a bounded number of names.
 //!
-//! When there are too many, the half that matters least is forgotten at once: the worst, the answered and the most
-//! frequent stay. One that was forgotten and comes again counts from one, so a count is never too high.
+//! If there are too many, the less important half is dropped: the most severe, answered and frequent names stay. A dropped
+//! name that returns counts from one, so a count is never too high.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use hashbrown::HashMap;
 use super::hit_row::{HitRow, stable_id};
 use crate::finding::Severity;
 
-/// SymbolTables that stay when room is made; there are never more than twice as many.
+/// Names that are kept when others are dropped. There are at most twice as many.
 pub(super) const KEPT: usize = 1_000;
 
-/// What rows are sorted by.
+/// The order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum SortOrder {
     /// Severity, then answers, then hits: the order of every report.
@@ -53,23 +53,23 @@ impl SortOrder {
     }
 }
 
-/// What is known of one name.
+/// The counts of a name.
 #[derive(Debug, Clone)]
 pub(super) struct TopEntry {
-    /// SymbolTables it among others, in every snapshot of a run.
+    /// Identifies it in every snapshot of a run.
     pub(super) id: u64,
     pub(super) hits: u64,
-    /// Hits whose answer means something.
+    /// Hits with a distinct answer.
     pub(super) answered: u64,
-    /// The worst.
+    /// The highest severity.
     pub(super) severity: Severity,
     /// The number of the latest hit.
     pub(super) last: u64,
-    /// The latest of its worst hits.
+    /// The latest of its most severe hits.
     pub(super) sample: Arc<HitRow>,
 }
 
-/// The counts.
+/// Counts by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TopTable {
     entries: HashMap<Box<str>, TopEntry>,
@@ -110,14 +110,14 @@ impl TopTable {
         self.pruned = true;
     }
 
-    /// Takes back that a hit for a name was answered.
+    /// Uncounts an answer of a name.
     pub(super) fn remove_answer(&mut self, name: &str) {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.answered = entry.answered.saturating_sub(1);
         }
     }
 
-    /// Takes back a hit for a name; a name without hits is dropped.
+    /// Uncounts an answered hit of a name; a name without hits is removed.
     pub(super) fn remove_hit(&mut self, name: &str) {
         self.remove_answer(name);
         if let Some(entry) = self.entries.get_mut(name) {
@@ -128,17 +128,17 @@ impl TopTable {
         }
     }
 
-    /// What is known of a name.
+    /// The entry of a name.
     pub(super) fn get(&self, name: &str) -> Option<&TopEntry> {
         self.entries.get(name)
     }
 
-    /// SymbolTables there are; whether there were more.
+    /// The number of names; whether names were dropped.
     pub(super) fn len(&self) -> (usize, bool) {
         (self.entries.len(), self.pruned)
     }
 
-    /// Every name, sorted; equals by name.
+    /// All names, sorted; equal ones by name.
     pub(super) fn sorted(&self, order: SortOrder) -> Vec<(&str, &TopEntry)> {
         let mut sorted: Vec<_> = self.entries.iter().map(|(name, entry)| (&**name, entry)).collect();
         sorted.sort_unstable_by_key(|(name, entry)| (order.key(entry), *name));
@@ -146,7 +146,7 @@ impl TopTable {
     }
 }
 
-/// What stays is what matters; of equals the latest. No two entries are equal in their ids.
+/// Entries of the lowest rank stay: the most important, of equal ones the latest. IDs are unique.
 fn rank(entry: &TopEntry) -> (Reverse<(u64, u64, u64)>, Reverse<u64>, u64) {
     (SortOrder::Worst.key(entry), Reverse(entry.last), entry.id)
 }

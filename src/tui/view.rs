@@ -1,30 +1,30 @@
-//! Where on the screen we are: the panel and row that keys act on, the filter, and which page is open.
+//! The state of the view: the focused panel, the selected row, the filter, and the open page.
 //!
-//! Turns keys into changes of itself, or into a [`TuiCommand`] for whoever runs the view. Counts nothing.
+//! A key changes the state or gives a [`TuiCommand`] for the caller.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::top::SortOrder;
 use super::visible_rows::{DetailSubject, Panel, PanelItem};
 
-/// Characters of a filter.
+/// The most characters of a filter.
 const MAX_FILTER: usize = 64;
 
 /// Rows that a page key moves by.
 const PAGE: usize = 10;
 
-/// What a key asks of whoever runs the view.
+/// A command for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TuiCommand {
     /// `q`: end the run.
     Quit,
-    /// Ctrl-C, which is no signal while the terminal is in raw mode: end the run as SIGINT does.
+    /// Ctrl-C, which is not a signal in raw mode: end the run as SIGINT does.
     Interrupt,
-    /// Ctrl-L: something else wrote on the terminal; draw all of it anew.
+    /// Ctrl-L: redraw the whole screen.
     Redraw,
 }
 
-/// What fills the screen.
+/// The open page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum ScreenPage {
     /// All panels.
@@ -38,18 +38,18 @@ pub(super) enum ScreenPage {
     Help,
 }
 
-/// The chosen row of a list, and the first one that is seen.
+/// The selected row of a list, and the first visible row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct RowCursor {
-    /// `None` is the first row, whichever it is.
+    /// `None`: the first row, whichever it is.
     id: Option<u64>,
-    /// Where the chosen row was last.
+    /// The last position of the selected row.
     at: usize,
     first: usize,
 }
 
 impl RowCursor {
-    /// Where the chosen row is now; where it was, when it is gone.
+    /// The position of the selected row; its last position if it is gone.
     pub(super) fn position(&self, items: &[PanelItem<'_>]) -> usize {
         let found = self.id.and_then(|id| items.iter().position(|item| item.id() == id));
         match self.id {
@@ -60,11 +60,11 @@ impl RowCursor {
 
     fn choose(&mut self, items: &[PanelItem<'_>], at: usize) {
         self.at = at.min(items.len().saturating_sub(1));
-        // The first row is a place, not a thing: whoever stands there sees what comes.
+        // At the first row the cursor stays at the top, so that it shows new rows.
         self.id = items.get(self.at).map(PanelItem::id).filter(|_| self.at > 0);
     }
 
-    /// The first of `rows` rows to show, so that the chosen one is among them.
+    /// The first of `rows` visible rows, so that the selected one is visible.
     pub(super) fn scroll(&mut self, items: &[PanelItem<'_>], rows: usize) -> usize {
         let at = self.position(items);
         let most = items.len().saturating_sub(rows);
@@ -73,7 +73,7 @@ impl RowCursor {
     }
 }
 
-/// Where we are.
+/// The state of the view.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ViewState {
     pub(super) page: ScreenPage,
@@ -88,7 +88,7 @@ pub(super) struct ViewState {
     pub(super) logs_from: usize,
 }
 
-/// What is to be done about a key, besides what the view did itself.
+/// The result of a key, besides changes of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyOutcome {
     Nothing,
@@ -104,22 +104,22 @@ pub(super) enum Movement {
 }
 
 impl ViewState {
-    /// The panel that keys act on.
+    /// The focused panel.
     pub(super) fn focus(&self) -> Panel {
         self.focus.unwrap_or(Panel::Clients)
     }
 
-    /// The mark of a panel.
+    /// The cursor of a panel.
     pub(super) fn cursor(&mut self, panel: Panel) -> &mut RowCursor {
         &mut self.cursors[panel as usize]
     }
 
-    /// The mark of the page that is open.
+    /// The cursor of the open page.
     pub(super) fn detail_cursor(&mut self) -> &mut RowCursor {
         &mut self.opened
     }
 
-    /// Acts on a key; `items` are the rows that it may move in.
+    /// Handles a key; `items` are the rows of the current list.
     pub(super) fn key(&mut self, key: KeyEvent, items: &[PanelItem<'_>]) -> KeyOutcome {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
@@ -167,7 +167,7 @@ impl ViewState {
         self.logs_from = 0;
     }
 
-    /// Out of the page that is open, or out of the filter.
+    /// Closes the open page, or clears the filter.
     fn go_back(&mut self) {
         if self.page == ScreenPage::Overview {
             self.filter.clear();
@@ -185,7 +185,7 @@ impl ViewState {
     fn open(&mut self, items: &[PanelItem<'_>]) {
         let panel = match self.page {
             ScreenPage::Overview => self.focus(),
-            // A request of a path or a rule leads on to who asked.
+            // A hit of a path or a rule opens its client.
             ScreenPage::Details(DetailSubject::Path(_) | DetailSubject::Rule(_)) => Panel::Latest,
             ScreenPage::Details(DetailSubject::Client(_)) | ScreenPage::Logs | ScreenPage::Help => return,
         };

@@ -1,7 +1,6 @@
-//! What of a snapshot is shown: the rows of each panel, sorted, and only those that the filter lets through.
+//! Selects the rows of each panel from a snapshot: sorted, and filtered.
 //!
-//! With a filter the tables are counted anew from the latest hits that match, so that all panels speak of the same
-//! requests. Lists rows; draws nothing.
+//! With a filter the tables are recounted from the latest hits that match it, so that all panels show the same requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use super::hit_row::{HitRow, contains};
 use super::snapshot::{DashboardSnapshot, TopTables};
 use super::top::{SortOrder, TopEntry, TopTable};
 
-/// A part of the screen that lists something.
+/// A list on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Panel {
     Answered,
@@ -26,13 +25,13 @@ impl Panel {
     /// In the order of the screen.
     pub(super) const ALL: [Self; 6] = [Self::Answered, Self::Clients, Self::Paths, Self::Rules, Self::Latest, Self::Alerts];
 
-    /// The panel so many places on, in a circle.
+    /// The panel `places` after this one; the first follows the last.
     pub(super) fn after(self, places: usize) -> Self {
         Self::ALL[(self as usize + places) % Self::ALL.len()]
     }
 }
 
-/// What a row opens.
+/// The client, path or rule of a detail page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DetailSubject {
     Client(Box<str>),
@@ -47,7 +46,7 @@ impl DetailSubject {
         }
     }
 
-    /// What is known of it.
+    /// Its entry in the tables.
     pub(super) fn entry<'p>(&self, tables: &'p TopTables) -> Option<&'p TopEntry> {
         match self {
             Self::Client(name) => tables.clients.get(name),
@@ -74,7 +73,7 @@ pub(super) enum PanelItem<'p> {
 }
 
 impl PanelItem<'_> {
-    /// SymbolTables the row among the others of its panel, in every snapshot of a run.
+    /// Identifies the row in its panel, in every snapshot of a run.
     pub(super) fn id(&self) -> u64 {
         match self {
             Self::Entry(_, entry) => entry.id,
@@ -98,20 +97,20 @@ impl PanelItem<'_> {
     }
 }
 
-/// A snapshot through a filter.
+/// A filtered snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VisibleRows<'p> {
     pub(super) snapshot: &'p DashboardSnapshot,
-    /// Those of the snapshot, or those of the filter.
+    /// The tables of the snapshot, or of the filter.
     pub(super) tables: &'p TopTables,
-    /// The hits that are kept, oldest first: all, or those that the filter lets through.
+    /// The hits that pass the filter, oldest first.
     pub(super) hits: &'p VecDeque<Arc<HitRow>>,
     pub(super) filter: &'p str,
     pub(super) order: SortOrder,
 }
 
 impl<'p> VisibleRows<'p> {
-    /// The rows of a panel, in their order.
+    /// The rows of a panel, sorted.
     pub(super) fn items(&self, panel: Panel) -> Vec<PanelItem<'p>> {
         match panel {
             Panel::Answered => self.entries(&self.tables.answered),
@@ -132,13 +131,13 @@ impl<'p> VisibleRows<'p> {
         matching.map(|row| PanelItem::Alert(row)).collect()
     }
 
-    /// The latest hits of something, latest first.
+    /// The hits of a client, path or rule, latest first.
     pub(super) fn hits_of(&self, subject: &DetailSubject) -> Vec<PanelItem<'p>> {
         self.hits.iter().rev().filter(|row| subject.has(row)).map(|row| PanelItem::Hit(row)).collect()
     }
 }
 
-/// The hits that match a filter, and their tables: made when they are asked for and something changed.
+/// The hits that match a filter, and their tables. Recomputed when used after a change.
 #[derive(Debug, Default)]
 pub(super) struct FilterCache {
     filter: String,
@@ -148,7 +147,7 @@ pub(super) struct FilterCache {
 }
 
 impl FilterCache {
-    /// A snapshot through a filter.
+    /// A filtered snapshot.
     pub(super) fn show<'p>(&'p mut self, snapshot: &'p DashboardSnapshot, filter: &'p str, order: SortOrder) -> VisibleRows<'p> {
         if filter.is_empty() {
             *self = Self::default();

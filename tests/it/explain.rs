@@ -113,13 +113,13 @@ fn every_reason_has_a_text() {
         ("GET /?q=union+of+two", "the regex matches nothing in the query: union\\s+select"),
         (&refused, "status is 200, not 404 or 410"),
         ("GET /old-panel", "method is GET, not POST or PUT"),
-        ("POST /old-panel", "there is no status, and the rule asks for 404 or 410"),
-        (&referred, "excused by unless: '://' stands in the referer"),
+        ("POST /old-panel", "there is no status, and the rule requires 404 or 410"),
+        (&referred, "excluded by unless: '://' is in the referer"),
         (&bot, "matches, but a scan would not report it: info is below --min-severity low"),
         (&bot, "1 rule matches; a scan would report none."),
-        ("GET /env.bakery", "'/env.bak' stands in the path, but not as whole segments where the rule looks"),
-        ("GET /?f=/env.bak", "'/env.bak' stands in the query, not in the path"),
-        ("GET /pictures/a.png", "'/pictures/' stands in the path, but the path ends otherwise"),
+        ("GET /env.bakery", "'/env.bak' is in the path, but not as whole segments where the rule looks"),
+        ("GET /?f=/env.bak", "'/env.bak' is in the query, not in the path"),
+        ("GET /pictures/a.png", "'/pictures/' is in the path, but the path ends differently"),
         ("GET /?q=union+select", "1 rule matches: mine/union, medium."),
         ("GET /nothing", "No rule matches."),
     ] {
@@ -134,7 +134,7 @@ fn an_explanation_of_one_rule_lists_all_its_conditions() {
     let harness = harness();
     for (rule, request, lines) in [
         ("mine/gone", "GET /", &["mine/gone does not match.", "no   paths", "no   methods", "no   statuses"][..]),
-        ("mine/union", "GET /?q=select", &["no   words", "the query or user agent does not hold 'union'", "no   regex"]),
+        ("mine/union", "GET /?q=select", &["no   words", "the query or user agent does not contain 'union'", "no   regex"]),
         ("mine/union", "GET /?q=union+select", &["mine/union matches.", "yes  words", "yes  regex", "matches 'union select' in the query"]),
         ("mine/linked", "GET /panel", &["yes  unless"]),
     ] {
@@ -151,15 +151,15 @@ fn typed_requests_are_recognised() {
     let harness = harness();
     for text in ["GET /.env", "/.env", "https://www.example.org/.env", "HEAD /a/%2eenv HTTP/1.0"] {
         let text = explain(&harness, "80", &[text]).text();
-        assert!(text.contains("Not a log line; taken as a request.") && text.contains("1 rule matches: mine/env, high."), "{text}");
+        assert!(text.contains("Not a log line; read as a request.") && text.contains("1 rule matches: mine/env, high."), "{text}");
     }
     for text in ["hello", r#"Nov  2 08:01:00 web: "GET / HTTP/1.1""#] {
         let text = explain(&harness, "80", &[text]).text();
-        assert!(text.contains("No format explains this line"), "{text}");
+        assert!(text.contains("This line has no known format"), "{text}");
     }
     let run =
         explain(&harness, "80", &["--log-format", "common", &format!("example.org:80 {}", combined("GET / HTTP/1.1", 200, "-", "x"))]);
-    assert!(run.text().contains("No format explains this line"), "{}", run.text());
+    assert!(run.text().contains("This line has no known format"), "{}", run.text());
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn line_numbers_agree_with_those_of_a_scan() {
         assert!(text.contains(&format!("{name}:4. A line of the format combined.")), "{text}");
         // In a file it is what a scan takes it for.
         let text = explain(&harness, "80", &[&format!("{name}:5")]).text();
-        assert!(text.contains("No format explains this line"), "{text}");
+        assert!(text.contains("This line has no known format"), "{text}");
         let run = explain(&harness, "80", &[&format!("{name}:6")]);
         assert!(run.code == 2 && run.stderr.contains("has 5 lines, and no line 6"), "{}", run.stderr);
         let run = explain(&harness, "80", &[&format!("{name}:0")]);
@@ -423,12 +423,12 @@ fn conditions_beyond_the_line_are_mentioned() {
     let harness = Harness::new();
     let said = |args: &[&str]| harness.run(["explain"].iter().chain(args)).text();
     let login = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /wp-login.php HTTP/1.1" 403 5 "-" "-""#;
-    assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("silenced"));
-    assert!(said(&["--app", "wordpress", login]).contains("silenced: app wordpress (--app)"));
+    assert!(said(&[login]).contains("wordpress/login-refused") && !said(&[login]).contains("suppressed"));
+    assert!(said(&["--app", "wordpress", login]).contains("suppressed by app wordpress (--app)"));
     let script = r#"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] "GET /some-page.php HTTP/1.1" 404 5 "-" "-""#;
-    assert!(said(&[script]).contains("also asked for 5 distinct paths that rules of"), "{}", said(&[script]));
+    assert!(said(&[script]).contains("also requested 5 distinct paths that rules of"), "{}", said(&[script]));
     let quoted = said(&["GET /?id=1+un/**/ion+sel/**/ect+1,2"]);
-    assert!(quoted.contains("the target read again, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
+    assert!(quoted.contains("the target decoded another way, comments within words as nothing: /?id=1+union+select+1,2"), "{quoted}");
     let object: Value = serde_json::from_str(&said(&["-f", "json", "GET /?id=1+un/**/ion+sel/**/ect+1,2"])).unwrap();
     assert_eq!(object["matches"][0]["read_again"]["field"], "target");
 }

@@ -1,4 +1,4 @@
-//! SymbolTables that a machine made up: hashes and numbers, which say nothing of what the next prober asks for.
+//! Names that a machine made up: hashes and numbers, which say nothing of what the next prober asks for.
 
 /// Digits in a row; a date has eight, a year four.
 const NUMBER: usize = 6;

@@ -1,4 +1,4 @@
-//! SymbolTables in the order of their texts, and the place of each by the number that a tally gave it.
+//! Names in the order of their texts, and the place of each by the number that a tally gave it.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::intern::SymbolTables;
 use crate::redact::mask::RedactedKey;
 use crate::redact::sanitize::escape_lossless;
 
-/// SymbolTables in order.
+/// Names in order.
 pub(crate) struct SortedIds<T> {
     pub(crate) names: Vec<T>,
     /// By place.

@@ -1,7 +1,6 @@
-//! A hostile text as columns of a terminal, with places in its bytes to be marked.
+//! Redacted text that knows which column shows which byte, so that ranges of bytes can be highlighted.
 //!
-//! Masks and escapes like every output, but remembers which column shows which byte. It lays out single lines and knows
-//! no rule.
+//! Lays out single lines.
 
 use std::ops::Range;
 
@@ -10,13 +9,13 @@ use unicode_width::UnicodeWidthChar;
 use crate::redact::mask::secrets_in_decoded;
 use crate::redact::sanitize;
 
-/// A text fit for an output, piece by piece.
+/// A redacted text, in pieces.
 #[derive(Debug)]
 pub(crate) struct AnnotatedText {
     pieces: Vec<TextPiece>,
 }
 
-/// What is not taken apart: a character, an escape, a mask.
+/// A character, an escape or a mask, which is never split.
 #[derive(Debug)]
 struct TextPiece {
     shown: PieceText,
@@ -30,22 +29,22 @@ enum PieceText {
     Text(Box<str>),
 }
 
-/// A line of a text, and which of its columns lie in which of the places.
+/// A line of a text, and the columns of each range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AnnotatedLine {
-    /// Pieces of text, each with whether any place covers it.
+    /// Pieces of text, each with whether a range covers it.
     pub(crate) parts: Vec<(String, bool)>,
-    /// For each place the columns it covers.
+    /// The columns of each range.
     pub(crate) columns: Vec<Range<usize>>,
 }
 
 const MASK: &str = "***";
 const CUT: &str = "…";
-/// Columns that any piece fits into, with a cut on both sides.
-const LEAST: usize = 16;
+/// Columns that fit any piece with `…` on both sides.
+const MIN_COLUMNS: usize = 16;
 
 impl AnnotatedText {
-    /// `text`, which came of `logged`.
+    /// `text`, decoded from `logged`.
     pub(crate) fn new(text: &[u8], logged: &[u8]) -> Self {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -58,28 +57,28 @@ impl AnnotatedText {
         Self { pieces }
     }
 
-    /// What the bytes of a place show; a secret that begins or ends in it is masked whole.
-    pub(crate) fn text(&self, place: &Range<usize>) -> String {
-        let start = self.pieces.partition_point(|piece| piece.bytes.end <= place.start);
-        join(self.pieces[start..].iter().take_while(|piece| piece.bytes.start < place.end))
+    /// The text of a range; a secret that overlaps it is masked as a whole.
+    pub(crate) fn text(&self, range: &Range<usize>) -> String {
+        let start = self.pieces.partition_point(|piece| piece.bytes.end <= range.start);
+        join(self.pieces[start..].iter().take_while(|piece| piece.bytes.start < range.end))
     }
 
-    /// All of it.
+    /// The whole text.
     pub(crate) fn whole(&self) -> String {
         join(&self.pieces)
     }
 
-    /// As much of the text as fits into `room` columns, with the first of the places in it.
-    pub(crate) fn line(&self, places: &[Range<usize>], room: usize) -> AnnotatedLine {
-        let (start, end) = self.window(places, room);
-        let mut line = AnnotatedLine { parts: Vec::new(), columns: vec![0..0; places.len()] };
+    /// The part of the text that fits `room` columns and shows the first range.
+    pub(crate) fn line(&self, ranges: &[Range<usize>], room: usize) -> AnnotatedLine {
+        let (start, end) = self.window(ranges, room);
+        let mut line = AnnotatedLine { parts: Vec::new(), columns: vec![0..0; ranges.len()] };
         let mut column = 0;
         if start > 0 {
             push(&mut line.parts, CUT, false);
             column += 1;
         }
         for piece in &self.pieces[start..end] {
-            let covering = places.iter().zip(&mut line.columns).filter(|(place, _)| meets(&piece.bytes, place));
+            let covering = ranges.iter().zip(&mut line.columns).filter(|(range, _)| overlaps(&piece.bytes, range));
             let mut is_covered = false;
             for (_, columns) in covering {
                 is_covered = true;
@@ -95,9 +94,9 @@ impl AnnotatedText {
         line
     }
 
-    /// The pieces to show: from the start where that has room for the first place, else from a little before it.
-    fn window(&self, places: &[Range<usize>], room: usize) -> (usize, usize) {
-        let room = room.max(LEAST);
+    /// The pieces to show: from the start if the first range fits, else from a little before that range.
+    fn window(&self, ranges: &[Range<usize>], room: usize) -> (usize, usize) {
+        let room = room.max(MIN_COLUMNS);
         let fits_from = |start: usize| {
             let mut left = room - usize::from(start > 0);
             let all = self.pieces[start..].iter().map(|piece| piece.width).sum::<usize>() <= left;
@@ -109,13 +108,13 @@ impl AnnotatedText {
             });
             start + fitting.count()
         };
-        let covered = |piece: &TextPiece| places.iter().any(|place| meets(&piece.bytes, place));
+        let covered = |piece: &TextPiece| ranges.iter().any(|range| overlaps(&piece.bytes, range));
         let first = self.pieces.iter().position(covered).unwrap_or(0);
         let last = first + self.pieces[first..].iter().take_while(|piece| covered(piece)).count();
         if last <= fits_from(0) {
             return (0, fits_from(0));
         }
-        // A third of the room for what stands before it, less where the place itself needs it.
+        // A third of the columns for the text before the range, or less for a long range.
         let taken = self.pieces[first..last].iter().map(|piece| piece.width).sum::<usize>();
         let mut before = (room / 3).min(room.saturating_sub(taken + 2));
         let start = first - self.pieces[..first].iter().rev().take_while(|piece| take(&mut before, piece.width)).count();
@@ -147,8 +146,8 @@ fn push(parts: &mut Vec<(String, bool)>, text: &str, is_covered: bool) {
     }
 }
 
-fn meets(bytes: &Range<usize>, place: &Range<usize>) -> bool {
-    bytes.start < place.end && place.start < bytes.end
+fn overlaps(bytes: &Range<usize>, range: &Range<usize>) -> bool {
+    bytes.start < range.end && range.start < bytes.end
 }
 
 fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
@@ -168,7 +167,7 @@ fn push_plain(pieces: &mut Vec<TextPiece>, text: &[u8], range: Range<usize>) {
 }
 
 impl TextPiece {
-    /// A mark that would sit on the character before it is written out: it has no column of its own.
+    /// A combining mark is escaped, as it has no column of its own.
     fn of(c: char, bytes: Range<usize>) -> Self {
         if matches!(c, ' '..='~') {
             return Self { shown: PieceText::Char(c), width: 1, bytes };
@@ -186,15 +185,15 @@ mod tests {
     use crate::render::explain::annotated::*;
     use proptest::prelude::*;
 
-    fn drawn(text: &[u8], place: Range<usize>, room: usize) -> String {
-        let line = AnnotatedText::new(text, text).line(&[place], room);
+    fn drawn(text: &[u8], range: Range<usize>, room: usize) -> String {
+        let line = AnnotatedText::new(text, text).line(&[range], room);
         let text: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
         let columns = &line.columns[0];
         format!("{text}\n{:start$}{}", "", "^".repeat(columns.len()), start = columns.start)
     }
 
     #[test]
-    fn marks_what_is_shown_of_a_place() {
+    fn a_range_is_highlighted() {
         assert_eq!(drawn(b"/a/.env", 2..7, 40), "/a/.env\n  ^^^^^");
         assert_eq!(drawn(b"/\x00\xff'x", 3..4, 40), "/\\x00\\xff'x\n         ^");
         assert_eq!(drawn(b"/\x00x", 1..2, 40), "/\\x00x\n ^^^^");
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_stays_one() {
+    fn a_secret_is_masked_as_a_whole() {
         assert_eq!(drawn(b"/?token=abcdef&x='", 10..12, 40), "/?token=***&x='\n        ^^^");
         let marked = AnnotatedText::new(b"/?password=a&b c&x=<", b"/?password=a%26b%2520c&x=<");
         assert_eq!(marked.whole(), "/?password=***&x=<");
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_around_the_place() {
+    fn a_long_text_is_cut_around_the_range() {
         let text = format!("/{}.env{}", "a".repeat(100), "b".repeat(100));
         assert_eq!(drawn(text.as_bytes(), 101..105, 20), "…aaaaaa.envbbbbbbbb…\n       ^^^^");
         assert_eq!(drawn(text.as_bytes(), 0..1, 16), "/aaaaaaaaaaaaaa…\n^");
@@ -220,11 +219,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fits_and_shows_its_place(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in LEAST..60) {
+        fn lines_fit_and_show_the_range(text in any::<Vec<u8>>(), start in any::<prop::sample::Index>(), room in MIN_COLUMNS..60) {
             let start = start.index(text.len() + 1);
             let marked = AnnotatedText::new(&text, &text);
-            let place = start..text.len().min(start + 1);
-            let line = marked.line(std::slice::from_ref(&place), room);
+            let range = start..text.len().min(start + 1);
+            let line = marked.line(std::slice::from_ref(&range), room);
             let shown: String = line.parts.iter().map(|(text, _)| text.as_str()).collect();
             let width = shown.chars().map(|c| c.width().unwrap_or(0)).sum::<usize>();
             prop_assert!(width <= room, "{width} > {room}: {shown}");

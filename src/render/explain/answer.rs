@@ -1,4 +1,4 @@
-//! The grade of an answer and what it rests on, in words.
+//! Prints the grade of an answer and its evidence.
 
 use std::io::{self, Write};
 
@@ -10,13 +10,13 @@ use crate::render::grades::{sizes, why};
 use crate::render::style::{DIM, WARNING};
 use crate::soft_404::Answer;
 
-/// Why there is no grade, in a sentence.
+/// Why there is no grade, as a sentence.
 pub(crate) fn ungraded(answer: &GradeResult) -> Option<&'static str> {
     match answer {
         GradeResult::Known(_) => None,
         GradeResult::NeedsLog => Some("The grade of the answer depends on the whole log; --in LOG names it."),
         GradeResult::Ordinary => Some(
-            "The answer has no grade: in this log no rule stands that exposes something. The site runs an app whose page this is, \
+            "The answer has no grade: in this log no active rule finds it exposing. It is a normal page of an app that the site runs, \
              or the client does not meet the condition of the rule.",
         ),
     }
@@ -65,7 +65,7 @@ fn meaning(grade: Answer) -> &'static str {
     }
 }
 
-/// How many probed paths were answered, and how many refused.
+/// How many probed paths were answered, and how many were refused.
 fn probed(answer: &GradedAnswer) -> String {
     let or_more = if answer.is_refused_cut { " or more" } else { "" };
     match (answer.answered, answer.refused) {
@@ -89,7 +89,7 @@ mod tests {
     use crate::soft_404::{Grade, MethodClass, Reason};
 
     #[test]
-    fn what_a_grade_rests_on_has_words() {
+    fn the_evidence_of_a_grade_is_printed() {
         let grade = Grade { answer: Answer::Soft404, reason: Reason::LikeTheRest(2_100, 4_800) };
         let statuses = vec![200];
         let detail = AnswerDetail { statuses, bytes: Some(2_200), method: MethodClass::Post, grade, client: None, is_known_host: false };

@@ -1,4 +1,4 @@
-//! The explanation for a program: one JSON object on a line. Keys stay; new ones come at the end.
+//! Prints an explanation as one JSON object on a line. The keys are stable: new keys come at the end.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ struct ExplainObject<'a> {
 #[derive(Serialize)]
 struct DecodeStepObject {
     field: &'static str,
-    /// 0 is the undoing of what the log writer did.
+    /// 0 is the decoding of the log writer's escapes.
     round: usize,
     undone: Vec<&'static str>,
     text: String,
@@ -57,7 +57,7 @@ struct ViewsObject {
     query: String,
 }
 
-/// Without a grade only `why` says something.
+/// Without a grade only `why` has a value.
 #[derive(Serialize, Default)]
 struct GradeObject<'a> {
     grade: Option<&'static str>,
@@ -123,14 +123,14 @@ fn object<'a>(subject: &ExplainedRequest<'a>) -> ExplainObject<'a> {
     let ExplainedRequest { record, line, explanation, .. } = subject;
     let view = |view| subject.annotated(view).whole();
     ExplainObject {
-        source: subject.place.map(|(path, _)| escape(path)),
-        line: subject.place.map(|(_, line)| line),
-        taken_as: match subject.taken {
+        source: subject.location.map(|(path, _)| escape(path)),
+        line: subject.location.map(|(_, line)| line),
+        taken_as: match subject.read_as {
             ReadAs::Line(_) => "line",
             ReadAs::Request => "request",
             ReadAs::Unparsed(_) => "text",
         },
-        format: match &subject.taken {
+        format: match &subject.read_as {
             ReadAs::Line(format) => Some(escape(format.as_bytes()).into_owned().into()),
             _ => None,
         },
@@ -223,7 +223,7 @@ fn rule<'a>(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'a>) -> Ma
     }
 }
 
-/// The name of a view in rule files.
+/// The name of a view, as in rule files.
 fn key(view: TextView) -> &'static str {
     match view {
         TextView::Resolved => "resolved",

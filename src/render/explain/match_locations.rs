@@ -1,4 +1,4 @@
-//! Shows where in a request something of a rule stands: the text, and a line under each kind of thing that was found.
+//! Shows where parts of a rule were found in a request: the text, and under it a line of carets for each kind of part.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::rules::{Requirement, TextView};
 /// Columns before each line.
 const MARGIN: usize = 4;
 
-/// The views in which something of the rule stands, with lines under it.
+/// Writes each view in which a part of the rule was found, with carets.
 pub(crate) fn write<W: Write>(
     subject: &ExplainedRequest<'_>,
     account: &RuleExplanation<'_>,
@@ -26,7 +26,7 @@ pub(crate) fn write<W: Write>(
     views.into_iter().try_for_each(|view| write_view(subject, account, view, &spans, page))
 }
 
-/// What was found, in which view, and where in it.
+/// A kind of part, and the view and range where it was found.
 type MatchLocation<'a> = (FoundBy, TextView, &'a Range<usize>);
 
 fn write_view<W: Write>(
@@ -37,7 +37,7 @@ fn write_view<W: Write>(
     page: &mut ExplainPage<'_, W>,
 ) -> io::Result<()> {
     let mut here: Vec<_> = spans.iter().filter(|(_, of, _)| *of == view).collect();
-    // A regex says most about where to look.
+    // A regex is the most specific, so it comes first.
     here.sort_by_key(|(mark, ..)| (matches!(mark, FoundBy::Literal(_)), mark.as_str()));
     let name = sentence::view_name(view);
     let column = here.iter().map(|(mark, ..)| mark.as_str().len()).chain([name.len()]).max().unwrap_or(0);
@@ -57,7 +57,7 @@ fn write_view<W: Write>(
             writeln!(page.out, "{:MARGIN$}{label}  {}", "", page.painter.paint(ALARM, &carets))?;
         }
     }
-    // Where one rule is explained its regex stands below, whole.
+    // With `--rule` the whole regex is printed below.
     let patterns = account.checks.iter().filter(|check| check.found.as_ref().is_some_and(|found| subject.same(found.view) == view));
     for source in patterns.filter(|_| subject.only.is_none()).filter_map(|check| source(&check.asks)) {
         page.text(MARGIN + column + 2, DIM, &truncate(&sentence::single_line_regex(source), room))?;
@@ -72,7 +72,7 @@ fn source<'r>(asks: &Requirement<'r>) -> Option<&'r str> {
     }
 }
 
-/// Carets under these columns; nothing where there are none.
+/// Carets under these columns; empty without any.
 fn underline<'c>(columns: impl Iterator<Item = &'c Range<usize>>) -> String {
     let mut line = String::new();
     for columns in columns.filter(|columns| !columns.is_empty()) {

@@ -1,6 +1,6 @@
-//! Tells what became of one request and why, for a person and for a program.
+//! Prints the explanation of one request, as text or JSON.
 //!
-//! Puts an [`Explanation`] into words; finds nothing out itself. All text of a log is masked and escaped on the way.
+//! Renders an [`Explanation`] of the engine. All text of a log is redacted.
 
 mod annotated;
 mod answer;
@@ -23,45 +23,45 @@ use crate::log_entry::{LogEntry, Outcome, RequestLine};
 use crate::render::OutputFormat;
 use crate::rules::{Field, RuleSet, TextView};
 
-/// What a text was taken for.
+/// How a text was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadAs {
     /// A line of the format of this name.
     Line(Arc<str>),
-    /// No log line, but something that reads like a request.
+    /// A request, without a log line.
     Request,
-    /// Neither; rules look for a request in it, or at all of it. Where it is known, what it looks like.
+    /// Neither: rules search it for a request, or match all of it. What it looks like, if known.
     Unparsed(Option<&'static str>),
 }
 
-/// Something that was explained.
+/// An explained request.
 #[derive(Debug)]
 pub struct ExplainedRequest<'a> {
-    /// File and line it was read from.
-    pub place: Option<(&'a [u8], u64)>,
-    /// What it was taken for.
-    pub taken: ReadAs,
+    /// The file and line it is from.
+    pub location: Option<(&'a [u8], u64)>,
+    /// How it was read.
+    pub read_as: ReadAs,
     /// Its fields.
     pub record: LogEntry<'a>,
     /// Its request line.
     pub line: RequestLine<'a>,
-    /// What the rules say.
+    /// The matches and near misses.
     pub explanation: &'a Explanation<'a>,
     /// The rules.
     pub rules: &'a RuleSet,
-    /// The one rule that was asked for.
+    /// The rule of `--rule`.
     pub only: Option<RuleId>,
-    /// What became of its answer, where that could expose something.
+    /// The grade of its answer, if the answer could expose something.
     pub answer: Option<&'a GradeResult>,
-    /// Its views as they are shown, once they are asked for.
-    pub shown: ViewCache,
+    /// Its redacted views.
+    pub views: ViewCache,
 }
 
-/// ViewCache of a request, fit for an output; made when they are first asked for.
+/// Redacted views of a request, created when first used.
 #[derive(Debug, Default)]
 pub struct ViewCache([OnceCell<AnnotatedText>; 8]);
 
-/// Writes what there is to say of a subject: JSON as one object on a line, anything else as text.
+/// Writes the explanation: JSON as one object on a line, any other format as text.
 ///
 /// # Errors
 ///
@@ -78,12 +78,12 @@ impl ExplainedRequest<'_> {
         Outcome::of(self.record.status)
     }
 
-    /// How bad a hit of this rule is here.
+    /// The severity of a hit of this rule.
     fn severity(&self, rule: RuleId) -> Severity {
         self.rules.rule(rule).effective_severity(self.is_raised())
     }
 
-    /// Whether the answer raises the severity: without a log it counts as distinct.
+    /// Whether the answer raises the severity. Without a log an answer counts as distinct.
     fn is_raised(&self) -> bool {
         match self.answer {
             Some(GradeResult::Known(answer)) => answer.is_distinct(),
@@ -92,7 +92,7 @@ impl ExplainedRequest<'_> {
         }
     }
 
-    /// A resolved path in which nothing was to be resolved is the path.
+    /// The view itself, but the path for a resolved path that equals it.
     fn same(&self, view: TextView) -> TextView {
         let (path, texts) = (TextView::Field(Field::Path), &self.explanation.texts);
         if view == TextView::Resolved && texts.of_view(view) == texts.of_view(path) { path } else { view }
@@ -103,20 +103,20 @@ impl ExplainedRequest<'_> {
         sentence::view_name(self.same(view))
     }
 
-    /// A view, masked by what it was as logged.
+    /// A view, with the secrets of its logged form masked.
     fn annotated(&self, view: TextView) -> &AnnotatedText {
-        let place = match view {
+        let index = match view {
             TextView::Field(field) => field as usize,
             TextView::Resolved => 7,
         };
-        self.shown.0[place].get_or_init(|| self.annotate(view))
+        self.views.0[index].get_or_init(|| self.annotate(view))
     }
 
     fn annotate(&self, view: TextView) -> AnnotatedText {
         AnnotatedText::new(self.explanation.texts.of_view(view), self.logged(view))
     }
 
-    /// A text that was read again, masked by what it was as logged.
+    /// A text that was decoded another way, with the secrets of its logged form masked.
     fn reread(&self, reread: &AlternativeDecoding) -> String {
         AnnotatedText::new(&reread.text, self.logged(TextView::Field(reread.field))).whole()
     }

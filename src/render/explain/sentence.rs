@@ -1,4 +1,4 @@
-//! What a rule asks for and whether it got it, as sentences.
+//! Sentences about what a rule requires and whether a request has it.
 
 use super::ExplainedRequest;
 use crate::engine::explain::{AlternativeKind, RuleExplanation, SuppressedBy, literal};
@@ -7,7 +7,7 @@ use crate::normalize::AltDecoding;
 use crate::redact::sanitize::escape;
 use crate::rules::{Field, Requirement, RequirementCheck, RuleSet, Shape, TextSpan, TextView, bit};
 
-/// Literals that a sentence lists.
+/// The most literals in a sentence.
 const LISTED: usize = 6;
 
 /// The name of a view within a sentence.
@@ -24,7 +24,7 @@ pub(crate) fn view_name(view: TextView) -> &'static str {
     }
 }
 
-/// What a check is about, in the words of rule files.
+/// The key of a check in rule files.
 pub(crate) fn topic(asks: &Requirement<'_>) -> &'static str {
     match asks {
         Requirement::Literal(kind) => literal(*kind),
@@ -38,7 +38,7 @@ pub(crate) fn topic(asks: &Requirement<'_>) -> &'static str {
     }
 }
 
-/// What the request says to a check.
+/// The result of a check.
 pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let method = shown_method(subject);
     match (check.asks, check.holds) {
@@ -53,25 +53,25 @@ pub(crate) fn check(check: &RequirementCheck<'_>, account: &RuleExplanation<'_>,
             let wanted = one_of(statuses.iter().map(u16::to_string));
             match subject.record.status {
                 Some(status) => format!("status is {status}{}", if_fails(holds, &format!(", not {wanted}"))),
-                None => format!("there is no status, and the rule asks for {wanted}"),
+                None => format!("there is no status, and the rule requires {wanted}"),
             }
         }
         (Requirement::Shape(shape), holds) => format!("the request {} {}", if holds { "is" } else { "is not" }, shape_name(shape)),
         (Requirement::Glob(glob), holds) => {
-            format!("the {} {} {}", subject.name(TextView::Resolved), if holds { "fits" } else { "does not fit" }, single_line_regex(glob))
+            format!("the {} {} {}", subject.name(TextView::Resolved), if holds { "matches" } else { "does not match" }, single_line_regex(glob))
         }
         (Requirement::Regex(regex, fields), false) => {
             format!("the regex matches nothing in the {}: {}", fields_of(fields), single_line_regex(regex))
         }
         (Requirement::Regex(regex, _), true) => format!("{}: {}", matched(check.found.as_ref(), subject), single_line_regex(regex)),
         (Requirement::Not(_, _), false) => {
-            format!("excused by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
+            format!("excluded by unless: {}", check.found.as_ref().map(|span| located(span, subject)).unwrap_or_default())
         }
-        (Requirement::Not(regex, fields), true) => format!("nothing in the {} excuses it: {}", fields_of(fields), single_line_regex(regex)),
+        (Requirement::Not(regex, fields), true) => format!("nothing in the {} excludes it: {}", fields_of(fields), single_line_regex(regex)),
     }
 }
 
-/// How a text was read again.
+/// How a text was decoded another way.
 pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
     let reading = match reading {
         AlternativeKind::Fragment => return "# as a byte of the path",
@@ -88,12 +88,12 @@ pub(crate) fn reread_as(reading: AlternativeKind) -> &'static str {
 /// Why a match is not reported.
 pub(crate) fn withheld(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> String {
     match reason {
-        SuppressedBy::Sign => "shows that the site runs this app, where it is answered; it is never reported".into(),
-        SuppressedBy::App(app) => format!("silenced: app {} (--app)", rules.rule(app).app().unwrap_or_default()),
+        SuppressedBy::Sign => "if answered, it is evidence that the site runs this app; it is never reported".into(),
+        SuppressedBy::App(app) => format!("suppressed by app {} (--app)", rules.rule(app).app().unwrap_or_default()),
         SuppressedBy::Client => match &rules.rule(rule).with_client {
             Some(with) => {
                 let classes = if with.classes.is_empty() { "any class".into() } else { with.classes.join(", ") };
-                format!("counts only where its client also asked for {} distinct paths that rules of {classes} name", with.distinct_paths)
+                format!("counts only if its client also requested {} distinct paths that rules of {classes} match", with.distinct_paths)
             }
             None => String::new(),
         },
@@ -107,38 +107,38 @@ pub(crate) fn withheld(reason: SuppressedBy, rule: RuleId, rules: &RuleSet) -> S
     }
 }
 
-/// The literals of a rule that stand where they must, each once: `'/.env' stands in the path`.
+/// The literals of a rule that were found where they must be, each once: `'/.env' is in the path`.
 pub(crate) fn seen(account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     present(u16::MAX, account, subject)
 }
 
 fn present(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
-    let mut places = Vec::new();
+    let mut found = Vec::new();
     for seen in account.seen.iter().filter(|seen| seen.counts && seen.wanted & kinds != 0) {
-        let place = located(&seen.span, subject);
-        if !places.contains(&place) {
-            places.push(place);
+        let text = located(&seen.span, subject);
+        if !found.contains(&text) {
+            found.push(text);
         }
     }
-    let more = places.len().saturating_sub(LISTED);
-    places.truncate(LISTED);
+    let more = found.len().saturating_sub(LISTED);
+    found.truncate(LISTED);
     if more > 0 {
-        places.push(format!("{more} more"));
+        found.push(format!("{more} more"));
     }
-    places.join(", ")
+    found.join(", ")
 }
 
-/// Why no literal of these kinds counts: one stands in the wrong place, or none is there.
+/// Why no literal of these kinds counts: one is in the wrong place, or none was found.
 fn absent(kinds: u16, account: &RuleExplanation<'_>, subject: &ExplainedRequest<'_>) -> String {
     let misplaced = account.seen.iter().filter(|seen| !seen.counts && seen.wanted & kinds != 0);
-    // Of several views that show the same bytes, the one that says most about the place.
-    let telling = |view| match view {
+    // Of several views of the same bytes, the most specific.
+    let specificity = |view| match view {
         TextView::Resolved => 4,
         TextView::Field(Field::Path | Field::Query | Field::Referer | Field::UserAgent) => 3,
         TextView::Field(Field::Target | Field::Method) => 2,
         TextView::Field(Field::Raw) => 1,
     };
-    let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), telling(seen.span.view)));
+    let nearest = misplaced.max_by_key(|seen| (seen.span.range.len(), specificity(seen.span.view)));
     if let Some(seen) = nearest {
         return format!("{}, {}", located(&seen.span, subject), misplaced_because(kinds, seen.span.view, subject.name(TextView::Resolved)));
     }
@@ -158,19 +158,19 @@ fn missing(kinds: u16) -> String {
     match kinds {
         bit::PATHS => "no segments of the path are".into(),
         bit::SUFFIX => "the path does not end in".into(),
-        bit::GLOB => "the path does not hold".into(),
-        bit::AGENT => "the user agent does not hold".into(),
+        bit::GLOB => "the path does not contain".into(),
+        bit::AGENT => "the user agent does not contain".into(),
         bit::PREFIX => "the request does not begin with".into(),
-        fields => format!("the {} does not hold", fields_of(fields)),
+        fields => format!("the {} does not contain", fields_of(fields)),
     }
 }
 
-/// What is wrong with a literal's place.
+/// Why a literal is in the wrong place.
 fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
     match (kinds, view) {
         (bit::PATHS, TextView::Resolved) => "but not as whole segments where the rule looks".into(),
         (bit::SUFFIX, TextView::Resolved) => "but not at its end".into(),
-        (bit::GLOB, TextView::Resolved) => "but the path ends otherwise".into(),
+        (bit::GLOB, TextView::Resolved) => "but the path ends differently".into(),
         (bit::PATHS | bit::SUFFIX | bit::GLOB, _) => format!("not in the {resolved}"),
         (bit::PREFIX, _) => "but the request does not begin with it".into(),
         (bit::AGENT, _) => "not in the user agent".into(),
@@ -179,12 +179,12 @@ fn misplaced_because(kinds: u16, view: TextView, resolved: &str) -> String {
 }
 
 fn located(span: &TextSpan, subject: &ExplainedRequest<'_>) -> String {
-    format!("'{}' stands in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view))
+    format!("'{}' is in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view))
 }
 
 fn matched(span: Option<&TextSpan>, subject: &ExplainedRequest<'_>) -> String {
-    let told = |span: &TextSpan| format!("matches '{}' in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view));
-    span.map(told).unwrap_or_default()
+    let text = |span: &TextSpan| format!("matches '{}' in the {}", subject.annotated(span.view).text(&span.range), subject.name(span.view));
+    span.map(text).unwrap_or_default()
 }
 
 fn fields_of(mask: u16) -> String {
@@ -220,7 +220,7 @@ fn if_fails(holds: bool, text: &str) -> &str {
     if holds { "" } else { text }
 }
 
-/// A regex on one line. Line breaks in one that is written over several mean nothing.
+/// A regex on one line: line breaks of a verbose regex have no meaning.
 pub(crate) fn single_line_regex(regex: &str) -> String {
     let lines: Vec<_> = if regex.starts_with("(?x)") { regex.split_whitespace().collect() } else { vec![regex] };
     escape(lines.join(" ").as_bytes()).into_owned()

@@ -1,6 +1,6 @@
-//! The explanation for a person: the answer, what was seen, how it was decoded, what matched and what nearly did.
+//! Prints an explanation for people: a headline, the request, its decoding, matches and near misses.
 //!
-//! Promises no layout: programs read JSON instead.
+//! The layout may change; programs read JSON.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::render::style::{self, ALARM, BOLD, DIM, WARNING};
 use crate::rules::{Field, Requirement, TextView};
 use crate::time::LogTime;
 
-/// Near misses that are told.
+/// The most near misses.
 const NEAR_MISSES: usize = 5;
 /// Columns of `seen`.
 const SEEN: usize = 4;
@@ -41,7 +41,7 @@ pub(crate) fn write<W: Write>(subject: &ExplainedRequest<'_>, options: &RenderOp
     write_misses(subject, &mut page)
 }
 
-/// The answer in a sentence.
+/// The result in a sentence.
 fn headline(subject: &ExplainedRequest<'_>) -> String {
     let matches = &subject.explanation.matches;
     if let Some(rule) = subject.only {
@@ -59,24 +59,24 @@ fn headline(subject: &ExplainedRequest<'_>) -> String {
     }
 }
 
-/// What was explained, and what it was taken for.
+/// What was explained, and how it was read.
 fn origin(subject: &ExplainedRequest<'_>) -> String {
-    let taken = match &subject.taken {
+    let taken = match &subject.read_as {
         ReadAs::Line(format) => format!("A line of the format {}.", sanitize::escape(format.as_bytes())),
-        ReadAs::Request => "Not a log line; taken as a request.".into(),
-        ReadAs::Unparsed(None) => "No format explains this line; a scan matches it as it is.".into(),
-        ReadAs::Unparsed(Some(kind)) => format!("No format explains this line, which looks like {kind}; a scan matches it as it is."),
+        ReadAs::Request => "Not a log line; read as a request.".into(),
+        ReadAs::Unparsed(None) => "This line has no known format; a scan matches it as raw text.".into(),
+        ReadAs::Unparsed(Some(kind)) => format!("This line has no known format and looks like {kind}; a scan matches it as raw text."),
     };
-    match subject.place {
+    match subject.location {
         Some((path, line)) => format!("{}:{line}. {taken}", sanitize::escape(path)),
         None => taken,
     }
 }
 
-/// The fields, those of a log line also where it holds nothing for them.
+/// The fields; those of a log line even if they are empty.
 fn fields(subject: &ExplainedRequest<'_>) -> Vec<(String, String)> {
     let record = &subject.record;
-    let is_line = matches!(subject.taken, ReadAs::Line(_));
+    let is_line = matches!(subject.read_as, ReadAs::Line(_));
     let text = |text: &[u8]| if text.is_empty() { None } else { Some(redacted(text).into_owned()) };
     let status = record.status.map(|status| format!("{status} {}", subject.outcome()));
     let size = record.bytes.map(|bytes| bytes.to_string());
@@ -114,12 +114,12 @@ fn write_decoding<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPa
         }
     }
     if subject.explanation.texts.round_limit {
-        page.text(2, WARNING, "More rounds would have changed it still; what is left is looked at as it is.")?;
+        page.text(2, WARNING, "The limit of decoding rounds was reached; rules see the text as decoded so far.")?;
     }
     Ok(())
 }
 
-/// The steps of a trail that can be seen: an escaped byte looks the same when the log writer escaped it and when we do.
+/// The steps of a trail that change its printed text: a byte looks the same whether the log writer escaped it or we do.
 fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
     let name = sentence::view_name(TextView::Field(trail.field));
     let shown = |text: &[u8]| AnnotatedText::new(text, &trail.logged).whole();
@@ -136,7 +136,7 @@ fn steps(trail: &DecodeSteps) -> Vec<(String, String)> {
     steps
 }
 
-/// The views of the target, where they are not plain to see in it.
+/// Writes the views of the target, unless they are obvious from it.
 fn write_views<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     let text = |view| subject.explanation.texts.of_view(view);
     let (path, query) = (text(TextView::Field(Field::Path)), text(TextView::Field(Field::Query)));
@@ -170,9 +170,9 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
         match_locations::write(subject, account, page)?;
         let placeless =
             account.checks.iter().filter(|c| matches!(c.asks, Requirement::Method(_) | Requirement::Status(_) | Requirement::Shape(_)));
-        let told: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
-        if !told.is_empty() {
-            page.plain(4, &told.join("; "))?;
+        let sentences: Vec<_> = placeless.map(|check| sentence::check(check, account, subject)).collect();
+        if !sentences.is_empty() {
+            page.plain(4, &sentences.join("; "))?;
         }
         write_withheld(subject, account, page)?;
     }
@@ -181,7 +181,7 @@ fn write_matches<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPag
 
 fn write_reread<W: Write>(subject: &ExplainedRequest<'_>, reread: &AlternativeDecoding, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
     let name = sentence::view_name(TextView::Field(reread.field));
-    page.plain(4, &format!("the {name} read again, {}: {}", sentence::reread_as(reread.reading), subject.reread(reread)))
+    page.plain(4, &format!("the {name} decoded another way, {}: {}", sentence::reread_as(reread.reading), subject.reread(reread)))
 }
 
 fn write_withheld<W: Write>(
@@ -213,7 +213,7 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
         }
         for check in account.lacking() {
             let says = sentence::check(check, account, subject);
-            // A long regex is told in part: --rule has it whole.
+            // A long regex is cut; --rule prints all of it.
             page.labelled(4, SEEN, "but", &truncate(&says, 2 * page.width.saturating_sub(4 + SEEN + 2)))?;
         }
     }
@@ -223,9 +223,9 @@ fn write_misses<W: Write>(subject: &ExplainedRequest<'_>, page: &mut ExplainPage
     }
 }
 
-/// One rule with all that it asks for.
+/// Writes one rule with everything it requires.
 fn write_rule<W: Write>(subject: &ExplainedRequest<'_>, account: &RuleExplanation<'_>, page: &mut ExplainPage<'_, W>) -> io::Result<()> {
-    page.heading("WHAT THE RULE ASKS FOR")?;
+    page.heading("WHAT THE RULE REQUIRES")?;
     write_name(subject, account, page)?;
     match_locations::write(subject, account, page)?;
     for check in &account.checks {

@@ -1,4 +1,4 @@
-//! Proposals as one JSON document. The keys are a promise: additions only.
+//! Proposals as a JSON document. The keys are stable: new ones may be added.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
-//! How the document is laid out: a line a key, and in its lists a line a row, so that `grep` finds whole rows.
-//!
-//! Decides on white space only.
+//! The white space of a JSON document: a line per key, and in its lists a line per row, so that `grep` finds whole rows.
 
 use std::io::{self, Write};
 
@@ -10,7 +8,7 @@ use serde_json::ser::Formatter;
 #[derive(Default)]
 pub(crate) struct RowLineFormatter {
     depth: usize,
-    /// Whether the list of rows at hand has one already.
+    /// Whether the current list has a row already.
     has_rows: bool,
 }
 
@@ -53,7 +51,7 @@ impl Formatter for RowLineFormatter {
 
     fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
-        // Rows of the document hold lists no higher than a level deeper.
+        // Lists within a row are deeper.
         out.write_all(if matches!(self.depth + 1, LIST | EVIDENCE_LIST) && self.has_rows { b"\n  ]" } else { b"]" })
     }
 

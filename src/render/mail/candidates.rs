@@ -1,6 +1,6 @@
-//! Whom one could block, a line an address, or a network where several of its addresses are candidates.
+//! Gathers block candidates: a line per address, or per network with several candidates.
 //!
-//! Judges nobody: that was done before.
+//! The analysis has decided already who is a candidate.
 
 use std::collections::HashMap;
 
@@ -14,30 +14,30 @@ use crate::number::counted;
 /// One address or network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CandidateLine {
-    /// Its text.
+    /// The address or network, as text.
     pub(crate) who: String,
-    /// BlockCandidates it stands for.
+    /// Its number of candidates.
     pub(crate) addresses: u64,
     pub(crate) hits: u64,
-    /// Distinct paths, at least.
+    /// Distinct paths, or a lower bound.
     pub(crate) paths: u64,
     /// Ordinary requests.
     pub(crate) cost: u64,
 }
 
-/// All of them, and what they come to.
+/// All candidates, and their sums.
 #[derive(Debug, Default)]
 pub(crate) struct BlockCandidates {
     /// The worst first.
     pub(crate) lines: Vec<CandidateLine>,
     pub(crate) addresses: u64,
     pub(crate) cost: u64,
-    /// BlockCandidates beyond `--max-block`.
+    /// Candidates beyond `--max-block`.
     pub(crate) left_out: u64,
 }
 
 impl BlockCandidates {
-    /// What blocking them would have cost.
+    /// The ordinary requests that blocking them would have cost.
     pub(crate) fn cost(&self) -> String {
         match self.cost {
             0 => "at the cost of no ordinary request".to_owned(),
@@ -46,25 +46,25 @@ impl BlockCandidates {
     }
 }
 
-/// So many candidates of a /24 are told as one; a /64 is one party in any case.
+/// Candidates of a /24 that are merged into one line; of a /64 two are.
 const MIN_TO_MERGE: u64 = 3;
 
 /// Gathers the candidates of a report.
 pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
-    let Some(judged) = &report.blocks else { return found };
-    let candidates = || report.clients.iter().zip(judged).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
+    let Some(blocks) = &report.blocks else { return found };
+    let candidates = || report.clients.iter().zip(blocks).filter(|(_, block)| block.verdict == BlockVerdict::Candidate);
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
     for network in candidates().filter_map(|(_, block)| block.network) {
         *of_network.entry(network).or_default() += 1;
     }
-    let is_told = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MIN_TO_MERGE } else { 2 };
-    let mut told: HashMap<IpNet, usize> = HashMap::new();
+    let is_merged = |network: &IpNet| of_network[network] >= if matches!(network, IpNet::V4(_)) { MIN_TO_MERGE } else { 2 };
+    let mut merged: HashMap<IpNet, usize> = HashMap::new();
     for (row, block) in candidates() {
         let (Some(client), Some(network)) = (row.key.client(), block.network) else { continue };
-        let (at, who) = if is_told(&network) {
-            let at = *told.entry(network).or_insert(found.lines.len());
-            // Only what was judged as a whole can be blocked as a whole.
+        let (at, who) = if is_merged(&network) {
+            let at = *merged.entry(network).or_insert(found.lines.len());
+            // A network can be blocked only if the whole of it was judged.
             let who = if block.stats.clients > 1 { network.to_string() } else { format!("{} in {network}", of_network[&network]) };
             (at, who)
         } else {
@@ -77,11 +77,11 @@ pub(crate) fn gather(report: &Report<'_>) -> BlockCandidates {
         line.addresses += 1;
         line.hits += row.hits;
         line.paths = line.paths.max(block.stats.paths);
-        // What was judged as one network costs what that costs, once.
+        // The cost of a network that was judged as one counts once.
         line.cost = if block.stats.clients > 1 { block.stats.ordinary } else { line.cost + block.stats.ordinary };
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();
-    found.left_out = block_candidates::left_out(judged) as u64;
+    found.left_out = block_candidates::left_out(blocks) as u64;
     found
 }

@@ -1,6 +1,4 @@
-//! What page and mail say in the same words.
-//!
-//! Text of a log leaves here masked and escaped.
+//! Data that the summary and the mail share. Text of a log is redacted here.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -20,9 +18,9 @@ use crate::redact::mask::redacted;
 #[derive(Debug)]
 pub(crate) struct AnsweredPath<'r> {
     pub(crate) row: &'r Row<'r>,
-    /// The path, with its host before it where there are several.
+    /// The path, after its host if there are several.
     pub(crate) place: String,
-    /// It never answered before.
+    /// It is a new answer.
     pub(crate) is_new: bool,
 }
 
@@ -38,14 +36,14 @@ impl AnsweredPath<'_> {
     }
 }
 
-/// The answers: what is new first, then the worst.
-pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
-    let rows = &page.report.answered;
+/// The answers: new ones first, then by severity.
+pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
+    let rows = &summary.report.answered;
     let host = |row: &'r Row<'r>| if let RowKey::Answer(host, ..) = row.key { host } else { None };
     let several = rows.windows(2).any(|pair| host(&pair[0]) != host(&pair[1]));
     let answer = |row: &'r Row<'r>| {
         let path = path(row);
-        let is_new = !page.is_first && news_of(page, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
+        let is_new = !summary.is_first && news_of(summary, NoveltyKind::Answer).any(|news| is_at(&news.key, &path));
         let host = host(row).filter(|_| several).map(redacted).unwrap_or_default();
         AnsweredPath { place: format!("{host}{path}"), row, is_new }
     };
@@ -55,25 +53,25 @@ pub(crate) fn answers<'r>(page: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
 }
 
 /// New items of one kind.
-pub(crate) fn news_of<'p, 'a>(page: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
-    page.news.iter().filter(move |news| news.kind == kind)
+pub(crate) fn news_of<'p, 'a>(summary: &'p RunSummary<'a>, kind: NoveltyKind) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
+    summary.news.iter().filter(move |news| news.kind == kind)
 }
 
-/// Whether a key is this path, be it with a host in front.
+/// Whether a key is this path, with or without a host.
 fn is_at(key: &str, path: &str) -> bool {
     key.strip_suffix(path).is_some_and(|host| !host.contains('/'))
 }
 
-/// Who asked: a client, or all clients of an IPv6 network, who are one party.
+/// A client, or all clients of an IPv6 network, which count as one.
 #[derive(Debug)]
 pub(crate) struct TopClient<'r> {
-    /// The row of the worst of them.
+    /// The row of the worst client.
     pub(crate) row: &'r Row<'r>,
-    /// What was made of it, where somebody asked whom one could block.
+    /// Whether it is a block candidate, if block candidates were requested.
     pub(crate) block: Option<&'r BlockDecision>,
     pub(crate) clients: u64,
     pub(crate) hits: u64,
-    /// Distinct paths, at least.
+    /// Distinct paths, or a lower bound.
     pub(crate) paths: u64,
     pub(crate) answered: u64,
 }
@@ -89,12 +87,12 @@ impl TopClient<'_> {
     }
 }
 
-/// Who asked most.
+/// The clients with the most hits.
 pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopClient<'r>> {
-    let judged = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
+    let blocks = report.blocks.as_deref().unwrap_or_default().iter().map(Some).chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
-    for (row, block) in report.clients.iter().zip(judged) {
+    for (row, block) in report.clients.iter().zip(blocks) {
         let network = row.key.client().filter(|client| matches!(client, Client::V6(_))).map(Network::from_client);
         let at = network.map_or(top.len(), |network| *networks.entry(network).or_insert(top.len()));
         if at == top.len() {
@@ -111,24 +109,24 @@ pub(crate) fn top_clients<'r>(report: &'r Report<'r>, most: usize) -> Vec<TopCli
     top
 }
 
-/// The path of a row or, where a request had none, what it said instead.
+/// The path of a row, or the target of a request without one.
 pub(crate) fn path(row: &Row<'_>) -> String {
     row.shown_path().filter(|path| !path.is_empty()).unwrap_or_else(|| redacted(row.sample.target)).into_owned()
 }
 
-/// What the worst of a row's rules looks for, in words.
+/// The title of the most severe of a row's rules.
 pub(crate) fn worst_rule_title<'r>(report: &Report<'r>, rules: &[RuleId]) -> &'r str {
-    // Of equals the first: rules come sorted.
+    // Of equal ones the first: `max_by_key` returns the last, and rules are sorted.
     rules.iter().rev().map(|&rule| report.rule_set.rule(rule)).max_by_key(|rule| rule.severity).map_or("", |rule| &rule.title)
 }
 
-/// What a rule of this name looks for, in words; the name, where it is not known.
+/// The title of a rule; the ID of an unknown rule.
 pub(crate) fn rule_title<'r>(report: &Report<'r>, id: &'r str) -> &'r str {
     report.rule_set.rules().iter().find(|rule| rule.id == id).map_or(id, |rule| &rule.title)
 }
 
-/// Everything a reader must know besides: what could not be read first, a log called as `name` says.
-pub(crate) fn notes(page: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
+/// Notes: problems of inputs first, with each input's `name`, then the other notes.
+pub(crate) fn notes(summary: &RunSummary<'_>, name: impl Fn(&InputSummary) -> String) -> Vec<String> {
     let problem = |input: &InputSummary| Some(format!("{}: {}", name(input), input.problem.as_ref()?));
-    page.report.inputs.iter().filter_map(problem).chain(page.notes.iter().cloned()).collect()
+    summary.report.inputs.iter().filter_map(problem).chain(summary.notes.iter().cloned()).collect()
 }

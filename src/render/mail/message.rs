@@ -1,6 +1,6 @@
-//! The mail: at most ten lines that a phone shows whole.
+//! The mail: at most ten short lines, to be read on a phone.
 //!
-//! Leaves out whatever has nothing to say. What does not fit a line is truncate; what does not fit the mail is counted.
+//! A line that is too long is cut; rows that do not fit are counted.
 
 use std::io::{self, Write};
 
@@ -13,41 +13,40 @@ use crate::number::{counted, grouped};
 use crate::redact::sanitize::escape;
 use crate::render::layout::{truncate, truncate_start, width};
 
-/// Columns of a line.
+/// The most columns of a line.
 const WIDTH: usize = 70;
-/// Lines.
+/// The most lines.
 pub(crate) const LINES: usize = 10;
-/// Answers told one by one.
+/// The most answers that are listed.
 const ANSWERS: usize = 5;
 
-/// Before a line that belongs to the one above.
+/// Before a line that continues the one above.
 const INDENT: &str = "  ";
 
 /// Writes the mail.
-pub(crate) fn write<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let answers = content::answers(page);
-    let flood = floods(page);
-    let mut behind = block(page);
-    behind.extend(note(page));
-    behind.push(files(page));
-    let mut rest = news(page);
-    // Beside a flood who asked most is told only where that leaves room for what answered.
-    let most = top_clients(page).filter(|_| flood.is_none() || 3 + rest.len() + behind.len() + answers.len().min(ANSWERS) <= LINES);
-    rest.extend(flood.into_iter().chain(most).chain(behind));
+pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let answers = content::answers(summary);
+    let flood = floods(summary);
+    let mut last = block(summary);
+    last.extend(note(summary));
+    last.push(files(summary));
+    let mut rest = news(summary);
+    // With a flood, the top client is left out if there is no room for the answers.
+    let most = top_clients(summary).filter(|_| flood.is_none() || 3 + rest.len() + last.len() + answers.len().min(ANSWERS) <= LINES);
+    rest.extend(flood.into_iter().chain(most).chain(last));
     let shown = answers.len().min(ANSWERS).min(LINES.saturating_sub(1 + rest.len()));
-    let mut lines = vec![opening(page, answers.len(), shown)];
-    lines.extend(answers.iter().take(shown).map(|told| answered(page, told)));
+    let mut lines = vec![opening(summary, answers.len(), shown)];
+    lines.extend(answers.iter().take(shown).map(|answer| answered(summary, answer)));
     lines.extend(rest);
     lines.iter().try_for_each(|line| writeln!(out, "{}", truncate(line, WIDTH)))
 }
 
-/// What matters most; the answers follow, or some of them.
-fn opening(page: &RunSummary<'_>, answers: usize, shown: usize) -> String {
-    let host = page.host.map(|host| format!("{}: ", truncate(&escape(host.as_bytes()), WIDTH / 3))).unwrap_or_default();
-    let totals = &page.report.totals;
+/// The first line: the counts of hits and answers.
+fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
+    let host = summary.host.map(|host| format!("{}: ", truncate(&escape(host.as_bytes()), WIDTH / 3))).unwrap_or_default();
+    let totals = &summary.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
-    let known =
-        if page.is_first || content::news_of(page, NoveltyKind::Answer).next().is_some() { "" } else { ", none for the first time" };
+    let known = if summary.is_first || content::news_of(summary, NoveltyKind::Answer).next().is_some() { "" } else { ", none of them new" };
     let news = match (totals.answered, answers.saturating_sub(shown)) {
         (0, _) if totals.sum.hits == 0 => format!("no probes in {}", counted(totals.sum.lines, "line", "lines")),
         (0, _) => format!("nothing answered; {probes} from {}", counted(totals.clients, "client", "clients")),
@@ -57,28 +56,28 @@ fn opening(page: &RunSummary<'_>, answers: usize, shown: usize) -> String {
     format!("{host}{news}")
 }
 
-fn answered(page: &RunSummary<'_>, told: &AnsweredPath<'_>) -> String {
-    let before = format!("{INDENT}{}{} ", if told.is_new { "NEW " } else { "" }, told.row.severity);
-    let after = format!(", {}", told.response());
-    let line = format!("{before}{}{after}", truncate(&told.place, WIDTH.saturating_sub(width(&before) + width(&after))));
-    let title = format!(" ({})", content::worst_rule_title(page.report, &told.row.rules));
+fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
+    let before = format!("{INDENT}{}{} ", if answer.is_new { "NEW " } else { "" }, answer.row.severity);
+    let after = format!(", {}", answer.response());
+    let line = format!("{before}{}{after}", truncate(&answer.place, WIDTH.saturating_sub(width(&before) + width(&after))));
+    let title = format!(" ({})", content::worst_rule_title(summary.report, &answer.row.rules));
     if width(&line) + width(&title) <= WIDTH { line + &title } else { line }
 }
 
-/// Rules and campaigns never seen before; new answers stand among the answers.
-fn news(page: &RunSummary<'_>) -> Vec<String> {
-    if page.is_first {
+/// New rules and campaigns; new answers are marked among the answers.
+fn news(summary: &RunSummary<'_>) -> Vec<String> {
+    if summary.is_first {
         return Vec::new();
     }
-    let new = |kind| content::news_of(page, kind).filter(|news| news.severity >= page.level);
-    let campaigns: Vec<_> = page
+    let new = |kind| content::news_of(summary, kind).filter(|news| news.severity >= summary.level);
+    let campaigns: Vec<_> = summary
         .report
         .campaigns
         .iter()
         .filter(|campaign| new(NoveltyKind::Campaign).any(|news| news.key == campaign.key))
         .map(campaign)
         .collect();
-    let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(page.report, &news.key).to_owned()).collect();
+    let rules: Vec<_> = new(NoveltyKind::Rule).map(|news| content::rule_title(summary.report, &news.key).to_owned()).collect();
     [listed("New campaign: ", &campaigns), listed("New probes: ", &rules)].into_iter().flatten().collect()
 }
 
@@ -87,44 +86,44 @@ fn campaign(campaign: &Campaign<'_>) -> String {
     format!("the same {paths} from {}", counted(campaign.networks, "network", "networks"))
 }
 
-/// As many of these as a line holds behind some words, but one at least, and how many more there are.
+/// A line with as many `words` as fit, at least one, and the number of the others.
 fn listed(before: &str, words: &[String]) -> Option<String> {
-    let told = |first: usize| {
+    let line_of = |first: usize| {
         let more = match words.len() - first {
             0 => String::new(),
             more => format!(" and {} more", grouped(more as u64)),
         };
         format!("{before}{}{more}", words[..first].join("; "))
     };
-    let fitting = (1..=words.len()).rev().map(told).find(|line| width(line) <= WIDTH);
-    fitting.or_else(|| (!words.is_empty()).then(|| told(1)))
+    let fitting = (1..=words.len()).rev().map(line_of).find(|line| width(line) <= WIDTH);
+    fitting.or_else(|| (!words.is_empty()).then(|| line_of(1)))
 }
 
-/// The worst flood, and how many more there are.
-fn floods(page: &RunSummary<'_>) -> Option<String> {
-    let flood = page.report.floods.first()?;
-    let more = match page.report.floods.len() {
+/// The worst flood, and the number of others.
+fn floods(summary: &RunSummary<'_>) -> Option<String> {
+    let flood = summary.report.floods.first()?;
+    let more = match summary.report.floods.len() {
         1 => String::new(),
         many => format!(" and {} more", grouped(many as u64 - 1)),
     };
-    let line = describe(page.report.rule_set, flood);
+    let line = describe(summary.report.rule_set, flood);
     Some(format!("{}{more}", truncate(&line, WIDTH - more.len())))
 }
 
-fn top_clients(page: &RunSummary<'_>) -> Option<String> {
-    let top = content::top_clients(page.report, 1);
+fn top_clients(summary: &RunSummary<'_>) -> Option<String> {
+    let top = content::top_clients(summary.report, 1);
     let client = top.first()?;
-    let share = match (client.hits, page.report.totals.sum.hits) {
+    let share = match (client.hits, summary.report.totals.sum.hits) {
         (hits, all) if hits == all => format!("all {}", counted(all, "probe", "probes")),
         (hits, all) => format!("{} of {}", grouped(hits), counted(all, "probe", "probes")),
     };
     let answered = if client.answered > 0 { format!(", {} answered", grouped(client.answered)) } else { String::new() };
-    Some(format!("Most: {}, {share}{answered}", truncate(&client.who(), WIDTH / 2)))
+    Some(format!("Top client: {}, {share}{answered}", truncate(&client.who(), WIDTH / 2)))
 }
 
-/// How many one could block, what it would cost, and who, where that is not longer than a line.
-fn block(page: &RunSummary<'_>) -> Vec<String> {
-    let found = candidates::gather(page.report);
+/// The number of block candidates, their cost, and their addresses if those fit a line.
+fn block(summary: &RunSummary<'_>) -> Vec<String> {
+    let found = candidates::gather(summary.report);
     let who = found.lines.iter().map(|line| line.who.as_str()).collect::<Vec<_>>().join(" ");
     match found.addresses {
         0 => Vec::new(),
@@ -137,9 +136,9 @@ fn block(page: &RunSummary<'_>) -> Vec<String> {
     }
 }
 
-fn note(page: &RunSummary<'_>) -> Option<String> {
+fn note(summary: &RunSummary<'_>) -> Option<String> {
     let name = |input: &InputSummary| escape(input.path.rsplit(|&b| b == b'/').next().unwrap_or_default()).into_owned();
-    let notes = content::notes(page, name);
+    let notes = content::notes(summary, name);
     let note = notes.first()?;
     let more = match notes.len() {
         1 => String::new(),
@@ -148,8 +147,8 @@ fn note(page: &RunSummary<'_>) -> Option<String> {
     Some(format!("Note: {}{more}", truncate(&escape(note.as_bytes()), WIDTH - "Note: ".len() - more.len())))
 }
 
-fn files(page: &RunSummary<'_>) -> String {
-    // The beginning is what the reader once typed; the end is what tells this run from others.
-    let folder = escape(page.folder.as_os_str().as_encoded_bytes());
+fn files(summary: &RunSummary<'_>) -> String {
+    // The end of the path differs from run to run, so the beginning is cut.
+    let folder = escape(summary.folder.as_os_str().as_encoded_bytes());
     format!("Files: {}", truncate_start(&folder, WIDTH - "Files: ".len()))
 }

@@ -1,7 +1,7 @@
-//! What a run says to a person: a page beside the tables, and a mail of a few lines when there is something to tell.
+//! The summary of a run for people: `summary.txt`, and a mail of a few lines if something is notable.
 //!
-//! Says only what the report and the news hold, in an order that fits a hurry: what answered, what is new, who asked most, whom
-//! one could block. Programs read CSV or JSON instead: this layout promises them nothing.
+//! The most important comes first: answers, what is new, top clients, block candidates. Programs read CSV or JSON: the
+//! layout may change.
 
 mod candidates;
 mod content;
@@ -18,57 +18,56 @@ use crate::analysis::novelty::NewItem;
 use crate::analysis::seen::NoveltyKind;
 use crate::finding::Severity;
 
-/// Lines of a mail at most.
+/// The most lines of a mail.
 pub const MAIL_LINES: usize = message::LINES;
 
-/// Everything a page or a mail is made of.
+/// The data of a summary and a mail.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSummary<'a> {
-    /// The report, with its answers and clients whole.
+    /// The report, with all its answers and clients.
     pub report: &'a Report<'a>,
-    /// What was never seen before.
+    /// What no run before has seen.
     pub news: &'a [NewItem<'a>],
     /// What the report covers, for people: `Run 12`, or the period, `2026-11-20`.
     pub label: &'a str,
-    /// The host the logs are of, where that is known.
+    /// The host the logs are from, if known.
     pub host: Option<&'a str>,
-    /// Nothing was seen before, so that everything is new and nothing worth telling as such.
+    /// It is the first run: everything is new, so nothing is marked as new.
     pub is_first: bool,
-    /// Where the files are, as it will be when the run is done.
+    /// The final folder of the files.
     pub folder: &'a Path,
-    /// What else a reader must know, a sentence each: late lines, counts that are bounds. What is wrong with an input is
-    /// said without them.
+    /// Further notes, a sentence each: late lines, counts that are bounds. Problems of inputs are not among them.
     pub notes: &'a [String],
-    /// What is worth a mail.
+    /// The least severity for a mail.
     pub level: Severity,
 }
 
-/// Whether there is something to tell: an answer, a flood, or a rule or campaign never seen before, at or above the level. New
-/// paths and clients there are every day, and in the first run all is new.
+/// Whether a mail is due: for an answer or a flood, or a new answer, rule or campaign, at or above the level. New paths and
+/// clients are too frequent for a mail, and in the first run everything is new.
 #[must_use]
-pub fn is_notable(page: &RunSummary<'_>) -> bool {
-    let telling = |news: &NewItem<'_>| {
-        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= page.level
+pub fn is_notable(summary: &RunSummary<'_>) -> bool {
+    let is_rare_news = |news: &NewItem<'_>| {
+        matches!(news.kind, NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign) && news.severity >= summary.level
     };
-    page.report.answered.iter().any(|row| row.severity >= page.level)
-        || page.report.floods.iter().any(|flood| flood.severity >= page.level)
-        || (!page.is_first && page.news.iter().any(telling))
+    summary.report.answered.iter().any(|row| row.severity >= summary.level)
+        || summary.report.floods.iter().any(|flood| flood.severity >= summary.level)
+        || (!summary.is_first && summary.news.iter().any(is_rare_news))
 }
 
-/// Writes the page, `summary.txt`.
+/// Writes `summary.txt`.
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
-pub fn write_summary<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    summary::write(page, out)
+/// Those of `out`.
+pub fn write_summary<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    summary::write(summary, out)
 }
 
-/// Writes the mail. Whether it is due is the caller's to ask.
+/// Writes the mail, whether [`is_notable`] or not.
 ///
 /// # Errors
 ///
-/// Those of `out`, as they came.
-pub fn write_mail<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    message::write(page, out)
+/// Those of `out`.
+pub fn write_mail<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    message::write(summary, out)
 }

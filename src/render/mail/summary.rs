@@ -1,6 +1,6 @@
-//! The page: what a run found, for whoever opens its folder.
+//! `summary.txt`: one page on what a run found.
 //!
-//! A page, no more: each section shows its first rows and names the table that has all.
+//! Each section has a few rows and names the file with all of them.
 
 use std::io::{self, Write};
 
@@ -19,66 +19,66 @@ use crate::render::layout::{Cell, Column, Grid, write_wrapped};
 use crate::render::style::{PLAIN, Painter};
 use crate::render::table::{headline, minute};
 
-/// Columns of a line.
+/// The most columns of a line.
 const WIDTH: usize = 78;
-/// Rows of a section.
+/// The most rows of a section.
 const ROWS: usize = 8;
-/// Sites that answer anything.
+/// The most sites that answer anything.
 const SITES: usize = 4;
 
-/// The page goes to a file: no colour.
+/// No colour, as it is a file.
 const PLAIN_PAINTER: Painter = Painter { color: false };
 
-/// Writes the page.
-pub(crate) fn write<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    opening(page, out)?;
-    answered(page, out)?;
-    news(page, out)?;
-    floods(page, out)?;
-    campaigns(page, out)?;
-    top_clients(page, out)?;
-    block(page, out)?;
-    lines(page, out)?;
-    notes(page, out)
+/// Writes the summary.
+pub(crate) fn write<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    opening(summary, out)?;
+    answered(summary, out)?;
+    news(summary, out)?;
+    floods(summary, out)?;
+    campaigns(summary, out)?;
+    top_clients(summary, out)?;
+    block(summary, out)?;
+    lines(summary, out)?;
+    notes(summary, out)
 }
 
-fn opening<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let host = page.host.map(|host| format!(" on {host}")).unwrap_or_default();
-    wrapped(&format!("{}{host}", page.label), 0, out)?;
-    wrapped(&headline::sentence(page.report).0, 0, out)?;
-    match (page.report.totals.sum.first_time, page.report.totals.sum.last_time) {
+fn opening<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let host = summary.host.map(|host| format!(" on {host}")).unwrap_or_default();
+    wrapped(&format!("{}{host}", summary.label), 0, out)?;
+    wrapped(&headline::sentence(summary.report).0, 0, out)?;
+    match (summary.report.totals.sum.first_time, summary.report.totals.sum.last_time) {
         (Some(first), Some(last)) => wrapped(&format!("{} to {}", minute(first), minute(last)), 0, out),
         _ => Ok(()),
     }
 }
 
-fn answered<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let answers = content::answers(page);
-    let clients = |told: &AnsweredPath<'_>| match told.row.answer.as_ref().and_then(|answer| answer.client) {
+fn answered<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let answers = content::answers(summary);
+    let clients = |answer: &AnsweredPath<'_>| match answer.row.answer.as_ref().and_then(|answer| answer.client) {
         Some(one) => labels::client(one).into_owned(),
-        None => counted(told.row.clients, "client", "clients"),
+        None => counted(answer.row.clients, "client", "clients"),
     };
     let grid = Grid::new(first(&answers, Some(ROWS)))
-        .column(Column::text("new"), |told| Cell::new(if told.is_new { "new" } else { "" }))
-        .column(Column::text("severity"), |told| Cell::new(told.row.severity.as_str()))
-        .column(Column::text("path").flexible(24), |told| Cell::new(&told.place))
-        .column(Column::text("answer"), |told| Cell::new(told.response()))
-        .column(Column::number("hits").rank(1), |told| Cell::new(grouped(told.row.hits)))
-        .column(Column::text("client").rank(2), |told| Cell::new(clients(told)));
+        .column(Column::text("new"), |answer| Cell::new(if answer.is_new { "new" } else { "" }))
+        .column(Column::text("severity"), |answer| Cell::new(answer.row.severity.as_str()))
+        .column(Column::text("path").flexible(24), |answer| Cell::new(&answer.place))
+        .column(Column::text("answer"), |answer| Cell::new(answer.response()))
+        .column(Column::number("hits").rank(1), |answer| Cell::new(grouped(answer.row.hits)))
+        .column(Column::text("client").rank(2), |answer| Cell::new(clients(answer)));
     section("WHAT ANSWERED", &grid, answers.len(), "answered.csv", out)?;
-    grades(page, out)
+    grades(summary, out)
 }
 
-/// Sites that answer anything, and what is uncertain.
-fn grades<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let sentences: Vec<String> = first(&page.report.soft_404, Some(SITES)).iter().map(grades::sentence).collect();
-    let uncertain = page.report.uncertain.len() as u64;
+/// Sites that answer anything, and the number of uncertain answers.
+fn grades<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let sentences: Vec<String> = first(&summary.report.soft_404, Some(SITES)).iter().map(grades::sentence).collect();
+    let uncertain = summary.report.uncertain.len() as u64;
     if sentences.is_empty() && uncertain == 0 {
         return Ok(());
     }
     writeln!(out)?;
     sentences.iter().try_for_each(|sentence| wrapped(sentence, 2, out))?;
-    match page.report.soft_404.len().saturating_sub(SITES) {
+    match summary.report.soft_404.len().saturating_sub(SITES) {
         0 => {}
         more => wrapped(&format!("… and {} more sites that answer anything: report.json", grouped(more as u64)), 2, out)?,
     }
@@ -88,16 +88,16 @@ fn grades<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     }
 }
 
-/// Rules never seen before, and how many of the rest. New answers are marked among the answers, new campaigns among them.
-fn news<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    if page.is_first {
-        return heading("WHAT IS NEW", out).and_then(|()| wrapped("This is the first run: from now on, what is new is told.", 2, out));
+/// New rules, and counts of other news. New answers and campaigns are marked in their sections.
+fn news<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    if summary.is_first {
+        return heading("WHAT IS NEW", out).and_then(|()| wrapped("This is the first run; later reports list what is new.", 2, out));
     }
-    if page.news.is_empty() {
+    if summary.news.is_empty() {
         return Ok(());
     }
     heading("WHAT IS NEW", out)?;
-    let count = |kind, one, many| match content::news_of(page, kind).count() as u64 {
+    let count = |kind, one, many| match content::news_of(summary, kind).count() as u64 {
         0 => None,
         n => Some(counted(n, one, many)),
     };
@@ -109,31 +109,32 @@ fn news<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         count(NoveltyKind::Client, "client", "clients"),
     ];
     wrapped(&format!("{}: new.csv", counts.into_iter().flatten().collect::<Vec<_>>().join(", ")), 2, out)?;
-    let rules: Vec<&NewItem<'_>> = content::news_of(page, NoveltyKind::Rule).collect();
+    let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
         .column(Column::text("severity"), |news| Cell::new(news.severity.as_str()))
         .column(Column::text("rule"), |news| Cell::new(&news.key))
         .column(Column::number("hits"), |news| Cell::new(grouped(news.hits)))
-        .column(Column::text("what it finds").rank(1).flexible(16), |news| Cell::new(content::rule_title(page.report, &news.key)))
+        .column(Column::text("what it finds").rank(1).flexible(16), |news| Cell::new(content::rule_title(summary.report, &news.key)))
         .write(WIDTH, PLAIN_PAINTER, out)?;
     more(rules.len(), "new.csv", out)
 }
 
-/// A line for each client that sent, or path that got, too many requests.
-fn floods<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let Report { floods, rule_set, .. } = page.report;
+/// A line for each flood.
+fn floods<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let Report { floods, rule_set, .. } = summary.report;
     if floods.is_empty() {
         return Ok(());
     }
-    heading("MANY REQUESTS AT ONCE", out)?;
+    heading("FLOODS", out)?;
     first(floods, Some(ROWS)).iter().try_for_each(|flood| wrapped(&describe(rule_set, flood), 2, out))?;
     more(floods.len(), "report.json", out)
 }
 
-fn campaigns<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let campaigns = &page.report.campaigns;
-    let is_new =
-        |campaign: &Campaign<'_>| !page.is_first && content::news_of(page, NoveltyKind::Campaign).any(|news| news.key == campaign.key);
+fn campaigns<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let campaigns = &summary.report.campaigns;
+    let is_new = |campaign: &Campaign<'_>| {
+        !summary.is_first && content::news_of(summary, NoveltyKind::Campaign).any(|news| news.key == campaign.key)
+    };
     let paths = |campaign: &Campaign<'_>| {
         campaign.sample_paths.iter().map(|path| crate::redact::mask::redacted(path)).collect::<Vec<_>>().join(" ")
     };
@@ -143,12 +144,12 @@ fn campaigns<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::number("clients").rank(2), |campaign| Cell::new(grouped(campaign.clients)))
         .column(Column::number("paths"), |campaign| Cell::new(grouped(campaign.paths)))
         .column(Column::text("such as").flexible(20), |campaign| Cell::new(paths(campaign)));
-    section("ONE LIST, MANY NETWORKS", &grid, campaigns.len(), "report.json", out)
+    section("CAMPAIGNS", &grid, campaigns.len(), "report.json", out)
 }
 
-fn top_clients<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let top = content::top_clients(page.report, ROWS);
-    let classes = |client: &TopClient<'_>| labels::classes(page.report.rule_set, &client.row.rules).join(", ");
+fn top_clients<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let top = content::top_clients(summary.report, ROWS);
+    let classes = |client: &TopClient<'_>| labels::classes(summary.report.rule_set, &client.row.rules).join(", ");
     let grid = Grid::new(&top)
         .column(Column::number("hits"), |client| Cell::new(grouped(client.hits)))
         .column(Column::text("client"), |client| Cell::new(client.who()))
@@ -156,16 +157,16 @@ fn top_clients<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
         .column(Column::number("answered").rank(2), |client| Cell::new(grouped(client.answered)))
         .column(Column::text("to block").rank(3), |client| Cell::new(client.block.map(BlockDecision::label).unwrap_or_default()))
         .column(Column::text("looks for").rank(4).flexible(12), |client| Cell::new(classes(client)));
-    let left = page.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
-    section("WHO ASKED MOST", &grid, top.len() + left, "clients.csv", out)
+    let left = summary.report.clients.len().saturating_sub(top.iter().map(|client| client.clients as usize).sum());
+    section("TOP CLIENTS", &grid, top.len() + left, "clients.csv", out)
 }
 
-fn block<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let found = candidates::gather(page.report);
+fn block<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let found = candidates::gather(summary.report);
     if found.addresses == 0 {
         return Ok(());
     }
-    heading("WHOM ONE COULD BLOCK", out)?;
+    heading("BLOCK CANDIDATES", out)?;
     wrapped(&format!("{}, {}.", counted(found.addresses, "address", "addresses"), found.cost()), 2, out)?;
     if found.left_out > 0 {
         wrapped(&format!("--max-block left out {} more.", grouped(found.left_out)), 2, out)?;
@@ -180,9 +181,9 @@ fn block<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     more(found.lines.len(), "clients.csv, block_candidate", out)
 }
 
-fn lines<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+fn lines<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     heading("WHERE EACH LINE WENT", out)?;
-    let sum = &page.report.totals.sum;
+    let sum = &summary.report.totals.sum;
     let parts: Vec<_> = [
         (sum.parsed, "parsed"),
         (sum.unparsed, "unparsed"),
@@ -194,12 +195,12 @@ fn lines<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
     .filter(|(n, _)| *n > 0)
     .map(|(n, what)| format!("{} {what}", grouped(n)))
     .collect();
-    let inputs = counted(page.report.inputs.len() as u64, "log", "logs");
+    let inputs = counted(summary.report.inputs.len() as u64, "log", "logs");
     wrapped(&format!("{} of {inputs}: {}", counted(sum.lines, "line", "lines"), parts.join(", ")), 2, out)
 }
 
-fn notes<W: Write>(page: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
-    let notes = content::notes(page, |input| escape(&input.path).into_owned());
+fn notes<W: Write>(summary: &RunSummary<'_>, out: &mut W) -> io::Result<()> {
+    let notes = content::notes(summary, |input| escape(&input.path).into_owned());
     if notes.is_empty() {
         return Ok(());
     }

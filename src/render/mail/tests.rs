@@ -1,4 +1,4 @@
-//! The page and the mail of a night, whole; and whatever stands in a log, ten lines that fit.
+//! The summary and the mail of a report, and that any text of a log fits their lines.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use crate::render::mail::*;
 use crate::rules::AllowList;
 use crate::tally::Tally;
 
-/// The night of the fixture, with its clients judged.
-fn night() -> Report<'static> {
+/// The report of the fixture, with block candidates.
+fn report() -> Report<'static> {
     let mut report = fixture::report(fixture::rules());
-    judge(&mut report, None);
+    add_blocks(&mut report, None);
     report
 }
 
-fn judge(report: &mut Report<'_>, max: Option<usize>) {
+fn add_blocks(report: &mut Report<'_>, max: Option<usize>) {
     let (tally, allow) = (Tally::default(), AllowList::default());
     let material = ReportInput {
         rules: report.rule_set,
@@ -53,7 +53,7 @@ fn campaign<'a>(report: &Report<'a>) -> Campaign<'a> {
     }
 }
 
-/// What is new: one of two answers, two rules, the campaign, a path and a client.
+/// NewItem: one of two answers, three rules, the campaign, a path and a client.
 fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     let row = &report.pairs[0];
     let one = |kind, key: &str, severity| NewItem {
@@ -75,7 +75,7 @@ fn news<'a>(report: &Report<'a>) -> Vec<NewItem<'a>> {
     ]
 }
 
-fn page<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
+fn run_summary<'a>(report: &'a Report<'a>, news: &'a [NewItem<'a>]) -> RunSummary<'a> {
     let folder = Path::new("/srv/reports/000012-20261103T000500Z");
     RunSummary { report, news, label: "Run 12", host: Some("web1"), is_first: false, folder, notes: &[], level: Severity::High }
 }
@@ -86,58 +86,58 @@ fn written(write: impl Fn(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn mail(page: &RunSummary<'_>) -> String {
-    written(|out| write_mail(page, out))
+fn mail(run: &RunSummary<'_>) -> String {
+    written(|out| write_mail(run, out))
 }
 
-fn summary(page: &RunSummary<'_>) -> String {
-    written(|out| write_summary(page, out))
+fn summary(run: &RunSummary<'_>) -> String {
+    written(|out| write_summary(run, out))
 }
 
 #[test]
-fn a_night_with_answers() {
-    let mut report = night();
+fn a_report_with_answers() {
+    let mut report = report();
     report.campaigns.push(campaign(&report));
     let news = news(&report);
     let notes = ["112 lines came late and were added to 2026-11-01.".to_owned()];
-    let page = RunSummary { notes: &notes, ..page(&report, &news) };
-    assert!(is_notable(&page));
-    insta::assert_snapshot!("answered_mail", mail(&page));
-    insta::assert_snapshot!("answered_page", summary(&page));
+    let run = RunSummary { notes: &notes, ..run_summary(&report, &news) };
+    assert!(is_notable(&run));
+    insta::assert_snapshot!("answered_mail", mail(&run));
+    insta::assert_snapshot!("answered_page", summary(&run));
 }
 
 #[test]
-fn a_night_without_an_answer() {
-    let mut report = night();
+fn a_report_without_an_answer() {
+    let mut report = report();
     report.answered.clear();
     report.totals.answered = 0;
     report.inputs.truncate(1);
     let news: Vec<_> = news(&report).into_iter().filter(|news| news.kind == NoveltyKind::Rule).collect();
-    let page = page(&report, &news);
-    insta::assert_snapshot!("refused_mail", mail(&page));
-    insta::assert_snapshot!("refused_page", summary(&page));
+    let run = run_summary(&report, &news);
+    insta::assert_snapshot!("refused_mail", mail(&run));
+    insta::assert_snapshot!("refused_page", summary(&run));
 }
 
 #[test]
-fn a_first_run_calls_nothing_new() {
-    let report = night();
+fn a_first_run_marks_nothing_as_new() {
+    let report = report();
     let news = news(&report);
-    let page = RunSummary { is_first: true, host: None, ..page(&report, &news) };
-    insta::assert_snapshot!("first_mail", mail(&page));
-    insta::assert_snapshot!("first_page", summary(&page));
+    let run = RunSummary { is_first: true, host: None, ..run_summary(&report, &news) };
+    insta::assert_snapshot!("first_mail", mail(&run));
+    insta::assert_snapshot!("first_page", summary(&run));
 }
 
 #[test]
-fn nothing_to_tell() {
+fn a_report_without_hits() {
     let mut report = fixture::empty(fixture::rules());
-    judge(&mut report, None);
-    let page = page(&report, &[]);
-    assert!(!is_notable(&page));
-    insta::assert_snapshot!("quiet_mail", mail(&page));
-    insta::assert_snapshot!("quiet_page", summary(&page));
+    add_blocks(&mut report, None);
+    let run = run_summary(&report, &[]);
+    assert!(!is_notable(&run));
+    insta::assert_snapshot!("quiet_mail", mail(&run));
+    insta::assert_snapshot!("quiet_page", summary(&run));
 }
 
-/// Many addresses of few networks, each of which asked three times.
+/// Many addresses of few networks, each with three paths.
 fn of_networks(report: &mut Report<'static>) {
     let row = report.clients.iter().find(|row| row.paths >= 3).unwrap().clone();
     let row = |client| Row { key: RowKey::Client(client), ..row.clone() };
@@ -148,23 +148,23 @@ fn of_networks(report: &mut Report<'static>) {
 }
 
 #[test]
-fn a_network_is_one_line() {
-    let mut report = night();
+fn addresses_of_a_network_share_a_line() {
+    let mut report = report();
     of_networks(&mut report);
-    judge(&mut report, Some(46));
+    add_blocks(&mut report, Some(46));
     let notes = ["Counts are bounds: hits of a client may be up to 1,200 more than said.".to_owned()];
-    let page = RunSummary { notes: &notes, ..page(&report, &[]) };
-    insta::assert_snapshot!("networks_mail", mail(&page));
-    insta::assert_snapshot!("networks_page", summary(&page));
+    let run = RunSummary { notes: &notes, ..run_summary(&report, &[]) };
+    insta::assert_snapshot!("networks_mail", mail(&run));
+    insta::assert_snapshot!("networks_page", summary(&run));
 }
 
 #[test]
-fn due_for_answers_and_for_news_that_are_rare() {
-    let mut report = night();
+fn a_mail_is_due_for_answers_and_rare_news() {
+    let mut report = report();
     let news = news(&report);
     let due = |report: &Report<'_>, kind, level| {
         let news: Vec<_> = news.iter().filter(|news| news.kind == kind).cloned().collect();
-        is_notable(&RunSummary { level, ..page(report, &news) })
+        is_notable(&RunSummary { level, ..run_summary(report, &news) })
     };
     assert!(due(&report, NoveltyKind::Path, Severity::Critical), "an answer, new or not");
     report.answered.retain(|row| row.severity < Severity::High);
@@ -174,19 +174,19 @@ fn due_for_answers_and_for_news_that_are_rare() {
         assert!(due(&report, kind, Severity::High), "{kind:?}");
     }
     assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
-    assert!(!is_notable(&RunSummary { is_first: true, ..page(&report, &news) }), "in a first run all is new");
+    assert!(!is_notable(&RunSummary { is_first: true, ..run_summary(&report, &news) }), "everything is new in a first run");
 }
 
 #[test]
 fn the_same_path_of_another_host_is_another_answer() {
-    let mut report = night();
+    let mut report = report();
     let RowKey::Answer(_, path, _) = report.answered[1].key else { unreachable!() };
     report.answered[1].key = RowKey::Answer(Some(b"blog.example"), path, b"blog.example");
-    let page = page(&report, &[]);
-    assert!(mail(&page).contains("shop.example/backup/.env") || mail(&page).contains("shop.example/.git/config"), "{}", mail(&page));
+    let run = run_summary(&report, &[]);
+    assert!(mail(&run).contains("shop.example/backup/.env") || mail(&run).contains("shop.example/.git/config"), "{}", mail(&run));
 }
 
-/// Texts of a log that act, or hide something.
+/// Texts of a log with unsafe characters or secrets.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
@@ -198,9 +198,9 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn ten_lines_that_fit_whatever_a_log_says(
+    fn any_text_fits_the_mail_and_the_summary(
         texts in prop::collection::vec(hostile(), 4),
-        // What a log is called holds no secret: it is shown as it is everywhere.
+        // The name of a log is not masked.
         (source, folder) in (any::<Vec<u8>>(), any::<String>()),
         host in prop::option::of(hostile()),
         notes in prop::collection::vec(any::<String>(), 0..3),
@@ -208,7 +208,7 @@ proptest! {
         problem in prop::option::of(any::<String>()),
         (hits, is_first) in (any::<u32>(), any::<bool>()),
     ) {
-        let mut report = night();
+        let mut report = report();
         for (row, text) in report.answered.iter_mut().zip(&texts) {
             row.key = RowKey::Answer(host.as_deref(), text, host.as_deref().unwrap_or(b"access.log"));
             row.sample.target = text;
@@ -224,8 +224,8 @@ proptest! {
         list.networks = u64::MAX;
         report.campaigns = vec![list; 3];
         let news = news(&report);
-        let page = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..page(&report, &news) };
-        let (mail, summary) = (mail(&page), summary(&page));
+        let run = RunSummary { host: report_host.as_deref(), notes: &notes, is_first, folder: Path::new(&folder), ..run_summary(&report, &news) };
+        let (mail, summary) = (mail(&run), summary(&run));
         prop_assert!(mail.lines().count() <= 10, "{mail}");
         for (text, most) in [(&mail, 70), (&summary, 78)] {
             prop_assert!(!text.contains("hunter2"), "{text}");

@@ -179,7 +179,7 @@ pub(crate) fn write_suppressed<W: Write>(report: &Report<'_>, page: TablePage, o
 }
 
 fn app_note(seen: &AppSeen<'_>) -> String {
-    let site = seen.site.map_or_else(|| " here, as --app says".to_owned(), |site| format!(" on {}", redacted(site)));
+    let site = seen.site.map_or_else(|| " here (--app)".to_owned(), |site| format!(" on {}", redacted(site)));
     let title = escape(seen.title.as_bytes());
     match seen.silenced {
         0 => format!("{title} runs{site}; no request for its own pages was left out."),

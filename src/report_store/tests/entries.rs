@@ -1,4 +1,4 @@
-//! SymbolTables that are taken, folders that are links, and an `--out` that is removed.
+//! Names that are taken, folders that are links, and an `--out` that is removed.
 
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 

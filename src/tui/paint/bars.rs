@@ -1,4 +1,4 @@
-//! The last hour as bars, a column a minute, the newest at the right.
+//! Draws the last hour as bars, a column per minute, the newest at the right.
 
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
@@ -17,7 +17,7 @@ const SUM: u16 = 10;
 /// Eighths of a row.
 const EIGHTHS: u64 = 8;
 
-/// Draws requests above hits, in equal parts of `area`; hits alone where there is one row.
+/// Draws requests above hits, in equal parts of `area`; with a single row only hits.
 pub(super) fn draw(hour: &HourlySeries, area: Rect, canvas: &mut Canvas<'_>) {
     let rows = area.height / 2;
     if rows > 0 {
@@ -33,7 +33,7 @@ fn series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, ar
     let counts: Vec<_> = hour.minutes().map(of).collect();
     let sum = format!("{}/h", compact(counts.iter().sum()));
     let room = area.width.saturating_sub(LABEL + SUM);
-    // Twice as wide where there is room for it.
+    // Twice as wide on a wide page.
     let wide = (room / MINUTES as u16).clamp(1, 2);
     let shown = usize::from(room / wide).min(MINUTES);
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
@@ -47,7 +47,7 @@ fn series(hour: &HourlySeries, name: &str, of: impl Fn(TrafficCounts) -> u64, ar
     canvas.text(area, LABEL + shown as u16 * wide + 1, base, &sum, BOLD);
 }
 
-/// The pieces of a bar from the top down. What is not nothing is seen.
+/// The pieces of a bar from the top down. A count above 0 is always visible.
 fn column_of(count: u64, most: u64, rows: u16) -> Vec<&'static str> {
     let full = u128::from(rows) * u128::from(EIGHTHS);
     let height = (u128::from(count) * full / u128::from(most)) as u64;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_high_as_its_count() {
+    fn bars_are_proportional_to_counts() {
         assert_eq!(column_of(0, 10, 2), [" ", " "]);
         assert_eq!(column_of(1, 1_000, 2), [" ", "▁"]);
         assert_eq!(column_of(3, 4, 2), ["▄", "█"]);

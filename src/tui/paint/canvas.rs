@@ -1,6 +1,6 @@
-//! Lines of cells on a buffer: cut to the columns there are, never a panic, whatever the size.
+//! Writes lines of cells to a buffer, cut to its columns. No size panics.
 //!
-//! Colour only repeats what the words say; without it there is bold, dim and reversed text.
+//! Colour repeats what the words say; without it there is bold, dim and reversed text.
 
 use std::borrow::Cow;
 
@@ -11,26 +11,26 @@ use ratatui::style::{Color, Modifier, Style};
 use super::super::text::{truncate, width};
 use crate::finding::Severity;
 
-/// Columns that the flexible cell of a line is given before others lose theirs.
+/// The least columns of the flexible cell of a line; other cells are left out first.
 const MIN_FLEXIBLE: u16 = 12;
 
-/// What may be overlooked.
+/// The style of less important text.
 pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// What stands out of a line.
+/// The style of important text.
 pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// What keys act on.
+/// The style of the focused heading.
 pub(super) const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD);
 
-/// How much room a cell has.
+/// The width of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CellWidth {
     /// These columns.
     Columns(u16),
-    /// These columns, at their right end.
+    /// These columns, right-aligned.
     Right(u16),
-    /// What the others leave; one in a line.
+    /// The remaining columns; at most one cell of a line.
     Rest,
 }
 
@@ -39,14 +39,14 @@ pub(super) enum CellWidth {
 pub(super) struct CanvasCell<'t> {
     text: Cow<'t, str>,
     style: Style,
-    room: CellWidth,
-    /// The highest gives way first; 0 never does.
+    cell_width: CellWidth,
+    /// The highest rank is left out first; 0 never is.
     rank: u8,
 }
 
 impl<'t> CanvasCell<'t> {
-    pub(super) fn new(room: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
-        Self { text: text.into(), style: Style::new(), room, rank }
+    pub(super) fn new(cell_width: CellWidth, rank: u8, text: impl Into<Cow<'t, str>>) -> Self {
+        Self { text: text.into(), style: Style::new(), cell_width, rank }
     }
 
     pub(super) fn styled(self, style: Style) -> Self {
@@ -54,14 +54,14 @@ impl<'t> CanvasCell<'t> {
     }
 
     fn columns(&self) -> u16 {
-        match self.room {
+        match self.cell_width {
             CellWidth::Columns(n) | CellWidth::Right(n) => n,
             CellWidth::Rest => 0,
         }
     }
 }
 
-/// Something to write on.
+/// A buffer to draw on.
 #[derive(Debug)]
 pub(super) struct Canvas<'f> {
     pub(super) buffer: &'f mut Buffer,
@@ -69,7 +69,7 @@ pub(super) struct Canvas<'f> {
 }
 
 impl Canvas<'_> {
-    /// Writes a text, cut at the right edge of `area`; the columns it took.
+    /// Writes a text, cut at the right edge of `area`. Returns its columns.
     pub(super) fn text(&mut self, area: Rect, x: u16, y: u16, text: &str, style: Style) -> u16 {
         let area = area.intersection(self.buffer.area);
         if x >= area.width || y >= area.height {
@@ -80,7 +80,7 @@ impl Canvas<'_> {
         end - area.x - x
     }
 
-    /// Writes cells side by side, the chosen line reversed.
+    /// Writes cells as a line; a selected line is reversed.
     pub(super) fn line(&mut self, area: Rect, y: u16, cells: &[CanvasCell<'_>], chosen: bool) {
         if y >= area.height {
             return;
@@ -88,9 +88,9 @@ impl Canvas<'_> {
         let (fitting, rest) = fit(cells, area.width);
         let mut x = 0_u16;
         for cell in fitting {
-            let columns = if cell.room == CellWidth::Rest { rest } else { cell.columns() };
+            let columns = if cell.cell_width == CellWidth::Rest { rest } else { cell.columns() };
             let shown = truncate(&cell.text, columns.into());
-            let before = match cell.room {
+            let before = match cell.cell_width {
                 CellWidth::Right(_) => columns.saturating_sub(width(&shown) as u16),
                 CellWidth::Columns(_) | CellWidth::Rest => 0,
             };
@@ -103,7 +103,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// A title and a line to the right edge, with a note at its end where there is room.
+    /// Writes a title and a rule to the right edge, with a note at its end if it fits.
     pub(super) fn heading(&mut self, area: Rect, title: &str, note: &str, style: Style) {
         let taken = self.text(area, 0, 0, title, style);
         let note_columns = width(note) as u16;
@@ -115,12 +115,12 @@ impl Canvas<'_> {
         }
     }
 
-    /// What must be seen first.
+    /// The style of answers and critical severities.
     pub(super) fn alarm(&self) -> Style {
         self.in_color(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// What should be seen.
+    /// The style of medium severities and lag.
     pub(super) fn warning(&self) -> Style {
         self.in_color(Color::Yellow)
     }
@@ -136,19 +136,19 @@ impl Canvas<'_> {
         }
     }
 
-    /// This colour, where there are colours.
+    /// This colour, or none without colours.
     pub(super) fn in_color(&self, color: Color) -> Style {
         if self.color { Style::new().fg(color) } else { Style::new() }
     }
 }
 
-/// The cells that have room, and the columns of the flexible one.
+/// The cells that fit, and the columns of the flexible one.
 fn fit<'c, 't>(cells: &'c [CanvasCell<'t>], page: u16) -> (Vec<&'c CanvasCell<'t>>, u16) {
     let mut fitting: Vec<_> = cells.iter().collect();
     loop {
         let gaps = fitting.len().saturating_sub(1) as u16;
         let taken = fitting.iter().map(|cell| cell.columns()).fold(gaps, u16::saturating_add);
-        let least = if fitting.iter().any(|cell| cell.room == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
+        let least = if fitting.iter().any(|cell| cell.cell_width == CellWidth::Rest) { MIN_FLEXIBLE } else { 0 };
         if taken.saturating_add(least) <= page {
             return (fitting, page - taken);
         }

@@ -1,4 +1,4 @@
-//! The page of one client, path or rule: its latest hits, and everything that is kept of the chosen one.
+//! Draws the page of a client, path or rule: its latest hits, and details of the selected one.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,10 +12,10 @@ use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::rows;
 use crate::number::{compact, compact_counted};
 
-/// Rows of the list that stay before the proof is given any.
+/// The least rows of the list; details get the others.
 const MIN_ROWS: u16 = 4;
 
-/// Columns of the labels of the proof.
+/// Columns of the labels of details.
 const LABEL: u16 = 9;
 
 /// Draws the page.
@@ -24,22 +24,21 @@ pub(super) fn draw(subject: &DetailSubject, shown: &VisibleRows<'_>, view: &mut 
     canvas.heading(Rect { height: area.height.min(1), ..area }, subject.name(), &summary(subject, shown), REVERSED);
     let area = Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area };
     if items.is_empty() {
-        let why =
-            if shown.filter.is_empty() { "none of its hits is kept any more" } else { "none of its hits that are kept matches the filter" };
+        let why = if shown.filter.is_empty() { "its hits are no longer kept" } else { "none of its kept hits matches the filter" };
         canvas.text(area, 0, 0, why, DIM);
         return;
     }
     let at = view.detail_cursor().position(&items);
-    let proof = if let Some(PanelItem::Hit(row)) = items.get(at) { proof(row, area.width) } else { Vec::new() };
-    let proof_rows = (proof.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
-    let list = Rect { height: area.height - proof_rows, ..area };
+    let lines = if let Some(PanelItem::Hit(row)) = items.get(at) { details(row, area.width) } else { Vec::new() };
+    let detail_rows = (lines.len() as u16 + 1).min(area.height.saturating_sub(MIN_ROWS));
+    let list = Rect { height: area.height - detail_rows, ..area };
     let first = view.detail_cursor().scroll(&items, list.height.into());
     let seen: Vec<_> = items.into_iter().skip(first).take(list.height.into()).collect();
     rows::draw_hits(&seen, matches!(subject, DetailSubject::Client(_)), at - first, list, canvas);
-    draw_proof(&proof, Rect { y: area.y + list.height, height: proof_rows, ..area }, canvas);
+    draw_details(&lines, Rect { y: area.y + list.height, height: detail_rows, ..area }, canvas);
 }
 
-/// `24 hits · 2 answered · worst critical`, as far as they are known.
+/// `24 hits · 2 answered · worst critical`.
 fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
     let Some(entry) = subject.entry(&shown.snapshot.tables) else {
         return format!("not among the latest {} hits", compact(HITS as u64));
@@ -48,13 +47,13 @@ fn summary(subject: &DetailSubject, shown: &VisibleRows<'_>) -> String {
     format!("{}{answered} · worst {}", compact_counted(entry.hits, "hit", "hits"), entry.severity)
 }
 
-/// A label and a line of what it says; no label where a text goes on.
+/// Lines with a label; an empty label continues a text.
 type DetailLines = Vec<(&'static str, String)>;
 
-/// All there is to say of a hit.
-fn proof(row: &HitRow, page: u16) -> DetailLines {
+/// The details of a hit.
+fn details(row: &HitRow, page: u16) -> DetailLines {
     let status = row.status.map(|status| format!("{status} ")).unwrap_or_default();
-    let said = [
+    let fields = [
         ("rules", Some(&*row.rules)),
         ("answer", Some(&*format!("{status}{}", row.outcome))),
         ("target", Some(&*row.target)),
@@ -65,18 +64,18 @@ fn proof(row: &HitRow, page: u16) -> DetailLines {
         ("agent", row.agent.as_deref()),
     ];
     let room = usize::from(page.saturating_sub(LABEL)).max(1);
-    let mut proof = Vec::new();
-    for (label, text) in said {
+    let mut labelled = Vec::new();
+    for (label, text) in fields {
         let lines = split_to_width(text.unwrap_or_default(), room).into_iter().map(str::to_owned);
         let labels = std::iter::once(label).chain(std::iter::repeat(""));
-        proof.extend(labels.zip(lines));
+        labelled.extend(labels.zip(lines));
     }
-    proof
+    labelled
 }
 
-fn draw_proof(proof: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
-    canvas.heading(Rect { height: area.height.min(1), ..area }, "CHOSEN HIT", "", BOLD);
-    for (y, (label, text)) in (1..).zip(proof) {
+fn draw_details(details: &DetailLines, area: Rect, canvas: &mut Canvas<'_>) {
+    canvas.heading(Rect { height: area.height.min(1), ..area }, "SELECTED HIT", "", BOLD);
+    for (y, (label, text)) in (1..).zip(details) {
         canvas.text(area, 0, y, label, DIM);
         canvas.text(area, LABEL, y, text, Style::new());
     }

@@ -1,6 +1,4 @@
-//! Draws the live view on a screen of any size: a line on top, a line of keys at the bottom, and the page between.
-//!
-//! Draws what it is given; counts and sorts nothing.
+//! Draws the live view at any size: a title line, the page, and a line of keys at the bottom.
 
 mod bars;
 mod canvas;
@@ -17,7 +15,7 @@ use self::canvas::Canvas;
 use super::view::{ScreenPage, ViewState};
 use super::visible_rows::VisibleRows;
 
-/// Draws everything. `since` is how many hits came since the snapshot was frozen, if it is.
+/// Draws everything. `since` is how many hits came since the pause began, if it is paused.
 pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, since: Option<u64>, color: bool, frame: &mut Frame<'_>) {
     let area = frame.area();
     let canvas = &mut Canvas { buffer: frame.buffer_mut(), color };

@@ -1,4 +1,4 @@
-//! All panels on one page: what answered at the top, the others below it, as many as there is room for.
+//! Draws all panels on one page: answers at the top, and as many others as fit below.
 
 use ratatui::layout::Rect;
 
@@ -8,17 +8,17 @@ use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use super::{bars, rows};
 use crate::number::compact;
 
-/// Below these columns or rows there is room for one panel at a time, besides what answered.
+/// On a page with fewer columns or rows only the answers and the focused panel are shown.
 const NARROW: u16 = 60;
 const LOW: u16 = 17;
 
-/// From these columns on three panels stand side by side.
+/// From these columns on three panels are side by side.
 const WIDE: u16 = 110;
 
 /// From these rows on bars are three rows high.
 const HIGH: u16 = 34;
 
-/// A panel and its place.
+/// A panel and its area.
 type PlacedPanel = (Panel, Rect);
 
 /// Draws the page.
@@ -31,16 +31,16 @@ pub(super) fn draw(shown: &VisibleRows<'_>, view: &mut ViewState, area: Rect, ca
     };
     let (top, rest) = split(area, bar_rows);
     bars::draw(&shown.snapshot.hour, top, canvas);
-    for (panel, place) in places(rest, view.focus()) {
-        draw_panel(shown, view, panel, place, canvas);
+    for (panel, area) in layout(rest, view.focus()) {
+        draw_panel(shown, view, panel, area, canvas);
     }
 }
 
-/// Where each panel goes.
-fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+/// The area of each panel.
+fn layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     let share = |part: u16| (area.height * part / 20).max(3);
     if area.width < NARROW || area.height < LOW - 3 {
-        return few(area, focus);
+        return narrow_layout(area, focus);
     }
     let (answered, rest) = split(area, share(4));
     if area.width >= WIDE {
@@ -69,8 +69,8 @@ fn places(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     ]
 }
 
-/// What answered, and the panel that keys act on.
-fn few(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
+/// The answers, and the focused panel.
+fn narrow_layout(area: Rect, focus: Panel) -> Vec<PlacedPanel> {
     if focus == Panel::Answered || area.height < 6 {
         return vec![(focus, area)];
     }
@@ -84,7 +84,7 @@ fn split(area: Rect, rows: u16) -> (Rect, Rect) {
     (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
 }
 
-/// Equal columns, one blank between them.
+/// Equal columns with a blank between them.
 fn columns<const N: usize>(area: Rect) -> [Rect; N] {
     let n = N as u16;
     std::array::from_fn(|i| {
@@ -105,7 +105,7 @@ fn draw_panel(shown: &VisibleRows<'_>, view: &mut ViewState, panel: Panel, area:
     };
     canvas.heading(head, &title(shown, panel, focused), "", style);
     if items.is_empty() {
-        canvas.text(list, 0, 0, nothing(panel), DIM);
+        canvas.text(list, 0, 0, empty_text(panel), DIM);
         return;
     }
     let visible = usize::from(list.height);
@@ -129,9 +129,9 @@ fn title(shown: &VisibleRows<'_>, panel: Panel, focused: bool) -> String {
     if focused { format!(" {title} ") } else { title }
 }
 
-fn nothing(panel: Panel) -> &'static str {
+fn empty_text(panel: Panel) -> &'static str {
     match panel {
-        Panel::Answered => "no probe got an answer that tells it anything",
+        Panel::Answered => "no probe got a distinct answer",
         Panel::Clients | Panel::Paths | Panel::Rules | Panel::Latest => "no hit yet",
         Panel::Alerts => "no alert yet",
     }

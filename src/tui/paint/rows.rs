@@ -1,4 +1,4 @@
-//! The rows of each panel as cells.
+//! Draws the rows of each panel.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -13,7 +13,7 @@ use super::canvas::{BOLD, Canvas, CanvasCell, DIM};
 use crate::finding::Severity;
 use crate::number::compact;
 
-/// Columns of the longest severity, a time of day, a count, a method.
+/// Columns of a severity, a time of day, a count and a method.
 const SEVERITY: u16 = 8;
 const TIME: u16 = 8;
 const HITS: u16 = 6;
@@ -22,7 +22,7 @@ const METHOD: u16 = 7;
 /// Columns of `auth_required`.
 const OUTCOME: u16 = 13;
 
-/// Draws the rows of a panel; `chosen` is reversed.
+/// Draws the rows of a panel; the selected one is reversed.
 pub(super) fn draw(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>, area: Rect, canvas: &mut Canvas<'_>) {
     let client = widest(items, area.width, |item| match item {
         PanelItem::Entry(_, entry) => &entry.sample.client,
@@ -40,7 +40,7 @@ pub(super) fn draw(panel: Panel, items: &[PanelItem<'_>], chosen: Option<usize>,
     }
 }
 
-/// The columns that the widest of some texts needs, up to a third of the page.
+/// The columns of the widest text, up to a third of the page.
 fn widest<'i>(items: &'i [PanelItem<'_>], page: u16, text: impl Fn(&'i PanelItem<'_>) -> &'i str) -> u16 {
     let widest = items.iter().map(|item| width(text(item))).max().unwrap_or(0);
     (widest as u16).min(page / 3)
@@ -50,7 +50,7 @@ fn severity(severity: Severity, rank: u8, canvas: &Canvas<'_>) -> CanvasCell<'st
     CanvasCell::new(Columns(SEVERITY), rank, severity.as_str()).styled(canvas.severity(severity))
 }
 
-/// Client, status, path, hits, the time of the latest; the rules where there is room.
+/// Client, status, severity, path, hits and time of the latest hit; on a wide page the rules.
 fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let row = &entry.sample;
     let status = row.status.map_or(String::new(), |status| status.to_string());
@@ -68,7 +68,7 @@ fn answered<'t>(entry: &'t TopEntry, client: u16, page: u16, canvas: &Canvas<'_>
     cells
 }
 
-/// A name, how bad, how often; how many of these were answered.
+/// Name, answers, severity and hits.
 fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let answered = if entry.answered > 0 { format!("{}!", compact(entry.answered)) } else { String::new() };
     let style = if entry.answered > 0 { BOLD } else { Style::new() };
@@ -80,7 +80,7 @@ fn named<'t>(name: &'t str, entry: &TopEntry, canvas: &Canvas<'_>) -> Vec<Canvas
     ]
 }
 
-/// Time, severity, outcome, client, method, target, rules: what there is room for.
+/// Time, severity, outcome, client, method and target; on a wide page the rules.
 fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
     let (outcome, target) = if row.answered { (canvas.alarm(), canvas.alarm()) } else { (DIM, Style::new()) };
     let mut cells = vec![
@@ -97,7 +97,7 @@ fn hit<'t>(row: &'t HitRow, client: u16, page: u16, canvas: &Canvas<'_>) -> Vec<
     cells
 }
 
-/// The latest hits of something: the client only where they are of many.
+/// Draws the hits of a detail page, with the client unless the page is that of a client.
 pub(super) fn draw_hits(items: &[PanelItem<'_>], of_one_client: bool, chosen: usize, area: Rect, canvas: &mut Canvas<'_>) {
     let client = if of_one_client {
         0
@@ -118,9 +118,9 @@ pub(super) fn draw_hits(items: &[PanelItem<'_>], of_one_client: bool, chosen: us
 }
 
 fn alert<'t>(row: &'t AlertRow, canvas: &Canvas<'_>) -> Vec<CanvasCell<'t>> {
-    let how_bad = match row.severity {
+    let level = match row.severity {
         Some(level) => severity(level, 1, canvas),
         None => CanvasCell::new(Columns(SEVERITY), 1, "notice").styled(DIM),
     };
-    vec![CanvasCell::new(Columns(TIME), 2, clock(row.time)).styled(DIM), how_bad, CanvasCell::new(Rest, 0, &*row.text)]
+    vec![CanvasCell::new(Columns(TIME), 2, clock(row.time)).styled(DIM), level, CanvasCell::new(Rest, 0, &*row.text)]
 }

@@ -1,4 +1,4 @@
-//! The first line: the logs, how much comes, how far behind we are. And the last one: the keys, or the filter.
+//! Draws the first line, with rates, lag and logs, and the last line, with keys or the filter.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::canvas::{BOLD, Canvas, DIM, REVERSED};
 use crate::number::{compact, compact_counted, compact_size, compact_tenths};
 use crate::redact::sanitize;
 
-/// Draws the first line. `since` is how many hits came since the snapshot was frozen.
+/// Draws the first line. `since` is how many hits came since the pause began.
 pub(super) fn draw(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canvas: &mut Canvas<'_>) {
     let (rate, snapshot) = (shown.snapshot.hour.rate(), shown.snapshot);
     let lag_style = if snapshot.lag >= 1_000_000 { canvas.warning() } else { Style::new() };
@@ -32,7 +32,7 @@ pub(super) fn draw(shown: &VisibleRows<'_>, since: Option<u64>, area: Rect, canv
     let mut x = 0;
     for (part, style) in parts {
         let fits = x + 2 + width(&part) as u16 <= area.width;
-        // A name can be cut; a number that is would be another number.
+        // A name can be cut; a number cannot.
         if x == 0 || fits || style == DIM {
             x += canvas.text(area, x, 0, &part, style) + 2;
         }
@@ -76,7 +76,7 @@ pub(super) fn draw_keys(shown: &VisibleRows<'_>, view: &ViewState, paused: bool,
 }
 
 fn keys(view: &ViewState, paused: bool) -> Vec<(&'static str, &'static str)> {
-    let pause = ("p", if paused { "go on" } else { "pause" });
+    let pause = ("p", if paused { "resume" } else { "pause" });
     match view.page {
         ScreenPage::Overview if !view.filter.is_empty() => {
             vec![("Esc", "all"), ("q", "quit"), pause, ("Tab", "panel"), ("Enter", "open"), ("?", "help")]
