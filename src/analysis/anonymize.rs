@@ -23,7 +23,7 @@ use crate::redact::mask::as_logged;
 #[derive(Debug, Clone)]
 pub struct Privacy {
     /// How clients are hidden; `None` tells them.
-    veil: Option<Veil>,
+    anonymizer: Option<Veil>,
     /// Whether secrets are masked.
     redact: bool,
 }
@@ -31,7 +31,7 @@ pub struct Privacy {
 impl Default for Privacy {
     /// Tells clients and masks secrets.
     fn default() -> Self {
-        Self { veil: None, redact: true }
+        Self { anonymizer: None, redact: true }
     }
 }
 
@@ -45,106 +45,112 @@ enum TextKind {
 impl Privacy {
     /// Hides clients behind a veil, if there is one, and masks secrets, if that is wanted.
     #[must_use]
-    pub fn new(veil: Option<Veil>, redact: bool) -> Self {
-        Self { veil, redact }
+    pub fn new(anonymizer: Option<Veil>, redact: bool) -> Self {
+        Self { anonymizer, redact }
     }
 
     /// Whether it is told as it is, secrets masked.
     #[must_use]
     pub fn is_default(&self) -> bool {
-        self.veil.is_none() && self.redact
+        self.anonymizer.is_none() && self.redact
     }
 
     /// Whether clients are hidden.
     #[must_use]
     pub fn hides_clients(&self) -> bool {
-        self.veil.is_some()
+        self.anonymizer.is_some()
     }
 
     /// What a reader must know of a report whose clients are hidden.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let how = match self.veil.as_ref()? {
-            Veil::Truncate => "of clients only the networks are told",
+        let how = match self.anonymizer.as_ref()? {
+            Veil::Truncate => "of clients only the networks are redacted",
             Veil::Key(_) => "clients have pseudonyms",
         };
         Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
     }
 
     /// Gives the report as it is told, and what is new in it, to `use_it`.
-    pub fn with_redacted<R>(&self, report: &Report<'_>, news: &[NewItem<'_>], use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R) -> R {
+    pub fn with_redacted<R>(
+        &self,
+        report: &Report<'_>,
+        new_items: &[NewItem<'_>],
+        use_it: impl FnOnce(&Report<'_>, &[NewItem<'_>]) -> R,
+    ) -> R {
         if self.is_default() {
-            return use_it(report, news);
+            return use_it(report, new_items);
         }
-        let room = self.redaction_map(report, news);
-        use_it(&self.report(report, &room), &self.news(news, report, &room))
+        let map = self.redaction_map(report, new_items);
+        use_it(&self.report(report, &map), &self.new_items(new_items, report, &map))
     }
 
     /// The report as it is told, with rows in an order that gives no address away. One without clients has no evidence and
     /// nobody to block.
-    fn report<'r>(&self, report: &Report<'r>, room: &'r RedactionMap) -> Report<'r> {
-        let mut told = report.clone();
-        room::visit(&mut told, &mut |text, place| *text = room.text(text, place), &mut |client| *client = room.client(*client));
-        if let Some(veil) = &self.veil {
-            told.hidden = Some(veil.as_str());
-            told.blocks = told.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
-            told.evidence = None;
-            for rows in [&mut told.answered, &mut told.uncertain, &mut told.pairs, &mut told.clients] {
+    fn report<'r>(&self, report: &Report<'r>, map: &'r RedactionMap) -> Report<'r> {
+        let mut redacted = report.clone();
+        room::visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
+        if let Some(anonymizer) = &self.anonymizer {
+            redacted.hidden = Some(anonymizer.as_str());
+            redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
+            redacted.evidence = None;
+            for rows in [&mut redacted.answered, &mut redacted.uncertain, &mut redacted.pairs, &mut redacted.clients] {
                 sort_rows(rows);
             }
             let order = |flood: &FloodRow<'_>| (Reverse((flood.severity, flood.requests)), flood.rule);
-            told.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
+            redacted.floods.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| (a.client, a.path).cmp(&(b.client, b.path))));
         }
-        told
+        redacted
     }
 
     /// What is needed to tell a report and what is new in it.
-    fn redaction_map(&self, report: &Report<'_>, news: &[NewItem<'_>]) -> RedactionMap {
-        let mut room = RedactionMap::default();
+    fn redaction_map(&self, report: &Report<'_>, new_items: &[NewItem<'_>]) -> RedactionMap {
+        let mut map = RedactionMap::default();
         if self.is_default() {
-            return room;
+            return map;
         }
         let mut report = report.clone();
         // Nothing is changed: each is only looked at.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
         room::visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
-        let of_news =
-            news.iter().flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
+        let of_news = new_items
+            .iter()
+            .flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
         for (text, place) in texts.into_iter().chain(of_news) {
-            room.insert_text(text, place, || self.text(text, place));
+            map.insert_text(text, place, || self.text(text, place));
         }
-        if let Some(veil) = &self.veil {
+        if let Some(anonymizer) = &self.anonymizer {
             for client in clients {
-                room.insert_client(client, || veil.client(client));
+                map.insert_client(client, || anonymizer.client(client));
             }
         }
-        room
+        map
     }
 
     /// What is new in a report, as it is told.
-    fn news<'r>(&self, news: &[NewItem<'r>], report: &Report<'r>, room: &'r RedactionMap) -> Vec<NewItem<'r>> {
+    fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &Report<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
         let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
         for (kind, rows) in
             [(NoveltyKind::Answer, &report.answered), (NoveltyKind::Path, &report.paths), (NoveltyKind::Client, &report.clients)]
         {
             for row in rows {
                 let key = |key| display_key(report.rule_set, key);
-                keys.entry((kind, key(row.key))).or_insert_with(|| key(room.key(row.key)));
+                keys.entry((kind, key(row.key))).or_insert_with(|| key(map.key(row.key)));
             }
         }
-        let told = |one: &NewItem<'r>| {
-            let mut told = one.clone();
-            room::visit_sample(&mut told.sample, &mut |text, place| *text = room.text(text, place));
+        let redacted = |one: &NewItem<'r>| {
+            let mut redacted = one.clone();
+            room::visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
             if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
-                told.key.clone_from(key);
+                redacted.key.clone_from(key);
             }
-            told
+            redacted
         };
-        let mut told: Vec<NewItem<'r>> = news.iter().map(told).collect();
+        let mut redacted: Vec<NewItem<'r>> = new_items.iter().map(redacted).collect();
         if self.hides_clients() {
-            told.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+            redacted.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         }
-        told
+        redacted
     }
 
     /// The text as it is told.
@@ -153,8 +159,8 @@ impl Privacy {
         if text.is_empty() {
             return Vec::new();
         }
-        let hidden = match &self.veil {
-            Some(veil) => veil.text(text, place == TextKind::Agent).into_owned(),
+        let hidden = match &self.anonymizer {
+            Some(anonymizer) => anonymizer.text(text, place == TextKind::Agent).into_owned(),
             None => text.to_vec(),
         };
         if self.redact { hidden } else { as_logged(&hidden) }

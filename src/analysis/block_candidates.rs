@@ -76,12 +76,12 @@ pub enum BlockVerdict {
 /// Judges each client of a report, in the order of its rows, which must be whole; candidates are the first `max`, which are
 /// the worst. IPv6 networks are judged better where the report has its pairs.
 #[must_use]
-pub fn block_decisions(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<BlockDecision> {
+pub fn block_decisions(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Guard<'_>, max: Option<usize>) -> Vec<BlockDecision> {
     let mut probers: HashMap<Network<'_>, u64> = HashMap::new();
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::of(client)).or_default() += 1;
     }
-    let network_stats = network_stats(report, material, guard);
+    let network_stats = network_stats(report, report_input, guard);
     let mut room = max.unwrap_or(usize::MAX);
     let judge = |row: &Row<'_>| {
         let client = row.key.client().unwrap_or(Client::Text(b""));
@@ -223,7 +223,7 @@ fn ordinary(n: u64) -> String {
 
 /// The IPv6 networks that several clients of the report belong to, by their upper half. One in which somebody is sheltered is
 /// no stats: its addresses are judged one by one.
-fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<'_>) -> HashMap<u64, OffenderStats> {
+fn network_stats(report: &Report<'_>, report_input: &ReportInput<'_>, guard: &Guard<'_>) -> HashMap<u64, OffenderStats> {
     let mut network_stats: HashMap<u64, OffenderStats> = HashMap::new();
     let six = |row: &Row<'_>| match row.key.client() {
         Some(Client::V6(bits)) => Some(upper(bits)),
@@ -247,15 +247,15 @@ fn network_stats(report: &Report<'_>, material: &ReportInput<'_>, guard: &Guard<
     for (upper, paths) in paths {
         network_stats.entry(upper).and_modify(|stats| stats.paths = stats.paths.max(paths.len() as u64));
     }
-    add_neighbours(report, material, &mut network_stats);
+    add_neighbours(report, report_input, &mut network_stats);
     network_stats
 }
 
 /// Adds what clients of these networks asked for that hit nothing at all, and are in no row.
-fn add_neighbours(report: &Report<'_>, material: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
+fn add_neighbours(report: &Report<'_>, report_input: &ReportInput<'_>, network_stats: &mut HashMap<u64, OffenderStats>) {
     let rows: HashSet<Client<'_>> = report.clients.iter().filter_map(|row| row.key.client()).collect();
-    for (number, count) in (0..).zip(material.tally.client_counts()) {
-        let client = material.tally.client(number);
+    for (number, count) in (0..).zip(report_input.tally.client_counts()) {
+        let client = report_input.tally.client(number);
         if let Client::V6(bits) = client
             && let Some(stats) = network_stats.get_mut(&upper(bits))
             && !rows.contains(&client)

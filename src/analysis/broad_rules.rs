@@ -17,10 +17,10 @@ const MOST: usize = 3;
 
 /// A sentence for each such rule and input, that of most hits first. `inputs` are in the order of the sources.
 #[must_use]
-pub fn warnings(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
+pub fn warnings(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
     let mut hits: HashMap<(u32, u16), u64> = HashMap::new();
-    for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
-        for rule in material.tally.rule_list(view.rules) {
+    for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
+        for rule in report_input.tally.rule_list(view.rules) {
             *hits.entry((view.input, rule.0)).or_default() += view.cell.hits;
         }
     }
@@ -34,7 +34,7 @@ pub fn warnings(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &
     broad.sort_unstable_by_key(|&(hits, input, rule, _)| (std::cmp::Reverse(hits), input, rule));
     let sentence = |(hits, input, rule, lines): (u64, u32, u16, u64)| {
         let path = String::from_utf8_lossy(&inputs[input as usize].path).into_owned();
-        let rule = &material.rules.rule(crate::finding::RuleId(rule)).id;
+        let rule = &report_input.rules.rule(crate::finding::RuleId(rule)).id;
         format!(
             "{path}: the rule {rule} matches {} of {} lines: it is too broad, or nearly all of the log is an attack; to leave it out, type --disable {rule}",
             grouped(hits),

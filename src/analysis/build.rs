@@ -65,71 +65,71 @@ type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 /// Builds the report. `inputs` come without hits: which lines count as such is decided here.
 #[must_use]
 pub fn build<'a>(
-    material: &ReportInput<'a>,
-    context: &'a LogAnalysis<'a>,
+    report_input: &ReportInput<'a>,
+    analysis: &'a LogAnalysis<'a>,
     mut inputs: Vec<InputSummary>,
     without_time: u64,
     wanted: RowSelection,
 ) -> Report<'a> {
-    count_hits(material, context, &mut inputs);
-    let mut items = Vec::with_capacity(material.tally.len());
+    count_hits(report_input, analysis, &mut inputs);
+    let mut items = Vec::with_capacity(report_input.tally.len());
     let mut others: Vec<u64> =
-        material.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
-    for (view, decision) in material.tally.cells().zip(context.decisions()) {
+        report_input.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
+    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
         // Lines that no format explains belong to a client without a name, and are no requests.
         if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
             *others = others.saturating_sub(view.cell.hits);
         }
         if decision.reported {
-            items.push(row_item(context, view, decision));
+            items.push(row_item(analysis, view, decision));
         }
     }
-    let overflow = OverflowItems::new(material, context);
+    let overflow = OverflowItems::new(report_input, analysis);
     for (client, hits) in &overflow.matched {
         if let Some(others) = others.get_mut(*client as usize) {
             *others = others.saturating_sub(*hits);
         }
     }
-    let folded = material.tally.path_cells().zip(context.path_decisions()).filter(|(_, decision)| decision.reported);
-    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(context, view, decision)).collect();
+    let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
+    let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(analysis, view, decision)).collect();
     // What was let go of a pair is still known of its path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
     let rows = |wanted: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
-        if wanted { group(material, RowItems(&items, more), most) } else { Vec::new() }
+        if wanted { group(report_input, RowItems(&items, more), most) } else { Vec::new() }
     };
     let by_pair = || rows(wanted.pairs, rows::by_pair, &overflow.pairs);
     let by_client = || rows(wanted.clients, rows::by_client, &overflow.clients);
     let by_path = || rows(wanted.paths, rows::by_path, &[&*of_paths, &*overflow.paths].concat());
     let totals = || totals(&items, &of_paths, &inputs, without_time);
-    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(material, &items) } else { Vec::new() };
-    let graded = |answer| if wanted.answered { rows::by_answer(material, context, &of_answers, answer) } else { Vec::new() };
+    let campaigns = || if wanted.campaigns { campaigns::campaign_rows(report_input, &items) } else { Vec::new() };
+    let graded = |answer| if wanted.answered { rows::by_answer(report_input, analysis, &of_answers, answer) } else { Vec::new() };
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
-    let by_rule = || if wanted.rules { rows::by_rule(material, context, &items, most) } else { Vec::new() };
+    let by_rule = || if wanted.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
     // What takes longest begins first.
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
         rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
-        let number = row.key.client().and_then(|client| material.tally.client_number(client));
+        let number = row.key.client().and_then(|client| report_input.tally.client_number(client));
         row.other_requests = number.and_then(|number| others.get(number as usize).copied()).unwrap_or(0);
     }
     Report {
-        rule_set: material.rules,
+        rule_set: report_input.rules,
         log_host: None,
         period: None,
         prefix: None,
         hidden: None,
         totals,
-        approximate: approximate(material.tally, &items, &overflow),
+        approximate: approximate(report_input.tally, &items, &overflow),
         answered,
         uncertain,
-        soft_404: soft_404::sites(material, context, &of_answers),
+        soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
-        floods: floods::flood_rows(material, context, &items),
-        apps: suppressed::apps(material, context),
-        allowed: suppressed::allowed(material),
+        floods: floods::flood_rows(report_input, analysis, &items),
+        apps: suppressed::apps(report_input, analysis),
+        allowed: suppressed::allowed(report_input),
         inputs,
         pairs,
         clients,
@@ -137,13 +137,13 @@ pub fn build<'a>(
         paths,
         rules,
         elapsed: Duration::ZERO,
-        evidence: Some(SnapshotSource { tally: material.tally, texts: material.texts }),
+        evidence: Some(SnapshotSource { tally: report_input.tally, texts: report_input.texts }),
     }
 }
 
 /// Counts into each input the lines of it that are hits.
-pub fn count_hits(material: &ReportInput<'_>, context: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
-    for (view, _) in material.tally.cells().zip(context.decisions()).filter(|(_, decision)| decision.reported) {
+pub fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
+    for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].hits += view.cell.hits;
     }
 }
@@ -155,9 +155,9 @@ impl Report<'_> {
     }
 }
 
-pub(crate) fn row_item<'a>(context: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
+pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, decision: &Decision) -> RowItem<'a> {
     let Decision { severity, answered, grade, .. } = *decision;
-    RowItem { view, rules: context.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
+    RowItem { view, rules: analysis.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
 /// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
@@ -219,13 +219,13 @@ fn sum(inputs: &[InputSummary]) -> InputSummary {
 }
 
 /// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
-pub(crate) fn site_name<'a>(material: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
+pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
     match site {
         Site::Host(host) => host,
         Site::Input(input) => {
-            let text = &material.texts[input as usize];
+            let text = &report_input.texts[input as usize];
             let home = text.home();
-            let log = material.texts.iter().find(|other| other.path == home.1 && other.home() == home);
+            let log = report_input.texts.iter().find(|other| other.path == home.1 && other.home() == home);
             &log.unwrap_or(text).path
         }
     }

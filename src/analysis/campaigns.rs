@@ -20,9 +20,9 @@ use crate::tally::union_span;
 const SAMPLES: usize = 3;
 
 /// The campaigns, the worst first, then those of most networks.
-pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
-    let tally = material.tally;
-    let asked = items.iter().filter(|item| counts(material, item)).map(|item| (item.view.client, item.view.path)).collect();
+pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
+    let tally = report_input.tally;
+    let asked = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
     let found = find_campaigns(asked, |client| Network::of(tally.client(client)), |path| tally.path(path));
     let lists = || found.iter().enumerate();
     let of_client: HashMap<u32, usize> =
@@ -33,7 +33,7 @@ pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>
             sums[*number].add(item);
         }
     }
-    let mut rows: Vec<_> = sums.into_iter().filter_map(|sum| sum.row(material)).collect();
+    let mut rows: Vec<_> = sums.into_iter().filter_map(|sum| sum.row(report_input)).collect();
     rows.sort_by(|a, b| {
         let order = |row: &Campaign<'_>| Reverse((row.severity, row.networks, row.answered, row.hits));
         (order(a), &a.key).cmp(&(order(b), &b.key))
@@ -42,14 +42,14 @@ pub(crate) fn campaign_rows<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>
 }
 
 /// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
-fn counts(material: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
+fn counts(report_input: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
     // What a tally let go of is nobody's.
     if item.view.is_other() {
         return false;
     }
-    let is_certain = item.rules.iter().any(|&rule| material.rules.rule(rule).is_certain());
-    let is_somebody = !matches!(material.tally.client(item.view.client), Client::Text(b"" | b"-"));
-    is_certain && is_somebody && !material.tally.path(item.view.path).is_empty()
+    let is_certain = item.rules.iter().any(|&rule| report_input.rules.rule(rule).is_certain());
+    let is_somebody = !matches!(report_input.tally.client(item.view.client), Client::Text(b"" | b"-"));
+    is_certain && is_somebody && !report_input.tally.path(item.view.path).is_empty()
 }
 
 /// A list, and the hits for its paths by its clients.
@@ -74,12 +74,12 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
     }
 
     /// `None` where there is no hit, which does not happen: a list is made of hits.
-    fn row(self, material: &ReportInput<'a>) -> Option<Campaign<'a>> {
+    fn row(self, report_input: &ReportInput<'a>) -> Option<Campaign<'a>> {
         let sum = |count: fn(&RowItem<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
         let times = self.items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
         let (first_time, last_time) = times.unzip();
         Some(Campaign {
-            key: key(material, &self.list.paths),
+            key: key(report_input, &self.list.paths),
             severity: self.items.iter().map(|item| item.severity).max()?,
             clients: self.list.clients.len() as u64,
             networks: self.list.networks as u64,
@@ -88,14 +88,14 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
             answered: sum(|item| if item.answered { item.view.cell.hits } else { 0 }),
             first_time,
             last_time,
-            sample_paths: self.sample_paths(material),
-            sample: rows::sample(material, rows::best_sample(&self.items)),
+            sample_paths: self.sample_paths(report_input),
+            sample: rows::sample(report_input, rows::best_sample(&self.items)),
         })
     }
 
     /// The worst paths, the longest of equals: `/` and other short ones are on every list.
-    fn sample_paths(&self, material: &ReportInput<'a>) -> Vec<&'a [u8]> {
-        let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], material.tally.path(*path))).collect();
+    fn sample_paths(&self, report_input: &ReportInput<'a>) -> Vec<&'a [u8]> {
+        let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], report_input.tally.path(*path))).collect();
         paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
         paths.into_iter().take(SAMPLES).map(|(_, path)| path).collect()
     }
@@ -103,8 +103,8 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
 
 /// Twelve hexadecimal digits of a list of paths. They come of the paths as shown: a report that was read back holds no
 /// others.
-fn key(material: &ReportInput<'_>, paths: &[u32]) -> String {
-    let mut shown: Vec<_> = paths.iter().map(|path| shown(material.tally.path(*path))).collect();
+fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
+    let mut shown: Vec<_> = paths.iter().map(|path| shown(report_input.tally.path(*path))).collect();
     shown.sort_unstable();
     shown.dedup();
     let mut hash = Xxh3Default::new();

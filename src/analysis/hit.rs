@@ -49,37 +49,37 @@ impl HitBuffers {
 
 /// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
 pub fn hit_from_line<'a>(
-    material: &ReportInput<'a>,
-    context: &LogAnalysis<'_>,
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'_>,
     line: &StoredLine<'a>,
-    desk: &'a mut HitBuffers,
+    buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
     let (record, probe) = parse_stored_line(line.text, line.parsed);
-    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
+    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let views = normalizer.views(probe.line.target);
     let who = counted_client(record.client, *prefix, client);
     // One that was let go is nobody the context knows.
-    let client = material.tally.client_number(who).unwrap_or(Names::REST);
+    let client = report_input.tally.client_number(who).unwrap_or(Names::REST);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
-    let decision = context.filter_outcome(context.decide(line.rules, &seen, rules), Outcome::of(record.status));
+    let decision = analysis.filter_outcome(analysis.decide(line.rules, &seen, rules), Outcome::of(record.status));
     if !decision.reported {
         return None;
     }
-    let text = &material.texts[line.position.input as usize];
+    let text = &report_input.texts[line.position.input as usize];
     let verdict = HitVerdict {
         severity: decision.severity,
         rules,
         answer: decision.grade.map(|grade| grade.answer),
-        context: context.required_context(rules),
+        context: analysis.required_context(rules),
     };
-    let spot = HitLocation {
+    let location = HitLocation {
         generation: text.generation,
         offset: line.position.chunk + line.position.offset,
         source: &text.path,
         line: text.line_number(line.position.chunk, line.position.line),
     };
-    Some(assemble(&record, who, &probe, views, &spot, &verdict))
+    Some(assemble(&record, who, &probe, views, &location, &verdict))
 }
 
 /// What the site answered.
@@ -88,20 +88,20 @@ pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
 }
 
 /// The client as it is counted: its group, or itself.
-pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Prefix>, room: &'a mut Vec<u8>) -> Client<'a> {
+pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
     let client = Client::of_line(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
-    room.clear();
-    room.extend_from_slice(group.as_bytes());
-    Client::Text(room)
+    buffers.clear();
+    buffers.extend_from_slice(group.as_bytes());
+    Client::Text(buffers)
 }
 
 /// The host in lower case.
-pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    room.clear();
-    room.extend_from_slice(host?);
-    room.make_ascii_lowercase();
-    Some(room)
+pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    buffers.clear();
+    buffers.extend_from_slice(host?);
+    buffers.make_ascii_lowercase();
+    Some(buffers)
 }
 
 /// Where a line stands, for a reader.
@@ -125,14 +125,14 @@ fn assemble<'a>(
     client: Client<'a>,
     probe: &Probe<'a>,
     views: Views<'a>,
-    spot: &HitLocation<'a>,
+    location: &HitLocation<'a>,
     verdict: &HitVerdict<'a>,
 ) -> ReportedHit<'a> {
     ReportedHit {
-        generation: spot.generation,
-        offset: spot.offset,
-        source: spot.source,
-        line: spot.line,
+        generation: location.generation,
+        offset: location.offset,
+        source: location.source,
+        line: location.line,
         time: record.time,
         client,
         method: probe.line.method,

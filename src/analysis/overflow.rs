@@ -31,10 +31,10 @@ pub(crate) struct MissingHits {
 }
 
 impl<'a> OverflowItems<'a> {
-    pub(crate) fn new(material: &ReportInput<'a>, context: &'a LogAnalysis<'a>) -> Self {
+    pub(crate) fn new(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { lower, upper }) in material.tally.overflow_cells().zip(context.overflow_decisions()) {
+        for (view, OverflowDecision { lower, upper }) in report_input.tally.overflow_cells().zip(analysis.overflow_decisions()) {
             let is_of_client = view.path == Names::REST;
             if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
@@ -47,7 +47,7 @@ impl<'a> OverflowItems<'a> {
                 _ if is_of_client => &mut overflow.clients,
                 _ => &mut overflow.pairs,
             };
-            items.extend(lower.reported.then(|| row_item(context, view, lower)));
+            items.extend(lower.reported.then(|| row_item(analysis, view, lower)));
         }
         overflow.missing = MissingHits::new(&missing);
         overflow
@@ -126,7 +126,7 @@ paths = ["/key"]
         let mut tally = Tally::with_budget(BUDGET);
         tally.merge(part.with_names(scratch.names));
         let (texts, allow) = ([SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-        let material = ReportInput {
+        let report_input = ReportInput {
             rules: &rules,
             tally: &tally,
             texts: &texts,
@@ -135,9 +135,9 @@ paths = ["/key"]
             apps: &[],
             allow: &allow,
         };
-        let context = LogAnalysis::new(&material);
+        let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection { pairs: true, clients: true, paths: true, ..RowSelection::default() };
-        use_it(&build(&material, &context, vec![InputSummary::default()], 0, wanted));
+        use_it(&build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
     }
 
     #[test]

@@ -26,8 +26,8 @@ const ALIKE: u64 = 10;
 /// A log that answers are graded by.
 #[derive(Debug)]
 pub struct GradedLog<'a> {
-    material: ReportInput<'a>,
-    context: LogAnalysis<'a>,
+    report_input: ReportInput<'a>,
+    analysis: LogAnalysis<'a>,
     sites: HashMap<Site<'a>, SiteEvidence>,
 }
 
@@ -106,13 +106,13 @@ pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bo
 impl<'a> GradedLog<'a> {
     /// Decides what the whole log shows.
     #[must_use]
-    pub fn new(material: ReportInput<'a>) -> Self {
-        let context = LogAnalysis::new(&material);
+    pub fn new(report_input: ReportInput<'a>) -> Self {
+        let analysis = LogAnalysis::new(&report_input);
         let mut sites: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
-        for (site, evidence) in material.tally.evidence() {
-            sites.entry(context.site_root(site)).or_default().merge(&evidence);
+        for (site, evidence) in report_input.tally.evidence() {
+            sites.entry(analysis.site_root(site)).or_default().merge(&evidence);
         }
-        Self { material, context, sites }
+        Self { report_input, analysis, sites }
     }
 
     /// Grades the answer to a request as a scan of the log does. Where hosts are not logged the request is one of the first input.
@@ -121,17 +121,17 @@ impl<'a> GradedLog<'a> {
         let probe = Probe::of_record(request.record);
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let who = counted_client(request.record.client, request.prefix, &mut client);
-        let client = self.material.tally.client_number(who).unwrap_or(Names::REST);
+        let client = self.report_input.tally.client_number(who).unwrap_or(Names::REST);
         let site = lowercase_host(request.record.host, &mut host).map_or(Site::Input(0), Site::Host);
         let seen = HitContext { client, site, path: request.path, response: response(request.record, &probe) };
-        match self.context.decide(request.rules, &seen, &mut Vec::new()).grade {
+        match self.analysis.decide(request.rules, &seen, &mut Vec::new()).grade {
             Some(grade) => GradeResult::Known(Box::new(self.explained(request, &seen, grade))),
             None => GradeResult::Ordinary,
         }
     }
 
     fn explained(&self, request: &GradeRequest<'_>, seen: &HitContext<'_>, grade: Grade) -> GradedAnswer {
-        let site = self.context.site_root(seen.site);
+        let site = self.analysis.site_root(seen.site);
         let evidence = self.sites.get(&site);
         let get_sizes: Vec<u64> = match seen.response.size() {
             Some(_) => Vec::new(),
@@ -158,9 +158,9 @@ impl<'a> GradedLog<'a> {
         }
         let mut sizes = Vec::new();
         for (view, decision) in self.cells() {
-            let is_here = self.context.site_root(view.site) == site;
+            let is_here = self.analysis.site_root(view.site) == site;
             let is_other_host = grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
-            let path = self.material.tally.path(view.path);
+            let path = self.report_input.tally.path(view.path);
             let got = view.response();
             if is_here && path == seen.path && got.method == MethodClass::Get && got.is_refusal() {
                 answer.get_refused.extend(got.status);
@@ -171,7 +171,7 @@ impl<'a> GradedLog<'a> {
             }
             if path != seen.path && view.is_probe && (is_here || is_other_host) {
                 let host = if let Site::Host(host) = view.site { Some(host.to_vec()).filter(|_| !is_here) } else { None };
-                let rules = self.material.tally.rule_list(view.rules);
+                let rules = self.report_input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer is none of those of about its size.
@@ -190,15 +190,15 @@ impl<'a> GradedLog<'a> {
 
     /// The cells of known paths, and what was decided of each.
     fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
-        let cells = self.material.tally.cells().zip(self.context.decisions());
-        cells.chain(self.material.tally.path_cells().zip(self.context.path_decisions())).filter(|(view, _)| view.path != Names::REST)
+        let cells = self.report_input.tally.cells().zip(self.analysis.decisions());
+        cells.chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions())).filter(|(view, _)| view.path != Names::REST)
     }
 
     fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
             Site::Host(host) => host.to_vec(),
-            Site::Input(input) if self.material.texts.is_empty() => input.to_string().into_bytes(),
-            Site::Input(input) => super::build::site_name(&self.material, Site::Input(input)).to_vec(),
+            Site::Input(input) if self.report_input.texts.is_empty() => input.to_string().into_bytes(),
+            Site::Input(input) => super::build::site_name(&self.report_input, Site::Input(input)).to_vec(),
         }
     }
 }

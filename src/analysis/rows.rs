@@ -52,29 +52,34 @@ impl RowItem<'_> {
     }
 }
 
-pub(crate) fn by_pair<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_pair<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| (!i.view.is_other()).then_some((i.view.client, i.view.path, i.outcome)));
-    let key = |i: &RowItem<'a>| RowKey::Pair(material.tally.client(i.view.client), material.tally.path(i.view.path), i.outcome);
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Pair(report_input.tally.client(i.view.client), report_input.tally.path(i.view.path), i.outcome);
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
-pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], answer: Answer) -> Vec<Row<'a>> {
-    let place = |i: &RowItem<'a>| (context.site_root(i.view.site), i.view.path);
+pub(crate) fn by_answer<'a>(
+    report_input: &ReportInput<'a>,
+    analysis: &LogAnalysis<'a>,
+    items: &[RowItem<'a>],
+    answer: Answer,
+) -> Vec<Row<'a>> {
+    let place = |i: &RowItem<'a>| (analysis.site_root(i.view.site), i.view.path);
     let is_better = |i: &&RowItem<'a>| i.grade.is_some_and(|grade| grade.answer > answer);
     let better: HashSet<_> = items.iter().filter(is_better).map(place).collect();
     let is_in = |i: &RowItem<'a>| i.has_grade(answer) && i.view.path != Names::REST && !better.contains(&place(i));
     let mut members = members(RowItems(items, &[]), |i| is_in(i).then(|| place(i)));
     let key = |i: &RowItem<'a>| {
-        let site = context.site_root(i.view.site);
+        let site = analysis.site_root(i.view.site);
         let host = if let Site::Host(host) = site { Some(host) } else { None };
-        RowKey::Answer(host, material.tally.path(i.view.path), super::build::site_name(material, site))
+        RowKey::Answer(host, report_input.tally.path(i.view.path), super::build::site_name(report_input, site))
     };
     let mut rows = Vec::new();
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     for group in members.chunk_by(|a, b| a.0 == b.0) {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
-        rows.push(Row { answer: Some(detail(material, context, &items)), ..row(material, &items, key(&items[0])) });
+        rows.push(Row { answer: Some(detail(report_input, analysis, &items)), ..row(report_input, &items, key(&items[0])) });
     }
     // Logs of two machines may have one name.
     let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
@@ -86,7 +91,7 @@ pub(crate) fn by_answer<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a
 }
 
 /// What the answers of one path were: that with content decides, then the commonest, then the earliest.
-fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
+fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
     let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
         let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
         first(a).cmp(&first(b)).then_with(|| b.view.sample().order(&a.view.sample()))
@@ -99,33 +104,33 @@ fn detail<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[Ro
         bytes: best.view.bytes,
         method: best.view.method,
         grade: best.grade.unwrap_or(Grade::DISTINCT),
-        client: client.map(|[one]| material.tally.client(one)),
-        is_known_host: context.is_known_host(best.view.site),
+        client: client.map(|[one]| report_input.tally.client(one)),
+        is_known_host: analysis.is_known_host(best.view.site),
     }
 }
 
-pub(crate) fn by_client<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_client<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.client).filter(|&client| client != Names::REST));
-    let key = |i: &RowItem<'a>| RowKey::Client(material.tally.client(i.view.client));
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Client(report_input.tally.client(i.view.client));
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-pub(crate) fn by_path<'a>(material: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a>, most: usize) -> Vec<Row<'a>> {
     let members = members(items, |i| Some(i.view.path).filter(|&path| path != Names::REST));
-    let key = |i: &RowItem<'a>| RowKey::Path(material.tally.path(i.view.path));
-    grouped(material, &members, most, |(_, at)| items.at(at), key)
+    let key = |i: &RowItem<'a>| RowKey::Path(report_input.tally.path(i.view.path));
+    grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
 /// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
-pub(crate) fn by_rule<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
+pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |(rule, at): (RuleId, u32)| {
         let item = &items[at as usize];
         let rules = item.rules.chunks(1).find(|one| one[0] == rule).unwrap_or_default();
-        let answered = item.answered && material.rules.rule(rule).exposes();
-        RowItem { rules, answered, severity: context.severity_of(rule, item.view.site, answered), ..*item }
+        let answered = item.answered && report_input.rules.rule(rule).exposes();
+        RowItem { rules, answered, severity: analysis.severity_of(rule, item.view.site, answered), ..*item }
     };
     let members = (0..).zip(items).flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at))).collect::<Vec<_>>();
-    grouped(material, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
+    grouped(report_input, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
 }
 
 /// The group of each item that has one, and the item's place.
@@ -163,7 +168,7 @@ fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, 
 /// The rows of the groups that come first; the others are not made. RowItems are large, and most of them belong to groups that
 /// nobody asks for: they are weighed in passing and not sorted.
 fn grouped<'a, G: Hash + Eq + Copy>(
-    material: &ReportInput<'a>,
+    report_input: &ReportInput<'a>,
     members: &[(G, u32)],
     most: usize,
     item: impl Fn((G, u32)) -> RowItem<'a>,
@@ -194,7 +199,7 @@ fn grouped<'a, G: Hash + Eq + Copy>(
     let mut of_chosen = of_chosen.into_iter().map(item);
     let mut row = |(_, key, number): (_, RowKey<'a>, usize)| {
         let items: Vec<_> = of_chosen.by_ref().take(groups[number].len).collect();
-        row(material, &items, key)
+        row(report_input, &items, key)
     };
     chosen.into_iter().map(&mut row).collect()
 }
@@ -205,7 +210,7 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
 }
 
 /// One row out of the cells that belong to it, of which there is at least one.
-fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
+fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
         key,
@@ -224,7 +229,7 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
         status: commonest_status(items),
         first_time: None,
         last_time: None,
-        sample: sample(material, best_sample(items)),
+        sample: sample(report_input, best_sample(items)),
     };
     for item in items {
         let hits = item.view.cell.hits;
@@ -234,7 +239,7 @@ fn row<'a>(material: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -
         (row.first_time, row.last_time) = union_span(row.first_time.zip(row.last_time), item.view.cell.times()).unzip();
     }
     if let RowKey::Client(_) = key {
-        row.requests = material.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
+        row.requests = report_input.tally.client_counts().get(items[0].view.client as usize).map_or(0, |count| count.requests);
     }
     row
 }
@@ -283,8 +288,8 @@ pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::Sam
     best.view.sample()
 }
 
-pub(crate) fn sample<'a>(material: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
-    sample_request(&material.texts[sample.position.input as usize], sample)
+pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
+    sample_request(&report_input.texts[sample.position.input as usize], sample)
 }
 
 /// A sample as a report tells it, be it a line or told before.

@@ -98,67 +98,67 @@ struct SiteGrades<'a> {
 impl<'a> LogAnalysis<'a> {
     /// Decides the context from all cells.
     #[must_use]
-    pub fn new(material: &ReportInput<'a>) -> Self {
-        Self::with_history(material, &SiteHistory::default())
+    pub fn new(report_input: &ReportInput<'a>) -> Self {
+        Self::with_history(report_input, &SiteHistory::default())
     }
 
     /// The same, with what earlier runs saw: for a report on lines that are too few to show what a site is like.
     #[must_use]
-    pub fn with_history(material: &ReportInput<'a>, memory: &SiteHistory) -> Self {
-        let tally = material.tally;
-        let families = families(material);
+    pub fn with_history(report_input: &ReportInput<'a>, history: &SiteHistory) -> Self {
+        let tally = report_input.tally;
+        let families = families(report_input);
         let mut signs: Signs<Site<'a>> = Signs::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site_root(&families, site), few);
         }
-        let mut context = Self {
-            rules: material.rules,
-            level: material.min_severity,
-            outcomes: material.outcomes,
-            apps: DetectedApps::from_evidence(signs.iter(), material.apps),
+        let mut analysis = Self {
+            rules: report_input.rules,
+            level: report_input.min_severity,
+            outcomes: report_input.outcomes,
+            apps: DetectedApps::from_evidence(signs.iter(), report_input.apps),
             may_be_suppressed: Vec::new(),
             families,
             probers: Vec::new(),
-            floods: floods::FloodIndex::new(material.rules, tally),
+            floods: floods::FloodIndex::new(report_input.rules, tally),
             answers: SiteGrades::default(),
             lists: Interner::default(),
             decisions: Vec::new(),
             path_decisions: Vec::new(),
             overflow_decisions: Vec::new(),
         };
-        context.add_known_apps(material, memory);
-        let is_somewhere = |rule| material.rules.silenced_by(RuleId(rule)).iter().any(|&app| context.apps.runs_anywhere(app));
-        context.may_be_suppressed = (0..).zip(material.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
-        context.probers = context.probers(material);
-        context.answers = context.answers(material, memory);
-        context.decide_all(material);
-        context
+        analysis.add_known_apps(report_input, history);
+        let is_somewhere = |rule| report_input.rules.silenced_by(RuleId(rule)).iter().any(|&app| analysis.apps.runs_anywhere(app));
+        analysis.may_be_suppressed = (0..).zip(report_input.rules.rules()).map(|(rule, _)| is_somewhere(rule)).collect();
+        analysis.probers = analysis.probers(report_input);
+        analysis.answers = analysis.answers(report_input, history);
+        analysis.decide_all(report_input);
+        analysis
     }
 
     /// Notes what these lines show of their sites, for runs to come. `now` is in seconds since 1970.
-    pub fn update_history(&self, material: &ReportInput<'a>, memory: &mut SiteHistory, now: i64) {
+    pub fn update_history(&self, report_input: &ReportInput<'a>, history: &mut SiteHistory, now: i64) {
         for (app, site) in self.apps.all() {
             if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
-                memory.record_app(history_name(material, site), app, now);
+                history.record_app(history_name(report_input, site), app, now);
             }
         }
         let rules = rule_hashes(self.rules);
-        for (site, evidence) in material.tally.evidence() {
-            memory.record_answers(history_name(material, self.site_root(site)), &evidence, &rules, now);
+        for (site, evidence) in report_input.tally.evidence() {
+            history.record_answers(history_name(report_input, self.site_root(site)), &evidence, &rules, now);
         }
     }
 
     /// Takes in the apps that sites were seen to run before.
-    fn add_known_apps(&mut self, material: &ReportInput<'a>, memory: &SiteHistory) {
-        if memory.is_empty() {
+    fn add_known_apps(&mut self, report_input: &ReportInput<'a>, history: &SiteHistory) {
+        if history.is_empty() {
             return;
         }
         let signs: Vec<(RuleId, &str)> =
             (0..).zip(self.rules.rules()).filter_map(|(number, rule)| Some((RuleId(number), rule.app()?))).collect();
-        let sites: HashSet<Site<'a>> = material.tally.cells().map(|view| self.site_root(view.site)).collect();
+        let sites: HashSet<Site<'a>> = report_input.tally.cells().map(|view| self.site_root(view.site)).collect();
         for site in sites {
-            let known = history_name(material, site);
-            for (app, _) in signs.iter().filter(|(_, name)| memory.runs(known, name)) {
+            let known = history_name(report_input, site);
+            for (app, _) in signs.iter().filter(|(_, name)| history.runs(known, name)) {
                 self.apps.add(*app, site);
             }
         }
@@ -252,18 +252,18 @@ impl<'a> LogAnalysis<'a> {
 
     /// Who meets the conditions that rules have on clients. Only what a line alone makes a finding counts, and only
     /// where no app silences it; an unknown client is none.
-    fn probers(&self, material: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
+    fn probers(&self, report_input: &ReportInput<'a>) -> Vec<(&'a WithClient, ProberSet)> {
         let mut conditions: Vec<&'a WithClient> = self.rules.rules().iter().filter_map(|rule| rule.with_client.as_ref()).collect();
         conditions.sort_unstable();
         conditions.dedup();
         let with = |with: &'a WithClient| {
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let lists = lists_with(material, |rule| counts(self.rules.rule(rule)));
+            let lists = lists_with(report_input, |rule| counts(self.rules.rule(rule)));
             // Of what was let go nobody knows how many paths it were.
-            let cells = material.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_other());
-            let cells = cells.filter(|view| !material.tally.client(view.client).is_unknown());
+            let cells = report_input.tally.cells().filter(|view| lists[view.rules as usize] && !view.is_other());
+            let cells = cells.filter(|view| !report_input.tally.client(view.client).is_unknown());
             let strong = |view: &CellView<'a>| {
-                let rules = material.tally.rule_list(view.rules).iter();
+                let rules = report_input.tally.rule_list(view.rules).iter();
                 rules.filter(|&&rule| counts(self.rules.rule(rule))).any(|&rule| self.suppressing_app(rule, view.site).is_none())
             };
             let asked = cells.filter(strong).map(|view| (view.client, view.path)).collect();
@@ -273,53 +273,54 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// What each site answered, in these lines and in those of earlier runs.
-    fn answers(&self, material: &ReportInput<'a>, memory: &SiteHistory) -> SiteGrades<'a> {
+    fn answers(&self, report_input: &ReportInput<'a>, history: &SiteHistory) -> SiteGrades<'a> {
         let is_answered = |view: CellView<'_>| view.answered;
-        if !material.tally.cells().any(is_answered) && !material.tally.path_cells().any(is_answered) {
+        if !report_input.tally.cells().any(is_answered) && !report_input.tally.path_cells().any(is_answered) {
             return SiteGrades::default();
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
-        for (site, of_site) in material.tally.evidence() {
+        for (site, of_site) in report_input.tally.evidence() {
             let known = evidence.entry(self.site_root(site)).or_default();
             if known.is_empty() { *known = of_site } else { known.merge(&of_site) }
         }
         let rules = rule_hashes(self.rules);
         for (site, known) in &mut evidence {
-            if let Some(remembered) = memory.answers(history_name(material, *site), &rules) {
+            if let Some(remembered) = history.answers(history_name(report_input, *site), &rules) {
                 known.merge(&remembered);
             }
         }
         SiteGrades::new(evidence, self.rules)
     }
 
-    fn decide_all(&mut self, material: &ReportInput<'a>) {
+    fn decide_all(&mut self, report_input: &ReportInput<'a>) {
         // The same for every client and site, as most lists are: decided once for each answer.
         let depends = |rule: RuleId| !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)];
-        let depends = lists_with(material, depends);
+        let depends = lists_with(report_input, depends);
         let mut known: Vec<Option<Decision>> = vec![None; depends.len()];
         let mut kept = Vec::new();
-        let mut decide = |context: &mut Self, view: CellView<'a>| {
-            let seen = HitContext::new(material, &view);
+        let mut decide = |analysis: &mut Self, view: CellView<'a>| {
+            let seen = HitContext::new(report_input, &view);
             let at = view.rules as usize;
             // A grade differs from path to path.
             let is_known = !depends[at] && !view.answered;
             let decision = known[at].filter(|_| is_known).unwrap_or_else(|| {
-                let mut decision = context.decide(material.tally.rule_list(view.rules), &seen, &mut kept);
-                decision.list = context.lists.number(&*kept, Box::from);
+                let mut decision = analysis.decide(report_input.tally.rule_list(view.rules), &seen, &mut kept);
+                decision.list = analysis.lists.number(&*kept, Box::from);
                 if is_known {
                     known[at] = Some(decision);
                 }
                 decision
             });
-            context.filter_outcome(decision, Outcome::of(view.status))
+            analysis.filter_outcome(decision, Outcome::of(view.status))
         };
-        self.decisions = material.tally.cells().map(|view| decide(self, view)).collect();
-        self.path_decisions = material.tally.path_cells().map(|view| decide(self, view)).collect();
-        self.overflow_decisions = material.tally.overflow_cells().map(|view| self.decide_overflow(material, view, &mut kept)).collect();
+        self.decisions = report_input.tally.cells().map(|view| decide(self, view)).collect();
+        self.path_decisions = report_input.tally.path_cells().map(|view| decide(self, view)).collect();
+        self.overflow_decisions =
+            report_input.tally.overflow_cells().map(|view| self.decide_overflow(report_input, view, &mut kept)).collect();
     }
 
-    fn decide_overflow(&mut self, material: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
-        let (matched, seen) = (material.tally.rule_list(view.rules), HitContext::new(material, &view));
+    fn decide_overflow(&mut self, report_input: &ReportInput<'a>, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
+        let (matched, seen) = (report_input.tally.rule_list(view.rules), HitContext::new(report_input, &view));
         let least = |rule| self.rule_status_anywhere(rule);
         let least = decide::decide(self.rules, self.level, matched, view.status, least, || Grade::OF_MANY_SITES, kept);
         let list = self.lists.number(kept.as_slice(), Box::from);
@@ -345,10 +346,10 @@ fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 }
 
 /// A site as later runs know it too.
-fn history_name<'m>(material: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
+fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
         Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(material.texts.get(input as usize).map_or(b"", SourceText::family)),
+        Site::Input(input) => SiteName::Log(report_input.texts.get(input as usize).map_or(b"", SourceText::family)),
     }
 }
 
@@ -359,19 +360,19 @@ fn site_root<'a>(families: &[u32], site: Site<'a>) -> Site<'a> {
     }
 }
 
-fn families(material: &ReportInput<'_>) -> Vec<u32> {
+fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
     let mut first = HashMap::default();
-    (0..).zip(material.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
+    (0..).zip(report_input.texts).map(|(number, text)| *first.entry(text.home()).or_insert(number)).collect()
 }
 
 /// Which lists of rules hold one that meets a condition, by number.
-fn lists_with(material: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
-    material.tally.rule_lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
+fn lists_with(report_input: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
+    report_input.tally.rule_lists().iter().map(|list| list.iter().any(|&rule| holds(rule))).collect()
 }
 
 impl<'a> HitContext<'a> {
-    fn new(material: &ReportInput<'a>, view: &CellView<'a>) -> Self {
-        let path = if view.path == Names::REST { b"" } else { material.tally.path(view.path) };
+    fn new(report_input: &ReportInput<'a>, view: &CellView<'a>) -> Self {
+        let path = if view.path == Names::REST { b"" } else { report_input.tally.path(view.path) };
         Self { client: view.client, site: view.site, path, response: view.response() }
     }
 }

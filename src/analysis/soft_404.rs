@@ -31,13 +31,13 @@ struct Soft404Site<'a> {
 }
 
 /// The sites, those with most requests first.
-pub(crate) fn sites<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
+pub(crate) fn sites<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<Soft404<'a>> {
     let mut sites: HashMap<Site<'a>, Soft404Site<'a>> = HashMap::default();
     for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
-        let scope = context.site_root(item.view.site);
+        let scope = analysis.site_root(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
-            site.names.push(super::build::site_name(material, scope));
+            site.names.push(super::build::site_name(report_input, scope));
             site.is_host = matches!(scope, Site::Host(_));
         }
         site.add(item);

@@ -7,28 +7,28 @@
 //! A tally with a [`Budget`] is exact up to it, and above it says by how much it may be too low.
 
 mod budget;
+mod byte_arena;
 mod cell;
+mod cell_sample;
 mod counts;
 mod evidence;
+mod import;
 mod merge;
 mod minutes;
 mod overflow;
 mod prune;
-mod rest;
 mod table;
 #[cfg(test)]
 mod tests;
-mod texts;
-mod told;
-mod unlisted;
+mod unmatched;
 
 pub use budget::{Budget, ErrorBound, ErrorFloor};
 pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
 pub use counts::CellCounts;
 pub use evidence::TallyEvidence;
+pub use import::{ImportRemap, ImportedKey};
 pub use minutes::{MinuteCounts, MinuteKey};
-pub use told::{ImportRemap, ImportedKey};
-pub use unlisted::{UnmatchedPath, UnmatchedRequests};
+pub use unmatched::{UnmatchedPath, UnmatchedRequests};
 
 use crate::client::Client;
 use crate::finding::{Few, Findings, Hit, RuleId, Signs};
@@ -36,7 +36,7 @@ use crate::names::Names;
 use crate::record::Outcome;
 use crate::soft_404::{MethodClass, Response};
 use cell::CellKey;
-use rest::HitLine;
+use cell_sample::HitLine;
 use table::{BATCH, CellSampleRef, CellTable};
 
 /// All hits, in cells.

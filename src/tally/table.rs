@@ -9,10 +9,10 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use super::byte_arena::ByteArena;
 use super::cell::{Cell, CellKey, SampleView};
+use super::cell_sample::{CellSample, HitLine};
 use super::counts::CellCounts;
-use super::rest::{CellSample, HitLine};
-use super::texts::ByteArena;
 use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.

@@ -22,36 +22,36 @@ pub struct RedactionBuffers {
 impl Privacy {
     /// The hit as it is told.
     #[must_use]
-    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, room: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
         if self.is_default() {
             return *hit;
         }
-        room.client = self.veil.as_ref().map(|veil| veil.client(hit.client));
-        room.target = self.text(hit.target, TextKind::Text);
-        room.path = self.text(hit.path, TextKind::Text);
-        room.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
-        room.method = self.text(hit.method, TextKind::Text);
-        room.protocol = self.text(hit.protocol, TextKind::Text);
-        room.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
-        room.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
-        let room = &*room;
+        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.client(hit.client));
+        buffers.target = self.text(hit.target, TextKind::Text);
+        buffers.path = self.text(hit.path, TextKind::Text);
+        buffers.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
+        buffers.method = self.text(hit.method, TextKind::Text);
+        buffers.protocol = self.text(hit.protocol, TextKind::Text);
+        buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
+        buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
+        let buffers = &*buffers;
         ReportedHit {
-            client: room.client.as_ref().map_or(hit.client, ClientKey::client),
-            target: &room.target,
-            path: &room.path,
-            decoded: hit.decoded.map(|_| room.decoded.as_slice()),
-            method: &room.method,
-            protocol: &room.protocol,
-            referer: hit.referer.map(|_| room.referer.as_slice()),
-            user_agent: hit.user_agent.map(|_| room.agent.as_slice()),
+            client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
+            target: &buffers.target,
+            path: &buffers.path,
+            decoded: hit.decoded.map(|_| buffers.decoded.as_slice()),
+            method: &buffers.method,
+            protocol: &buffers.protocol,
+            referer: hit.referer.map(|_| buffers.referer.as_slice()),
+            user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
             ..*hit
         }
     }
 
     /// A live hit as it is told.
     #[must_use]
-    pub fn live<'r>(&self, live: &LiveHit<'r>, room: &'r mut RedactionBuffers) -> LiveHit<'r> {
-        LiveHit { hit: self.hit(&live.hit, room), ..*live }
+    pub fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
+        LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
     }
 
     /// The alert as it is told.
@@ -60,13 +60,13 @@ impl Privacy {
         if self.is_default() {
             return alert;
         }
-        let mut told = alert;
-        if let (Some(veil), Some(client)) = (&self.veil, &mut told.client) {
-            *client = veil.client(client.client());
+        let mut redacted = alert;
+        if let (Some(anonymizer), Some(client)) = (&self.anonymizer, &mut redacted.client) {
+            *client = anonymizer.client(client.client());
         }
-        told.path = told.path.map(|path| self.text(&path, TextKind::Text));
-        told.sample.target = self.text(&told.sample.target, TextKind::Text);
-        told.sample.method = self.text(&told.sample.method, TextKind::Text);
-        told
+        redacted.path = redacted.path.map(|path| self.text(&path, TextKind::Text));
+        redacted.sample.target = self.text(&redacted.sample.target, TextKind::Text);
+        redacted.sample.method = self.text(&redacted.sample.method, TextKind::Text);
+        redacted
     }
 }

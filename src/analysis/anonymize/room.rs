@@ -14,18 +14,18 @@ pub(crate) struct RedactionMap {
 }
 
 impl RedactionMap {
-    pub(crate) fn insert_text(&mut self, text: &[u8], place: TextKind, told: impl FnOnce() -> Vec<u8>) {
+    pub(crate) fn insert_text(&mut self, text: &[u8], place: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
         let texts = match place {
             TextKind::Text => &mut self.texts,
             TextKind::Agent => &mut self.agents,
         };
         if !texts.contains_key(text) {
-            texts.insert(text.to_vec(), told());
+            texts.insert(text.to_vec(), redacted());
         }
     }
 
-    pub(crate) fn insert_client(&mut self, client: Client<'_>, told: impl FnOnce() -> ClientKey) {
-        self.clients.entry(ClientKey::from(&client)).or_insert_with(told);
+    pub(crate) fn insert_client(&mut self, client: Client<'_>, redacted: impl FnOnce() -> ClientKey) {
+        self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
     }
 
     pub(crate) fn text<'r>(&'r self, text: &'r [u8], place: TextKind) -> &'r [u8] {

@@ -14,7 +14,7 @@ fn veils() -> [Veil; 2] {
 }
 
 /// All that can be made of a report.
-fn told(privacy: &Privacy) -> String {
+fn redacted(privacy: &Privacy) -> String {
     let report = fixture::report(fixture::rules());
     let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);
     let mut out = Vec::new();
@@ -47,10 +47,10 @@ fn no_output_tells_a_client() {
     let report = fixture::report(fixture::rules());
     let addresses: Vec<String> = report.clients.iter().filter_map(|row| Some(row.key.client()?.address()?.to_string())).collect();
     assert!(addresses.len() > 2);
-    let open = told(&Privacy::default());
+    let open = redacted(&Privacy::default());
     assert!(addresses.iter().all(|address| open.contains(address.as_str())));
-    for veil in veils() {
-        let hidden = told(&Privacy::new(Some(veil), true));
+    for anonymizer in veils() {
+        let hidden = redacted(&Privacy::new(Some(anonymizer), true));
         for address in &addresses {
             assert!(!hidden.contains(address.as_str()), "{address} in {hidden}");
         }
@@ -60,19 +60,19 @@ fn no_output_tells_a_client() {
 #[test]
 fn rows_are_in_the_order_of_what_is_told() {
     let report = fixture::report(fixture::rules());
-    for veil in veils() {
-        Privacy::new(Some(veil), true).with_redacted(&report, &[], |told, _| {
-            assert_eq!(told.clients.len(), report.clients.len());
+    for anonymizer in veils() {
+        Privacy::new(Some(anonymizer), true).with_redacted(&report, &[], |redacted, _| {
+            assert_eq!(redacted.clients.len(), report.clients.len());
             let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
-            assert!(told.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
-            assert!(told.evidence.is_none() && told.hidden.is_some());
+            assert!(redacted.clients.is_sorted_by(|a, b| (order(a), a.key) <= (order(b), b.key)));
+            assert!(redacted.evidence.is_none() && redacted.hidden.is_some());
         });
     }
 }
 
 #[test]
 fn secrets_are_told_where_that_is_asked_for() {
-    let (masked, open) = (told(&Privacy::default()), told(&Privacy::new(None, false)));
+    let (masked, open) = (redacted(&Privacy::default()), redacted(&Privacy::new(None, false)));
     for (hidden, shown) in [("token=***", "token=a%26b"), ("bob:***@", "bob:hunter2@")] {
         assert!(masked.contains(hidden) && !masked.contains(shown), "{masked}");
         assert!(open.contains(shown) && !open.contains(hidden), "{open}");
@@ -85,7 +85,7 @@ fn an_empty_text_stays_empty() {
     let hit = crate::analysis::model::ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
     for privacy in [Privacy::new(None, false), Privacy::new(Some(Veil::Truncate), false)] {
         let mut room = RedactionBuffers::default();
-        let told = privacy.hit(&hit, &mut room);
-        assert_eq!((told.target, told.method, told.path, told.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));
+        let redacted = privacy.hit(&hit, &mut room);
+        assert_eq!((redacted.target, redacted.method, redacted.path, redacted.client), (&b""[..], &b""[..], &b""[..], Client::Text(b"")));
     }
 }

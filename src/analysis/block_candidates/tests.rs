@@ -68,12 +68,12 @@ fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce
         LinePosition { input: 0, chunk: 0, offset: 0, line: 0 },
     );
     let (tally, texts) = (tally.with_names(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]);
-    let material =
+    let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    let context = LogAnalysis::new(&material);
+    let analysis = LogAnalysis::new(&report_input);
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
-    let mut report = build(&material, &context, vec![InputSummary::default()], 0, wanted);
-    let blocks = block_decisions(&report, &material, guard, max);
+    let mut report = build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted);
+    let blocks = block_decisions(&report, &report_input, guard, max);
     assert_eq!(blocks.len(), report.clients.len());
     report.blocks = Some(blocks);
     then(&report)

@@ -48,12 +48,12 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     });
     let (tally, allow) = (tally.unwrap_or_default(), AllowList::default());
     let texts = [SourceText::new(b"access.log".to_vec(), 7, runs)];
-    let material =
+    let report_input =
         ReportInput { rules: &RULES, tally: &tally, texts: &texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     let wanted = RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let context = LogAnalysis::new(&material);
-    let report = pool.install(|| build(&material, &context, vec![InputSummary::default()], 0, wanted));
+    let analysis = LogAnalysis::new(&report_input);
+    let report = pool.install(|| build(&report_input, &analysis, vec![InputSummary::default()], 0, wanted));
     report.campaigns.iter().map(told).collect()
 }
 

@@ -4,13 +4,13 @@
 //! Both are told by the same rules and in the same context, so that what differs lies in the logs. Counts only; a report says the
 //! rest.
 
-mod side;
+mod report_index;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use self::side::DiffSubject;
-pub use self::side::ReportIndex;
+use self::report_index::DiffSubject;
+pub use self::report_index::ReportIndex;
 use super::accuracy::accuracy_note;
 use crate::finding::Severity;
 use crate::soft_404::Answer;
@@ -141,21 +141,21 @@ pub struct DiffRow {
 #[must_use]
 pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
     let mut both: BTreeMap<&DiffSubject, [(Severity, u64); 2]> = BTreeMap::new();
-    for (side, at) in [(old, 0), (new, 1)] {
-        for (thing, (severity, hits)) in side.subjects() {
-            both.entry(thing).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
+    for (report, at) in [(old, 0), (new, 1)] {
+        for (subject, (severity, hits)) in report.subjects() {
+            both.entry(subject).or_insert([(Severity::Info, 0); 2])[at] = (*severity, *hits);
         }
     }
-    let row = |(thing, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
+    let row = |(subject, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
         let (change, status) = match Change::from_counts(before.1, after.1)? {
-            Change::Gone if thing.kind() == DiffKind::Answer => {
-                let (fate, status) = new.answer_now(thing);
+            Change::Gone if subject.kind() == DiffKind::Answer => {
+                let (fate, status) = new.answer_now(subject);
                 (Change::Now(fate), status)
             }
             change => (change, None),
         };
         let severity = before.0.max(after.0);
-        Some(DiffRow { kind: thing.kind(), key: thing.shown(), change, severity, before: before.1, after: after.1, status })
+        Some(DiffRow { kind: subject.kind(), key: subject.shown(), change, severity, before: before.1, after: after.1, status })
     };
     let mut rows: Vec<DiffRow> = both.into_iter().filter_map(row).collect();
     // Of rows that are alike in all this the order of their keys stays.
@@ -166,7 +166,7 @@ pub fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
 /// What a reader must know besides where a side is not exact, in words.
 #[must_use]
 pub fn notes(old: &ReportIndex, new: &ReportIndex) -> Vec<String> {
-    let note = |(side, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(side.approximate()?)));
+    let note = |(report, so): (&ReportIndex, &str)| Some(format!("{} {so}", accuracy_note(report.approximate()?)));
     let old = (old, "That is the old report: what is new may have been there before.");
     let new = (new, "That is the new report: what is gone or not requested may still be there.");
     [old, new].into_iter().filter_map(note).collect()

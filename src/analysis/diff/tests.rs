@@ -1,16 +1,16 @@
 //! What differs, and in which order it is told.
 
-use super::side::DiffSubject;
+use super::report_index::DiffSubject;
 use crate::analysis::diff::*;
 use crate::render::diff::render;
 use crate::render::{Format, View};
 
-fn side(things: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
-    let mut side = ReportIndex::default();
-    for (thing, severity, hits) in things {
-        side.add(thing.clone(), *severity, *hits);
+fn report(subjects: &[(DiffSubject, Severity, u64)]) -> ReportIndex {
+    let mut report = ReportIndex::default();
+    for (subject, severity, hits) in subjects {
+        report.add(subject.clone(), *severity, *hits);
     }
-    side
+    report
 }
 
 fn answer(host: &[u8], path: &[u8]) -> DiffSubject {
@@ -22,14 +22,14 @@ fn path(path: &[u8]) -> DiffSubject {
 }
 
 fn old_and_new() -> (ReportIndex, ReportIndex) {
-    let old = side(&[
+    let old = report(&[
         (answer(b"", b"/old"), Severity::High, 2),
         (DiffSubject::Rule("dotfiles/env".into()), Severity::High, 5),
         (path(b"/same"), Severity::Low, 7),
         (path(b"/less"), Severity::Low, 7),
         (path(b"/reset-password/0123456789abcdef0123"), Severity::Low, 1),
     ]);
-    let new = side(&[
+    let new = report(&[
         (answer(b"shop.example", b"/.env"), Severity::Critical, 1),
         (answer(b"shop.example", b"/=cmd"), Severity::Critical, 1),
         (DiffSubject::Rule("dotfiles/env".into()), Severity::Critical, 1205),
@@ -75,9 +75,9 @@ fn what_matters_most_comes_first() {
 #[test]
 fn an_answer_that_is_none_any_more_says_what_became_of_it() {
     let gone = [("/refused", 1), ("/redirected", 2), ("/app", 3), ("/maybe", 4), ("/soft", 5), ("/nothing", 6)];
-    let things: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
-    let old = side(&things);
-    let mut new = side(&[(path(b"/refused"), Severity::High, 1)]);
+    let subjects: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
+    let old = report(&subjects);
+    let mut new = report(&[(path(b"/refused"), Severity::High, 1)]);
     let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
         new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
     };

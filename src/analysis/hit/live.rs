@@ -70,13 +70,13 @@ pub enum ReportReason<'o> {
 
 /// The hit a line is by now.
 pub fn live_hit<'a>(
-    context: &mut LiveAnalysis<'_>,
+    analysis: &mut LiveAnalysis<'_>,
     line: &LiveLine<'a>,
     occasion: ReportReason<'_>,
-    desk: &'a mut HitBuffers,
+    buffers: &'a mut HitBuffers,
 ) -> LiveHit<'a> {
     let (record, probe) = parse_stored_line(line.text, line.parsed);
-    let HitBuffers { normalizer, rules, host, client, prefix } = desk;
+    let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
     let seen = LiveHitContext {
@@ -86,33 +86,33 @@ pub fn live_hit<'a>(
         family: line.family,
         response: response(&record, &probe),
     };
-    let met = context.resolve(&seen);
+    let ids = analysis.resolve(&seen);
     let (is_update, may_alert) = match occasion {
         ReportReason::New(late) => {
-            late.extend(context.observe(line.rules, &seen, &met));
+            late.extend(analysis.observe(line.rules, &seen, &ids));
             (false, true)
         }
         ReportReason::Promoted => (false, true),
         ReportReason::Regraded { may_alert } => (true, may_alert),
     };
-    let decision = context.decide(line.rules, &seen, &met, rules);
+    let decision = analysis.decide(line.rules, &seen, &ids, rules);
     let answer = decision.grade.map(|grade| grade.answer);
-    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && context.may_alert(&met);
+    let alerts = decision.reported && decision.answered && decision.severity >= ANSWERED_FROM && may_alert && analysis.may_alert(&ids);
     if let Some(answer) = answer.filter(|_| decision.reported && !is_update) {
-        context.track_answer(&met, seen.response, answer, alerts, line);
+        analysis.track_answer(&ids, seen.response, answer, alerts, line);
     }
     if !decision.reported {
         rules.clear();
     }
     let verdict =
-        HitVerdict { severity: decision.severity, rules, answer, context: context.required_context(rules).filter(|_| !rules.is_empty()) };
-    let spot = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
+        HitVerdict { severity: decision.severity, rules, answer, context: analysis.required_context(rules).filter(|_| !rules.is_empty()) };
+    let location = HitLocation { generation: line.generation, offset: line.offset, source: line.source, line: line.line };
     LiveHit {
-        hit: assemble(&record, client, &probe, views, &spot, &verdict),
+        hit: assemble(&record, client, &probe, views, &location, &verdict),
         answered: decision.answered,
         alerts,
         is_update,
         matched: line.rules,
-        may_be_promoted: !decision.matched && context.may_be_promoted(line.rules),
+        may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
     }
 }

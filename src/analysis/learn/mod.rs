@@ -33,9 +33,9 @@ struct PathCandidate {
 /// The paths that at least `min_probers` independent probers asked for, the most asked for first. The tally is one of a
 /// run that noted what no rule matched.
 #[must_use]
-pub fn learn<'a>(material: &ReportInput<'a>, context: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
-    let ReportInput { rules, tally, texts, .. } = *material;
-    let probers = KnownProbers::new(rules, tally, context);
+pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { rules, tally, texts, .. } = *report_input;
+    let probers = KnownProbers::new(rules, tally, analysis);
     let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {

@@ -36,7 +36,7 @@ const EXCLUDED_CLASSES: [&str; 4] = ["method", "non-http", "proxy", "scanner-age
 const VOTE_WEIGHT: u64 = 1_000;
 
 impl<'a> KnownProbers<'a> {
-    pub(crate) fn new(rules: &'a RuleSet, tally: &Tally, context: &LogAnalysis<'_>) -> Self {
+    pub(crate) fn new(rules: &'a RuleSet, tally: &Tally, analysis: &LogAnalysis<'_>) -> Self {
         let classes = |list: &[RuleId]| -> Vec<&'a str> {
             let mut classes: Vec<_> = list
                 .iter()
@@ -48,8 +48,8 @@ impl<'a> KnownProbers<'a> {
             classes
         };
         let mut found: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
-        for (view, decision) in tally.cells().zip(context.decisions()) {
-            let classes = classes(context.list(decision));
+        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+            let classes = classes(analysis.list(decision));
             if !classes.is_empty() {
                 let of_client = found.entry(view.client).or_default();
                 of_client.hits += view.cell.hits;
@@ -57,10 +57,10 @@ impl<'a> KnownProbers<'a> {
             }
         }
         let each = found.into_iter().filter_map(|(client, ClientFindings { hits, paths })| {
-            let interests = ProbeProfile::new(paths);
-            interests
+            let profile = ProbeProfile::new(paths);
+            profile
                 .is_prober(hits, tally.client_counts().get(client as usize).map_or(0, |count| count.requests))
-                .then_some((client, interests))
+                .then_some((client, profile))
         });
         Self { each: each.collect() }
     }
@@ -77,7 +77,7 @@ impl<'a> KnownProbers<'a> {
 
     /// How much of what a client looks for is of this class.
     pub(crate) fn class_votes(&self, client: u32, class: &str) -> u64 {
-        self.each.get(&client).map_or(0, |interests| interests.classes.get(class).map_or(0, |n| n * VOTE_WEIGHT / interests.paths.max(1)))
+        self.each.get(&client).map_or(0, |profile| profile.classes.get(class).map_or(0, |n| n * VOTE_WEIGHT / profile.paths.max(1)))
     }
 }
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_path_with_two_classes_is_one_path() {
-        let interests = ProbeProfile::new(vec![(1, "webshell"), (1, "wordpress"), (2, "webshell"), (1, "webshell")]);
-        assert_eq!((interests.paths, interests.classes["webshell"], interests.classes["wordpress"]), (2, 2, 1));
+        let profile = ProbeProfile::new(vec![(1, "webshell"), (1, "wordpress"), (2, "webshell"), (1, "webshell")]);
+        assert_eq!((profile.paths, profile.classes["webshell"], profile.classes["wordpress"]), (2, 2, 1));
     }
 }

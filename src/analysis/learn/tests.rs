@@ -59,8 +59,8 @@ fn text() -> [SourceText; 1] {
 /// What is learnt, in the light of the whole.
 fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
-    let material = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
-    then(&learn(&material, &LogAnalysis::new(&material), min_probers))
+    let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
+    then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
 }
 
 /// The paths that are proposed of a log.

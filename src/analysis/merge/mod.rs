@@ -111,9 +111,9 @@ impl<'r> ReportMerger<'r> {
     /// # Errors
     ///
     /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
-    pub fn add(&mut self, evidence: ReportSnapshot) -> Result<(), MergeError> {
-        self.check_prefix(&evidence)?;
-        let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = evidence;
+    pub fn add(&mut self, snapshot: ReportSnapshot) -> Result<(), MergeError> {
+        self.check_prefix(&snapshot)?;
+        let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = snapshot;
         let first = self.known.rules().len();
         let rules = self.unknown.add(unknown_rules, first)?;
         let (mine, theirs) = self.sources.add(texts, inputs);
@@ -131,10 +131,10 @@ impl<'r> ReportMerger<'r> {
     }
 
     /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
-    fn check_prefix(&mut self, evidence: &ReportSnapshot) -> Result<(), MergeError> {
+    fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
         let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
-        if has_ipv6(evidence) {
-            self.prefixes.insert(evidence.prefix);
+        if has_ipv6(snapshot) {
+            self.prefixes.insert(snapshot.prefix);
         }
         match self.prefixes.iter().copied().collect::<Vec<_>>().as_slice() {
             [one, other, ..] => Err(MergeError::Prefixes(counted(*one), counted(*other))),
@@ -176,8 +176,8 @@ impl<'r> ReportMerger<'r> {
 }
 
 /// Whether a report has IPv6 clients, or groups of them.
-fn has_ipv6(evidence: &ReportSnapshot) -> bool {
-    let ReportSnapshot { tally, prefix, .. } = evidence;
+fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
+    let ReportSnapshot { tally, prefix, .. } = snapshot;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
         Client::V6(_) => true,
         Client::Text(text) => prefix.is_some() && prefix::group(text).is_some(),

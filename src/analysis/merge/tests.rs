@@ -85,7 +85,7 @@ const ALL: RowSelection =
     RowSelection { answered: true, pairs: true, clients: true, paths: true, rules: true, campaigns: true, most: None };
 
 fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Report<'_>) -> R) -> R {
-    let material = ReportInput {
+    let report_input = ReportInput {
         rules,
         tally: &scanned.tally,
         texts: &scanned.texts,
@@ -94,8 +94,8 @@ fn with_report<R>(rules: &RuleSet, scanned: &Scanned, use_it: impl FnOnce(&Repor
         apps: &[],
         allow: &scanned.allow,
     };
-    let context = LogAnalysis::new(&material);
-    use_it(&build(&material, &context, scanned.inputs.clone(), 0, ALL))
+    let analysis = LogAnalysis::new(&report_input);
+    use_it(&build(&report_input, &analysis, scanned.inputs.clone(), 0, ALL))
 }
 
 fn printed(rules: &RuleSet, scanned: &Scanned, format: Format, by: By) -> String {

@@ -36,21 +36,21 @@ pub struct NewItem<'a> {
 
 /// What is new in a report, in the order of [`NoveltyKind`], then of the report's rows; remembers all that the report holds.
 ///
-/// `mark` and `now` are those of [`SeenHistory::look`]. The report is to be whole: what its lists leave out is not looked at.
+/// `report_seq` and `now` are those of [`SeenHistory::look`]. The report is to be whole: what its lists leave out is not looked at.
 #[must_use]
-pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, mark: u32, now: i64) -> Vec<NewItem<'a>> {
+pub fn find_new<'a>(report: &Report<'a>, seen: &mut SeenHistory, report_seq: u32, now: i64) -> Vec<NewItem<'a>> {
     let mut found: Vec<NewItem<'a>> = Vec::new();
     // What differs only in what is masked has one key.
     let mut known: HashMap<(NoveltyKind, String), usize> = HashMap::new();
-    for one in candidates(report) {
-        if !seen.check_and_record(one.kind, one.key.as_bytes(), mark, now) {
+    for item in candidates(report) {
+        if !seen.check_and_record(item.kind, item.key.as_bytes(), report_seq, now) {
             continue;
         }
-        match known.entry((one.kind, one.key.clone())) {
-            Entry::Occupied(at) => found[*at.get()].add(&one),
+        match known.entry((item.kind, item.key.clone())) {
+            Entry::Occupied(at) => found[*at.get()].add(&item),
             Entry::Vacant(place) => {
                 place.insert(found.len());
-                found.push(one);
+                found.push(item);
             }
         }
     }

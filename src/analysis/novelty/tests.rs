@@ -22,7 +22,7 @@ fn a_first_night_is_all_news() {
     assert!(first.is_sorted_by_key(|one| one.kind));
     let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
     assert_eq!(first.len(), rows);
-    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same mark");
+    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same report_seq");
     assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
 }
 

@@ -153,8 +153,8 @@ impl<'r> LiveAnalysis<'r> {
 
     /// The same, with what earlier runs recorded of the sites.
     #[must_use]
-    pub fn with_history(self, memory: SiteHistory) -> Self {
-        Self { answers: LiveAnswers::new(self.rules, memory), ..self }
+    pub fn with_history(self, history: SiteHistory) -> Self {
+        Self { answers: LiveAnswers::new(self.rules, history), ..self }
     }
 
     /// What is known of the sites, for the next run. `now` is in seconds since 1970.
@@ -190,16 +190,16 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Keeps a hit whose grade may change.
-    pub fn track_answer(&mut self, met: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
-        if let Some(site) = met.site.filter(|_| line.text.len() <= WAITING_BYTES) {
-            self.answers.track(site, met.path, met.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
+    pub fn track_answer(&mut self, ids: &ResolvedIds, response: Response, answer: Answer, has_alerted: bool, line: &LiveLine<'_>) {
+        if let Some(site) = ids.site.filter(|_| line.text.len() <= WAITING_BYTES) {
+            self.answers.track(site, ids.path, ids.shape, line.rules, response, answer, has_alerted, || PendingHit::new(line));
         }
     }
 
     /// Whether a distinct answer is to raise an alert. A site that refuses nothing may answer anything: of such a site one alert
     /// is enough until it shows that it does not.
-    pub fn may_alert(&mut self, met: &ResolvedIds) -> bool {
-        met.site.is_none_or(|site| self.answers.may_alert(site, &met.shape))
+    pub fn may_alert(&mut self, ids: &ResolvedIds) -> bool {
+        ids.site.is_none_or(|site| self.answers.may_alert(site, &ids.shape))
     }
 
     /// Takes in the signs of apps in a run of lines of a log.
@@ -227,9 +227,9 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Takes in a hit; what waited for its client to show itself, if it did so now.
-    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds) -> Vec<PendingHit> {
-        if let Some(site) = met.site {
-            self.answers.record(site, site_name(seen.host, seen.family), met.path, met.shape, matched, &seen.response);
+    pub fn observe(&mut self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds) -> Vec<PendingHit> {
+        if let Some(site) = ids.site {
+            self.answers.record(site, site_name(seen.host, seen.family), ids.path, ids.shape, matched, &seen.response);
         }
         if seen.client.is_unknown() {
             return Vec::new();
@@ -239,25 +239,25 @@ impl<'r> LiveAnalysis<'r> {
         for at in 0..self.conditions.len() {
             let (with, _) = self.conditions[at];
             let counts = |rule: &Rule| rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class));
-            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, met.site).is_none();
+            let strong = |rule: &RuleId| counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none();
             if !matched.iter().any(strong) {
                 continue;
             }
             let enough = with.distinct_paths as usize;
-            let asked = self.conditions[at].1.value(met.client.clone(), DistinctPaths::default);
+            let asked = self.conditions[at].1.value(ids.client.clone(), DistinctPaths::default);
             if asked.paths.len() < enough && !asked.paths.contains(&path) {
                 asked.paths.push(path);
                 shown |= asked.paths.len() == enough;
             }
         }
-        if shown { self.waiting.remove(&met.client).unwrap_or_default() } else { Vec::new() }
+        if shown { self.waiting.remove(&ids.client).unwrap_or_default() } else { Vec::new() }
     }
 
     /// What a hit comes to by now; the rules that are reported go to `kept`.
-    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, met: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
-        let standing = |rule| self.rule_status(rule, met);
+    pub fn decide(&self, matched: &[RuleId], seen: &LiveHitContext<'_>, ids: &ResolvedIds, kept: &mut Vec<RuleId>) -> Decision {
+        let standing = |rule| self.rule_status(rule, ids);
         let status = seen.response.status;
-        let grade = || met.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, met.path, met.shape, matched, &seen.response));
+        let grade = || ids.site.map_or(Grade::DISTINCT, |site| self.answers.grade(site, ids.path, ids.shape, matched, &seen.response));
         let decision = decide::decide(self.rules, self.level, matched, status, standing, grade, kept);
         decision.filter_outcome(self.outcomes, Outcome::of(status))
     }
@@ -286,10 +286,10 @@ impl<'r> LiveAnalysis<'r> {
         decide::required_context(self.rules, rules)
     }
 
-    fn rule_status(&self, rule: RuleId, met: &ResolvedIds) -> RuleStatus {
+    fn rule_status(&self, rule: RuleId, ids: &ResolvedIds) -> RuleStatus {
         let upheld = |with: &WithClient| {
             let known = self.conditions.iter().find(|(known, _)| *known == with);
-            known.and_then(|(_, clients)| clients.peek(&met.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
+            known.and_then(|(_, clients)| clients.peek(&ids.client)).is_some_and(|asked| asked.paths.len() >= with.distinct_paths as usize)
         };
         if self.rules.rule(rule).with_client.as_ref().is_some_and(|with| !upheld(with)) {
             return RuleStatus::Dropped;
@@ -297,7 +297,7 @@ impl<'r> LiveAnalysis<'r> {
         if self.rules.rule(rule).window.is_some() {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, met.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
+        self.suppressing_app(rule, ids.site).map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// The app that silences a rule on a site.

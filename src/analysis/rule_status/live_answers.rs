@@ -74,7 +74,7 @@ struct SiteAnswers {
 pub(crate) struct LiveAnswers {
     sites: HashMap<SiteId, SiteAnswers>,
     grader: Grader,
-    memory: SiteHistory,
+    history: SiteHistory,
     rules: RuleHashes,
     clock: u64,
     /// Paths of all sites.
@@ -97,11 +97,11 @@ impl SiteAnswers {
 }
 
 impl LiveAnswers {
-    pub(crate) fn new(rules: &RuleSet, memory: SiteHistory) -> Self {
+    pub(crate) fn new(rules: &RuleSet, history: SiteHistory) -> Self {
         Self {
             sites: HashMap::default(),
             grader: Grader::empty(rules.subjects()),
-            memory,
+            history,
             rules: super::rule_hashes(rules),
             clock: 0,
             paths: 0,
@@ -152,7 +152,7 @@ impl LiveAnswers {
     }
 
     fn add(&mut self, site: SiteId, name: SiteName<'_>) {
-        let evidence = self.memory.answers(name, &self.rules).unwrap_or_default();
+        let evidence = self.history.answers(name, &self.rules).unwrap_or_default();
         let place = self.sites.len();
         let name = match name {
             SiteName::Host(host) => (true, host.into()),
@@ -285,10 +285,10 @@ impl LiveAnswers {
         for known in self.sites.values().filter(|known| !known.evidence.is_empty()) {
             let (is_host, name) = &known.name;
             let name = if *is_host { SiteName::Host(name) } else { SiteName::Log(name) };
-            self.memory.record_answers(name, &known.evidence, &self.rules, now);
+            self.history.record_answers(name, &known.evidence, &self.rules, now);
         }
-        self.memory.prune(now, MAX_AGE);
-        &self.memory
+        self.history.prune(now, MAX_AGE);
+        &self.history
     }
 }
 

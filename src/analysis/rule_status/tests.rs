@@ -53,16 +53,16 @@ fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     );
     let (tally, texts, allow) =
         (tally.with_names(scratch.names), [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])], AllowList::default());
-    let material =
+    let report_input =
         ReportInput { rules: &rules, tally: &tally, texts: &texts, min_severity: Severity::Info, outcomes: &[], apps: &[], allow: &allow };
-    let context = LogAnalysis::new(&material);
+    let analysis = LogAnalysis::new(&report_input);
     assert_eq!(tally.cells().count(), 4, "all are kept");
     let mut told = Vec::new();
-    for (view, decision) in tally.cells().zip(context.decisions()) {
+    for (view, decision) in tally.cells().zip(analysis.decisions()) {
         assert_eq!(decision.matched, decision.reported);
         let known =
             |text: &str| ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"].into_iter().find(|known| *known == text).unwrap();
-        let list = context.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
+        let list = analysis.list(decision).iter().map(|&rule| known(&rules.rule(rule).id)).collect();
         if decision.reported {
             told.push((known(std::str::from_utf8(tally.path(view.path)).unwrap()), list));
         }

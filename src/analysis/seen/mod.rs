@@ -5,7 +5,7 @@
 //! may then be called new again. Nothing here knows what a rule or a campaign is: a key is bytes.
 
 mod clock;
-mod memory;
+mod keys;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use self::clock::RunClock;
-use self::memory::SeenKeys;
+use self::keys::SeenKeys;
 
 /// What can be new, what matters most first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,22 +79,22 @@ impl SeenHistory {
         }
     }
 
-    /// Whether a key is new, and remembers it: it was never seen, or first seen under this same mark.
+    /// Whether a key is new, and remembers it: it was never seen, or first seen under this same report_seq.
     ///
-    /// A mark says which report a key is news of, and later reports have higher ones: the number of the run or, for reports
+    /// A report_seq says which report a key is news of, and later reports have higher ones: the number of the run or, for reports
     /// of periods, the hour since 1970 in which the period starts, so that a report that is made anew says the same again.
     /// A late line may bring a key into an earlier period than the one it was first seen in. Then it is new in the earlier
     /// one and no longer in the later one, where they lie at most 31 days apart.
     ///
     /// `now` is the machine's time in seconds since 1970. It only says how long ago a key was seen.
-    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], mark: u32, now: i64) -> bool {
+    pub fn check_and_record(&mut self, kind: NoveltyKind, key: &[u8], report_seq: u32, now: i64) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
-            NoveltyKind::Answer => self.answers.check_and_record(hash, mark, hour),
-            NoveltyKind::Rule => self.rules.check_and_record(hash, mark, hour),
-            NoveltyKind::Path => self.paths.check_and_record(hash, mark, hour),
-            NoveltyKind::Client => self.clients.check_and_record(hash, mark, hour),
-            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, mark, hour),
+            NoveltyKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Rule => self.rules.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Path => self.paths.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Client => self.clients.check_and_record(hash, report_seq, hour),
+            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, report_seq, hour),
         }
     }
 

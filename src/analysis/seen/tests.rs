@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::memory::SeenKeys;
+use super::keys::SeenKeys;
 use crate::analysis::seen::*;
 
 const HOUR: i64 = 3_600;
@@ -11,7 +11,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// What a run does to the memory.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Looks at a key of a kind, under the run's mark or one that is lower by so much.
+    /// Looks at a key of a kind, under the run's report_seq or one that is lower by so much.
     Look(usize, u8, u32),
     /// Ends the run, with a clock that went on so many hours, and keeps what was seen in so many.
     Prune(i64, u64),
@@ -37,26 +37,26 @@ proptest! {
     #[test]
     fn remembers_what_a_list_does(acts in acts()) {
         let (mut seen, mut list) = (SeenHistory::new(7), Vec::<Known>::new());
-        let (mut mark, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
+        let (mut report_seq, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
         seen.prune(now * HOUR, DAY);
         for act in acts {
             match act {
                 Act::Look(kind, key, late) => {
-                    let mark = mark - late;
+                    let report_seq = report_seq - late;
                     let expected = match list.iter_mut().find(|known| (known.kind, known.key) == (kind, key)) {
                         None => {
-                            list.push(Known { kind, key, first: mark, age: 0 });
+                            list.push(Known { kind, key, first: report_seq, age: 0 });
                             true
                         }
                         Some(known) => {
                             known.age = 0;
-                            if mark < known.first && known.first - mark <= 744 {
-                                known.first = mark;
+                            if report_seq < known.first && known.first - report_seq <= 744 {
+                                known.first = report_seq;
                             }
-                            known.first == mark
+                            known.first == report_seq
                         }
                     };
-                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], mark, now * HOUR + 7), expected);
+                    prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], report_seq, now * HOUR + 7), expected);
                 }
                 Act::Prune(hours, keep) => {
                     now += hours;
@@ -67,7 +67,7 @@ proptest! {
                     }
                     list.retain(|known| known.age <= keep);
                     seen.prune(now * HOUR + 59, Duration::from_secs(keep * 3_600));
-                    mark += 1;
+                    report_seq += 1;
                     prop_assert_eq!(seen.is_empty(), list.is_empty());
                     let text = serde_json::to_string(&seen).unwrap();
                     let again: SeenHistory = serde_json::from_str(&text).unwrap();
@@ -166,8 +166,8 @@ fn a_late_line_makes_it_news_of_the_earlier_period() {
 #[test]
 fn what_was_not_seen_for_long_is_forgotten() {
     let mut seen = SeenHistory::new(3);
-    let mut at = |day: i64, mark, key: &[u8]| {
-        let is_new = seen.check_and_record(NoveltyKind::Client, key, mark, day * 24 * HOUR);
+    let mut at = |day: i64, report_seq, key: &[u8]| {
+        let is_new = seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
         seen.prune(day * 24 * HOUR, 7 * DAY);
         is_new
     };

@@ -2,10 +2,10 @@
 
 mod apps;
 mod campaigns;
-mod memory;
+mod history;
 mod probers;
 
 pub use apps::DetectedApps;
 pub use campaigns::{CampaignGroup, find_campaigns};
-pub use memory::{RuleHashes, SiteHistory, SiteName};
+pub use history::{RuleHashes, SiteHistory, SiteName};
 pub use probers::ProberSet;

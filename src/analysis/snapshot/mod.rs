@@ -5,25 +5,25 @@
 //! what was logged keeps them apart. Of a tally that let go of something it tells by how much all of it may be too low. What is read back may come from anywhere: it is checked, bounded, and never trusted
 //! with a panic.
 
+mod decode;
+mod encode;
 mod error;
-mod guarded;
-mod ranks;
+mod imported_rule;
+mod inputs;
+mod json;
+mod limited_reader;
 mod read;
-mod rebuild;
 mod rows;
 mod samples;
-mod sources;
-mod sums;
-mod tell;
-mod told_rule;
-mod write;
+mod sorted_ids;
+mod totals;
 
 pub use self::error::SnapshotError;
+pub(crate) use self::json::SnapshotJson;
 pub use self::read::read;
-pub(crate) use self::write::SnapshotJson;
 
-use self::rebuild::SnapshotDecoder;
-use self::tell::{SnapshotEncoder, transfer};
+use self::decode::SnapshotDecoder;
+use self::encode::{SnapshotEncoder, transfer};
 use super::model::{InputSummary, Report};
 use crate::client::Prefix;
 use crate::rules::Rule;
@@ -79,11 +79,11 @@ pub struct ReportSnapshot {
 ///
 /// [`SnapshotError::Damaged`] where a count is beyond all bounds; [`SnapshotError::Cut`] where it has none.
 pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
-    let Some(teller) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
-    let mut rebuild = SnapshotDecoder::new(report.rule_set);
-    transfer(&teller, &mut rebuild).map_err(SnapshotError::Damaged)?;
+    let Some(encoder) = SnapshotEncoder::new(report) else { return Err(SnapshotError::Cut) };
+    let mut decoder = SnapshotDecoder::new(report.rule_set);
+    transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;
     let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
-    Ok(ReportSnapshot { log_host, period, prefix, ..rebuild.finish() })
+    Ok(ReportSnapshot { log_host, period, prefix, ..decoder.finish() })
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::decode::SnapshotDecoder;
 use super::error::READS_SCHEMA;
-use super::guarded::LimitedReader;
-use super::rebuild::SnapshotDecoder;
+use super::json::{BOUNDS, LISTS};
+use super::limited_reader::LimitedReader;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
 };
-use super::sums::{self, DocumentTotals};
-use super::write::{BOUNDS, LISTS};
+use super::totals::{self, DocumentTotals};
 use super::{ReportSnapshot, SnapshotError};
 use crate::client::Prefix;
 use crate::redact::sanitize::text;
@@ -30,7 +30,7 @@ const BUFFER: usize = 64 * 1024;
 /// It cannot be read, is no report, has no evidence, or is damaged. Nothing that stands in it makes it panic, or hold much more
 /// than it has bytes.
 pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
-    let mut document = ReportDocument { rebuild: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
+    let mut document = ReportDocument { decoder: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
     let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, LimitedReader::new(input)));
     let parsed = (&mut document).deserialize(&mut parser).and_then(|()| parser.end());
     if let Some(refused) = document.refused {
@@ -39,7 +39,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => {
-            sums::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
+            totals::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
             Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
@@ -59,7 +59,7 @@ struct ReportDocument<'r> {
     prefix: Option<Prefix>,
     /// Its clients are hidden.
     is_hidden: bool,
-    rebuild: Option<SnapshotDecoder<'r>>,
+    decoder: Option<SnapshotDecoder<'r>>,
     evidence: Option<ReportSnapshot>,
     /// It says that it has none.
     is_cut: bool,
@@ -131,10 +131,10 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                 }
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {
-                    let (true, true, Some(rebuild)) = (self.is_ours, self.version.is_some(), self.rebuild.take()) else {
+                    let (true, true, Some(decoder)) = (self.is_ours, self.version.is_some(), self.decoder.take()) else {
                         return Err(A::Error::custom("evidence stands twice, or before who wrote it"));
                     };
-                    self.evidence = map.next_value_seed(SnapshotLists(rebuild))?;
+                    self.evidence = map.next_value_seed(SnapshotLists(decoder))?;
                     self.is_cut = self.evidence.is_none();
                 }
                 _ => {
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut rebuild = self.0;
+        let mut decoder = self.0;
         let mut told = 0;
         while let Some(key) = map.next_key::<String>()? {
             // Rows speak of rows of the lists before them.
@@ -190,30 +190,30 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 }
             }
             match key.as_str() {
-                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| rebuild.rule(row)))?,
-                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| rebuild.input(&row)))?,
-                "hosts" => map.next_value_seed(RowsInto::new(|row: String| rebuild.host(&row)))?,
-                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| rebuild.client(&row)))?,
-                "paths" => map.next_value_seed(RowsInto::new(|row: String| rebuild.path(&row)))?,
-                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| rebuild.list(&row)))?,
-                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| rebuild.cell(row)))?,
-                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| rebuild.minute(row)))?,
-                "uncounted" => rebuild.uncounted(map.next_value()?).map_err(A::Error::custom)?,
-                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| rebuild.app_evidence(&row)))?,
-                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| rebuild.home(&row)))?,
-                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| rebuild.site_path(row)))?,
-                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| rebuild.allowed(row)))?,
-                "floor" => rebuild.floor(&map.next_value()?).map_err(A::Error::custom)?,
-                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| rebuild.client_error(&row)))?,
-                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| rebuild.path_error(&row)))?,
-                _ => rebuild.without_time(map.next_value()?).map_err(A::Error::custom)?,
+                "rules" => map.next_value_seed(RowsInto::new(|row: RuleRow<'static>| decoder.rule(row)))?,
+                "inputs" => map.next_value_seed(RowsInto::new(|row: InputRow<'static>| decoder.input(&row)))?,
+                "hosts" => map.next_value_seed(RowsInto::new(|row: String| decoder.host(&row)))?,
+                "clients" => map.next_value_seed(RowsInto::new(|row: ClientRow<'static>| decoder.client(&row)))?,
+                "paths" => map.next_value_seed(RowsInto::new(|row: String| decoder.path(&row)))?,
+                "lists" => map.next_value_seed(RowsInto::new(|row: Vec<u32>| decoder.list(&row)))?,
+                "cells" => map.next_value_seed(RowsInto::new(|row: CellRow<'static>| decoder.cell(row)))?,
+                "minutes" => map.next_value_seed(RowsInto::new(|row: MinuteRow| decoder.minute(row)))?,
+                "uncounted" => decoder.uncounted(map.next_value()?).map_err(A::Error::custom)?,
+                "signs" => map.next_value_seed(RowsInto::new(|row: AppEvidenceRow| decoder.app_evidence(&row)))?,
+                "homes" => map.next_value_seed(RowsInto::new(|row: HomePageRow| decoder.home(&row)))?,
+                "sites" => map.next_value_seed(RowsInto::new(|row: SitePathRow| decoder.site_path(row)))?,
+                "allowed" => map.next_value_seed(RowsInto::new(|row: AllowedRow<'static>| decoder.allowed(row)))?,
+                "floor" => decoder.floor(&map.next_value()?).map_err(A::Error::custom)?,
+                "client_errors" => map.next_value_seed(RowsInto::new(|row: ClientErrorRow| decoder.client_error(&row)))?,
+                "path_errors" => map.next_value_seed(RowsInto::new(|row: PathErrorRow| decoder.path_error(&row)))?,
+                _ => decoder.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
         // Bounds are told where something was let go, and then all of them.
         let is_whole = told == LISTS.len();
         match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
-            None => Ok(Some(rebuild.finish())),
+            None => Ok(Some(decoder.finish())),
         }
     }
 }

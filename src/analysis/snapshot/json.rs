@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::tell::SnapshotEncoder;
+use super::encode::SnapshotEncoder;
 use crate::analysis::model::Report;
 
 /// The names of the lists, in the order they are told and expected.
@@ -39,28 +39,28 @@ impl<'a> SnapshotJson<'a> {
 
 impl Serialize for SnapshotJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(teller) = &self.0 else { return serializer.serialize_none() };
-        let bounds = if teller.is_exact() { &[][..] } else { &BOUNDS };
+        let Some(encoder) = &self.0 else { return serializer.serialize_none() };
+        let bounds = if encoder.is_exact() { &[][..] } else { &BOUNDS };
         let mut lists = serializer.serialize_map(Some(LISTS.len() + bounds.len()))?;
         for &name in LISTS.iter().chain(bounds) {
             match name {
-                "rules" => lists.serialize_entry(name, &LazyRows(|| teller.rules()))?,
-                "inputs" => lists.serialize_entry(name, teller.inputs())?,
-                "hosts" => lists.serialize_entry(name, &LazyRows(|| teller.hosts()))?,
-                "clients" => lists.serialize_entry(name, &LazyRows(|| teller.clients()))?,
-                "paths" => lists.serialize_entry(name, &LazyRows(|| teller.paths()))?,
-                "lists" => lists.serialize_entry(name, &LazyRows(|| teller.lists()))?,
-                "cells" => lists.serialize_entry(name, &LazyRows(|| teller.cells()))?,
-                "minutes" => lists.serialize_entry(name, &teller.minutes())?,
-                "uncounted" => lists.serialize_entry(name, &teller.uncounted())?,
-                "signs" => lists.serialize_entry(name, &teller.app_evidence())?,
-                "homes" => lists.serialize_entry(name, &teller.homes())?,
-                "sites" => lists.serialize_entry(name, &teller.site_paths())?,
-                "allowed" => lists.serialize_entry(name, &LazyRows(|| teller.allowed()))?,
-                "floor" => lists.serialize_entry(name, &teller.floor())?,
-                "client_errors" => lists.serialize_entry(name, &LazyRows(|| teller.client_errors()))?,
-                "path_errors" => lists.serialize_entry(name, &LazyRows(|| teller.path_errors()))?,
-                _ => lists.serialize_entry(name, &teller.without_time)?,
+                "rules" => lists.serialize_entry(name, &LazyRows(|| encoder.rules()))?,
+                "inputs" => lists.serialize_entry(name, encoder.inputs())?,
+                "hosts" => lists.serialize_entry(name, &LazyRows(|| encoder.hosts()))?,
+                "clients" => lists.serialize_entry(name, &LazyRows(|| encoder.clients()))?,
+                "paths" => lists.serialize_entry(name, &LazyRows(|| encoder.paths()))?,
+                "lists" => lists.serialize_entry(name, &LazyRows(|| encoder.lists()))?,
+                "cells" => lists.serialize_entry(name, &LazyRows(|| encoder.cells()))?,
+                "minutes" => lists.serialize_entry(name, &encoder.minutes())?,
+                "uncounted" => lists.serialize_entry(name, &encoder.uncounted())?,
+                "signs" => lists.serialize_entry(name, &encoder.app_evidence())?,
+                "homes" => lists.serialize_entry(name, &encoder.homes())?,
+                "sites" => lists.serialize_entry(name, &encoder.site_paths())?,
+                "allowed" => lists.serialize_entry(name, &LazyRows(|| encoder.allowed()))?,
+                "floor" => lists.serialize_entry(name, &encoder.floor())?,
+                "client_errors" => lists.serialize_entry(name, &LazyRows(|| encoder.client_errors()))?,
+                "path_errors" => lists.serialize_entry(name, &LazyRows(|| encoder.path_errors()))?,
+                _ => lists.serialize_entry(name, &encoder.without_time)?,
             }
         }
         lists.end()

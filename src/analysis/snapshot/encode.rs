@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::SnapshotSource;
-use super::ranks::{ClientText, PathText, SortedIds};
-use super::rebuild::SnapshotDecoder;
+use super::decode::SnapshotDecoder;
+use super::inputs::InputTable;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
     SitePathRow,
 };
 use super::samples::SampleEncoder;
-use super::sources::InputTable;
+use super::sorted_ids::{ClientText, PathText, SortedIds};
 use crate::analysis::model::{AllowedCount, Report};
 use crate::finding::{Few, RuleId, Signs};
 use crate::names::Names;
@@ -25,7 +25,7 @@ use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, Site, Tally};
 
 /// A report's evidence, ready to be told.
 pub(crate) struct SnapshotEncoder<'a> {
-    basis: SnapshotSource<'a>,
+    source: SnapshotSource<'a>,
     set: &'a RuleSet,
     allowed: &'a [AllowedCount<'a>],
     pub(crate) without_time: u64,
@@ -58,8 +58,8 @@ struct IndexedCell<'a> {
 impl<'a> SnapshotEncoder<'a> {
     /// The evidence of a report, where it has any.
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
-        let basis = report.evidence?;
-        let tally = basis.tally;
+        let source = report.evidence?;
+        let tally = source.tally;
         let mut signs: Signs<Site<'a>> = Signs::default();
         for (app, site, few) in tally.app_evidence() {
             signs.gather(app, site, few);
@@ -87,12 +87,16 @@ impl<'a> SnapshotEncoder<'a> {
             .collect();
         rules.sort_unstable();
         rules.dedup();
-        let mut teller = Self {
-            basis,
+        let mut encoder = Self {
+            source,
             set: report.rule_set,
             allowed: &report.allowed,
             without_time: report.totals.without_time,
-            sources: InputTable::new(report, basis.texts, cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of))),
+            sources: InputTable::new(
+                report,
+                source.texts,
+                cells_of(tally).map(|view| source_of(&view)).chain(sites().filter_map(input_of)),
+            ),
             clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
             paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
             hosts: hosts(sites()),
@@ -101,8 +105,8 @@ impl<'a> SnapshotEncoder<'a> {
             cells: Vec::with_capacity(tally.len()),
             signs,
         };
-        teller.index_cells();
-        Some(teller)
+        encoder.index_cells();
+        Some(encoder)
     }
 
     fn index_cells(&mut self) {
@@ -114,7 +118,7 @@ impl<'a> SnapshotEncoder<'a> {
             list: self.lists.place(view.rules),
             view,
         };
-        let mut cells: Vec<_> = cells_of(self.basis.tally).map(place).collect();
+        let mut cells: Vec<_> = cells_of(self.source.tally).map(place).collect();
         cells.sort_unstable_by_key(|cell| {
             let CellView { status, answered, is_probe, method, bytes, extra, .. } = cell.view;
             (cell.client, cell.path, cell.input, cell.host, cell.list, status, (answered, is_probe, method, bytes, extra))
@@ -144,7 +148,7 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientRow<'_>> {
-        let counts = self.basis.tally.client_counts();
+        let counts = self.source.tally.client_counts();
         self.clients.numbered().map(|(client, name)| {
             let count = counts.get(client as usize).copied().unwrap_or_default();
             ClientRow(name.exact(), count.requests, count.allowed)
@@ -162,9 +166,9 @@ impl<'a> SnapshotEncoder<'a> {
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = CellRow<'_>> {
         let mut samples = SampleEncoder::default();
-        self.cells.iter().map(move |placed| {
-            let IndexedCell { client, path, input, host, list, view } = placed;
-            let text = &self.basis.texts[source_of(view) as usize];
+        self.cells.iter().map(move |indexed| {
+            let IndexedCell { client, path, input, host, list, view } = indexed;
+            let text = &self.source.texts[source_of(view) as usize];
             let known = |place: u32| (place != Names::REST).then_some(place);
             let shown = self.paths.names.get(*path as usize).map(|path| &*path.shown);
             CellRow {
@@ -193,14 +197,14 @@ impl<'a> SnapshotEncoder<'a> {
             let (client, path) = (self.clients.place(key.client), self.paths.place(key.path));
             MinuteRow(known(client), known(path), self.lists.place(key.rules), key.minute, requests)
         };
-        let mut rows: Vec<MinuteRow> = self.basis.tally.minutes().iter().map(row).collect();
+        let mut rows: Vec<MinuteRow> = self.source.tally.minutes().iter().map(row).collect();
         rows.sort_unstable();
         rows
     }
 
     /// Requests that no minute counts any more.
     pub(crate) fn uncounted(&self) -> u64 {
-        self.basis.tally.minutes().dropped()
+        self.source.tally.minutes().dropped()
     }
 
     pub(crate) fn app_evidence(&self) -> Vec<AppEvidenceRow> {
@@ -229,7 +233,7 @@ impl<'a> SnapshotEncoder<'a> {
             let (input, host) = self.site(site);
             Some(HomePageRow(input, host, sizes))
         };
-        let mut rows: Vec<_> = self.basis.tally.kept_evidence().filter_map(row).collect();
+        let mut rows: Vec<_> = self.source.tally.kept_evidence().filter_map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1));
         // Of one host on several inputs.
         rows.dedup_by(|row, first| {
@@ -247,7 +251,7 @@ impl<'a> SnapshotEncoder<'a> {
     /// What sites answered where the cells that showed it are gone.
     pub(crate) fn site_paths(&self) -> Vec<SitePathRow> {
         let mut rows = Vec::new();
-        for (_, site, evidence, _) in self.basis.tally.kept_evidence() {
+        for (_, site, evidence, _) in self.source.tally.kept_evidence() {
             let (input, host) = self.site(site);
             let paths = evidence.into_iter().flat_map(|evidence| evidence.given().chain(evidence.refused()));
             rows.extend(paths.map(|(hash, path)| site_row((input, host), hash, path, |rule| self.rule_place(rule))));
@@ -270,17 +274,17 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// Whether nothing was let go, so that there are no bounds to tell.
     pub(crate) fn is_exact(&self) -> bool {
-        self.basis.tally.is_exact()
+        self.source.tally.is_exact()
     }
 
     pub(crate) fn floor(&self) -> ErrorFloorRow {
-        let ErrorFloor { pairs, clients, requests, paths } = self.basis.tally.error_floor();
+        let ErrorFloor { pairs, clients, requests, paths } = self.source.tally.error_floor();
         ErrorFloorRow { pairs, clients, requests, paths }
     }
 
     /// Of those that may have had something besides.
     pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
-        let counts = self.basis.tally.client_counts();
+        let counts = self.source.tally.client_counts();
         let row = |(place, (client, _)): (u32, (u32, &ClientText<'_>))| {
             let ClientCount { error, missed, .. } = *counts.get(client as usize)?;
             (error > 0 || missed > 0).then_some(ClientErrorRow(place, error, missed))
@@ -290,7 +294,7 @@ impl<'a> SnapshotEncoder<'a> {
 
     /// The same of paths.
     pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
-        let error = |path| self.basis.tally.path_error(path);
+        let error = |path| self.source.tally.path_error(path);
         let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
         rows.filter(|row| row.1 > 0)
     }
@@ -329,24 +333,24 @@ fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
 }
 
 /// Tells it all to a tally that is put together anew.
-pub(crate) fn transfer(teller: &SnapshotEncoder<'_>, rebuild: &mut SnapshotDecoder<'_>) -> Result<(), String> {
-    teller.rules().try_for_each(|row| rebuild.rule(row))?;
-    teller.inputs().iter().try_for_each(|row| rebuild.input(row))?;
-    teller.hosts().try_for_each(|row| rebuild.host(&row))?;
-    teller.clients().try_for_each(|row| rebuild.client(&row))?;
-    teller.paths().try_for_each(|row| rebuild.path(&row))?;
-    teller.lists().try_for_each(|row| rebuild.list(&row))?;
-    teller.cells().try_for_each(|row| rebuild.cell(row))?;
-    teller.minutes().into_iter().try_for_each(|row| rebuild.minute(row))?;
-    rebuild.uncounted(teller.uncounted())?;
-    teller.app_evidence().iter().try_for_each(|row| rebuild.app_evidence(row))?;
-    teller.homes().iter().try_for_each(|row| rebuild.home(row))?;
-    teller.site_paths().into_iter().try_for_each(|row| rebuild.site_path(row))?;
-    teller.allowed().try_for_each(|row| rebuild.allowed(row))?;
-    rebuild.without_time(teller.without_time)?;
-    rebuild.floor(&teller.floor())?;
-    teller.client_errors().try_for_each(|row| rebuild.client_error(&row))?;
-    teller.path_errors().try_for_each(|row| rebuild.path_error(&row))
+pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDecoder<'_>) -> Result<(), String> {
+    encoder.rules().try_for_each(|row| decoder.rule(row))?;
+    encoder.inputs().iter().try_for_each(|row| decoder.input(row))?;
+    encoder.hosts().try_for_each(|row| decoder.host(&row))?;
+    encoder.clients().try_for_each(|row| decoder.client(&row))?;
+    encoder.paths().try_for_each(|row| decoder.path(&row))?;
+    encoder.lists().try_for_each(|row| decoder.list(&row))?;
+    encoder.cells().try_for_each(|row| decoder.cell(row))?;
+    encoder.minutes().into_iter().try_for_each(|row| decoder.minute(row))?;
+    decoder.uncounted(encoder.uncounted())?;
+    encoder.app_evidence().iter().try_for_each(|row| decoder.app_evidence(row))?;
+    encoder.homes().iter().try_for_each(|row| decoder.home(row))?;
+    encoder.site_paths().into_iter().try_for_each(|row| decoder.site_path(row))?;
+    encoder.allowed().try_for_each(|row| decoder.allowed(row))?;
+    decoder.without_time(encoder.without_time)?;
+    decoder.floor(&encoder.floor())?;
+    encoder.client_errors().try_for_each(|row| decoder.client_error(&row))?;
+    encoder.path_errors().try_for_each(|row| decoder.path_error(&row))
 }
 
 fn input_of(site: Site<'_>) -> Option<u32> {

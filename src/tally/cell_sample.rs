@@ -1,8 +1,8 @@
 //! The part of a cell that few hits change: how far it may be too low, and its proof, whose text lies among the
 //! [texts](ByteArena) of its table.
 
+use super::byte_arena::{ArenaSpan, ByteArena};
 use super::cell::{ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, is_earlier};
-use super::texts::{ArenaSpan, ByteArena};
 use crate::time::LogTime;
 
 /// A cell but for its counts.

@@ -59,58 +59,58 @@ pub struct ReportIndex {
 impl ReportIndex {
     /// What a report says; it was built from this, with all its rules, paths and clients.
     #[must_use]
-    pub fn new(material: &ReportInput<'_>, context: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
-        let mut side = Self { approximate: report.approximate, ..Self::default() };
+    pub fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
+        let mut index = Self { approximate: report.approximate, ..Self::default() };
         for row in report.rules.iter().chain(&report.paths).chain(&report.clients) {
             let rule = row.key.rule().map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || row.key.client().map(|client: Client<'_>| DiffSubject::Client(OrderedClient(ClientKey::from(&client))));
-            if let Some(thing) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.into()))) {
-                side.add(thing, row.severity, row.hits);
+            if let Some(subject) = rule.or_else(client).or_else(|| row.key.path().map(|path| DiffSubject::Path(path.into()))) {
+                index.add(subject, row.severity, row.hits);
             }
         }
         // What was let go of a pair is still known of its path.
-        let cells = material.tally.cells().zip(context.decisions()).filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(material.tally.path_cells().zip(context.path_decisions())) {
+        let cells = report_input.tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other());
+        for (view, decision) in cells.chain(report_input.tally.path_cells().zip(analysis.path_decisions())) {
             let host = if let Site::Host(host) = view.site { host } else { &[] };
-            let answer = DiffSubject::Answer(host.into(), material.tally.path(view.path).into());
+            let answer = DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
             match answer_now(&view, decision) {
-                None => side.add(answer, decision.severity, view.cell.hits),
+                None => index.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = material.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
-                    side.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
+                    let exposes = report_input.tally.rule_list(view.rules).iter().any(|&rule| report.rule_set.rule(rule).exposes());
+                    index.add_outcome(answer, (exposes, fate), view.status, view.cell.hits);
                 }
             }
         }
-        side
+        index
     }
 
-    pub(crate) fn add(&mut self, thing: DiffSubject, severity: Severity, hits: u64) {
-        let (worst, sum) = self.subjects.entry(thing).or_insert((severity, 0));
+    pub(crate) fn add(&mut self, subject: DiffSubject, severity: Severity, hits: u64) {
+        let (worst, sum) = self.subjects.entry(subject).or_insert((severity, 0));
         *worst = severity.max(*worst);
         *sum += hits;
     }
 
     /// Takes in hits that got no distinct answer. Those of rules that look for something to be exposed come before others.
     pub(crate) fn add_outcome(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
-        let met = self.outcomes.entry(answer).or_default();
+        let outcome = self.outcomes.entry(answer).or_default();
         // The first fates matter most.
         let rank = |(exposes, fate): (bool, AnswerNow)| (!exposes, fate);
-        match met.best {
+        match outcome.best {
             Some(best) if rank(best) < rank((exposes, fate)) => return,
             Some(best) if best == (exposes, fate) => {}
-            _ => *met = PathOutcome { best: Some((exposes, fate)), statuses: BTreeMap::new() },
+            _ => *outcome = PathOutcome { best: Some((exposes, fate)), statuses: BTreeMap::new() },
         }
         if let Some(status) = status {
-            *met.statuses.entry(status).or_default() += hits;
+            *outcome.statuses.entry(status).or_default() += hits;
         }
     }
 
     /// What became of an answer that is none here, and the commonest status, the lowest of equals.
     pub(crate) fn answer_now(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
-        let Some((met, (_, fate))) = self.outcomes.get(answer).and_then(|met| Some((met, met.best?))) else {
+        let Some((outcome, (_, fate))) = self.outcomes.get(answer).and_then(|outcome| Some((outcome, outcome.best?))) else {
             return (AnswerNow::NotRequested, None);
         };
-        let status = met.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
+        let status = outcome.statuses.iter().max_by_key(|(status, hits)| (**hits, Reverse(**status))).map(|(status, _)| *status);
         (fate, status)
     }
 

@@ -60,7 +60,7 @@ impl<R: Read> Read for LimitedReader<R> {
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::snapshot::guarded::*;
+    use crate::analysis::snapshot::limited_reader::*;
 
     fn read(text: &str) -> Result<String, String> {
         let mut out = String::new();

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::imported_rule::{self, check_id};
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
     RuleRow, SampleRow, SitePathRow, span,
 };
-use super::told_rule::{self, check_id};
 use super::{AllowOrigin, ReportSnapshot};
 use crate::analysis::model::InputSummary;
 use crate::client::Client;
@@ -85,7 +85,7 @@ impl<'r> SnapshotDecoder<'r> {
                 if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
                     return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
                 }
-                unknown.push(told_rule::rule(row)?);
+                unknown.push(imported_rule::rule(row)?);
                 Some(RuleId(number as u16))
             }
         };

@@ -10,13 +10,13 @@ use foldhash::fast::RandomState;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes of a key in writing: eight of its hash, four of the mark, three of the hour.
+/// Bytes of a key in writing: eight of its hash, four of the report_seq, three of the hour.
 const RECORD: usize = 15;
 
 /// The last hour that three bytes can say: in 1,900 years.
 const LAST_HOUR: u32 = (1 << 24) - 1;
 
-/// How much lower a mark may be, in hours, and still be that of a late line.
+/// How much lower a report_seq may be, in hours, and still be that of a late line.
 const LATE: u32 = 31 * 24;
 
 /// At most `MOST` keys once it is pruned, and whenever it is written.
@@ -26,7 +26,7 @@ pub(crate) struct SeenKeys<const MOST: usize>(HashMap<u64, SeenEntry, RandomStat
 /// When a key was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SeenEntry {
-    /// The mark it is news of.
+    /// The report_seq it is news of.
     first: u32,
     /// The latest hour.
     last: u32,
@@ -41,14 +41,14 @@ impl SeenEntry {
 }
 
 impl<const MOST: usize> SeenKeys<MOST> {
-    /// Whether a key is new under a mark, and remembers that it was seen.
-    pub(crate) fn check_and_record(&mut self, hash: u64, mark: u32, hour: u32) -> bool {
-        let known = self.0.entry(hash).or_insert(SeenEntry { first: mark, last: hour });
+    /// Whether a key is new under a report_seq, and remembers that it was seen.
+    pub(crate) fn check_and_record(&mut self, hash: u64, report_seq: u32, hour: u32) -> bool {
+        let known = self.0.entry(hash).or_insert(SeenEntry { first: report_seq, last: hour });
         known.last = hour.max(known.last);
-        if known.first.checked_sub(mark).is_some_and(|later| later <= LATE) {
-            known.first = mark;
+        if known.first.checked_sub(report_seq).is_some_and(|later| later <= LATE) {
+            known.first = report_seq;
         }
-        known.first == mark
+        known.first == report_seq
     }
 
     /// Forgets what was seen last before an hour, and what is over the budget.

@@ -188,7 +188,7 @@ fn oldest_first<V>(map: &BTreeMap<u64, V>, last: impl Fn(&V) -> i64) -> Vec<u64>
 
 #[cfg(test)]
 mod tests {
-    use crate::analysis::site::memory::*;
+    use crate::analysis::site::history::*;
     use crate::soft_404::{MethodClass, PathShape, Response, path_hash};
 
     const WEEK: Duration = Duration::from_secs(7 * 86_400);
@@ -208,36 +208,36 @@ mod tests {
 
     #[test]
     fn what_a_site_answered_is_known_by_the_site() {
-        let mut memory = SiteHistory::default();
+        let mut history = SiteHistory::default();
         let site = SiteName::Host(b"a.example");
-        memory.record_answers(site, &answered("/.env", 512), &rules(), 10);
-        memory.record_answers(site, &answered("/x", 7), &rules(), 11);
-        let known = memory.answers(site, &rules()).unwrap();
+        history.record_answers(site, &answered("/.env", 512), &rules(), 10);
+        history.record_answers(site, &answered("/x", 7), &rules(), 11);
+        let known = history.answers(site, &rules()).unwrap();
         let mut expected = answered("/.env", 512);
         expected.merge(&answered("/x", 7));
         assert_eq!(known, expected);
-        assert!(memory.answers(SiteName::Log(b"a.example"), &rules()).is_none());
+        assert!(history.answers(SiteName::Log(b"a.example"), &rules()).is_none());
         let other_rules = RuleHashes::new(["t/b"].into_iter());
         let path = path_hash(b"/.env");
-        assert_eq!(memory.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
+        assert_eq!(history.answers(site, &other_rules).unwrap().path(path).unwrap().rules(), [RuleId(0)], "by the rule's id");
     }
 
     #[test]
     fn what_is_old_or_too_much_is_dropped() {
-        let mut memory = SiteHistory::default();
+        let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
-            memory.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
-            memory.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
+            history.record_answers(SiteName::Host(&name(n)), &answered("/.env", 1), &rules(), 1_000 + n);
+            history.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
         }
-        memory.prune(6_000, WEEK);
-        assert_eq!((memory.answers.len(), memory.apps.len()), (SITES, APPS));
-        assert!(memory.runs(SiteName::Host(b"4999.example"), "wordpress") && !memory.runs(SiteName::Host(b"4999.example"), "joomla"));
-        assert!(memory.answers(SiteName::Host(b"0.example"), &rules()).is_none());
-        memory.prune(0, WEEK);
-        assert_eq!(memory.apps.len(), APPS, "a clock that was set back drops nothing");
-        memory.prune(700_000, WEEK);
-        assert_eq!(memory, SiteHistory::default());
+        history.prune(6_000, WEEK);
+        assert_eq!((history.answers.len(), history.apps.len()), (SITES, APPS));
+        assert!(history.runs(SiteName::Host(b"4999.example"), "wordpress") && !history.runs(SiteName::Host(b"4999.example"), "joomla"));
+        assert!(history.answers(SiteName::Host(b"0.example"), &rules()).is_none());
+        history.prune(0, WEEK);
+        assert_eq!(history.apps.len(), APPS, "a clock that was set back drops nothing");
+        history.prune(700_000, WEEK);
+        assert_eq!(history, SiteHistory::default());
     }
 
     #[test]
@@ -247,24 +247,24 @@ mod tests {
         for n in 0..OF_A_SITE {
             evidence.merge(&answered(&format!("/{n}"), 1));
         }
-        let mut memory = SiteHistory::default();
+        let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..40 {
-            memory.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+            history.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
         }
-        memory.prune(2_000, WEEK);
-        assert_eq!(memory.answers.len(), PATHS / OF_A_SITE);
-        let fits = i64::try_from(memory.answers.len()).unwrap();
-        let is_known = |n: i64| memory.answers(SiteName::Host(&name(n)), &rules()).is_some();
+        history.prune(2_000, WEEK);
+        assert_eq!(history.answers.len(), PATHS / OF_A_SITE);
+        let fits = i64::try_from(history.answers.len()).unwrap();
+        let is_known = |n: i64| history.answers(SiteName::Host(&name(n)), &rules()).is_some();
         assert!(is_known(40 - fits) && !is_known(40 - fits - 1), "the newest stay");
     }
 
     #[test]
     fn it_is_written_and_read_back() {
-        let mut memory = SiteHistory::default();
-        memory.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
-        memory.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
-        let text = serde_json::to_string(&memory).unwrap();
-        assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), memory);
+        let mut history = SiteHistory::default();
+        history.record_answers(SiteName::Log(b"access.log"), &answered("/.env", u64::MAX), &rules(), 7);
+        history.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
+        let text = serde_json::to_string(&history).unwrap();
+        assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), history);
     }
 }
