@@ -4,19 +4,16 @@
 //! in a tally or a state, which are no outputs. Addresses in texts are hidden too; what names no address, as a host does or the
 //! path of a log, is not looked at.
 
-mod live;
-mod room;
-
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-pub use self::live::RedactionBuffers;
-use self::room::RedactionMap;
 use super::block_candidates::BlockDecision;
-use super::model::{FloodRow, Report, Row, RowKey, SampleRequest};
+use super::hit::LiveHit;
+use super::model::{FloodRow, Report, ReportedHit, Row, RowKey, SampleRequest};
 use super::novelty::{NewItem, display_key};
-use crate::analysis::seen::NoveltyKind;
-use crate::client::Veil;
+use super::seen::NoveltyKind;
+use crate::alerting::event::Alert;
+use crate::client::{Client, ClientKey, Veil};
 use crate::redact::mask::as_logged;
 
 /// How much is told.
@@ -89,7 +86,7 @@ impl Privacy {
     /// nobody to block.
     fn report<'r>(&self, report: &Report<'r>, map: &'r RedactionMap) -> Report<'r> {
         let mut redacted = report.clone();
-        room::visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
+        visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
             redacted.blocks = redacted.blocks.map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
@@ -112,7 +109,7 @@ impl Privacy {
         let mut report = report.clone();
         // Nothing is changed: each is only looked at.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
-        room::visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
+        visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
         let of_news = new_items
             .iter()
             .flat_map(|one| [(one.sample.target, TextKind::Text), (one.sample.user_agent.unwrap_or_default(), TextKind::Agent)]);
@@ -140,7 +137,7 @@ impl Privacy {
         }
         let redacted = |one: &NewItem<'r>| {
             let mut redacted = one.clone();
-            room::visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
+            visit_sample(&mut redacted.sample, &mut |text, place| *text = map.text(text, place));
             if let Some(key) = keys.get(&(one.kind, one.key.clone())) {
                 redacted.key.clone_from(key);
             }
@@ -178,6 +175,157 @@ fn sort_rows(rows: &mut [Row<'_>]) {
         let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
         order(a).cmp(&order(b)).then_with(|| a.key.cmp(&b.key))
     });
+}
+
+/// Room to tell one hit in.
+#[derive(Debug, Default)]
+pub struct RedactionBuffers {
+    client: Option<ClientKey>,
+    target: Vec<u8>,
+    path: Vec<u8>,
+    decoded: Vec<u8>,
+    method: Vec<u8>,
+    protocol: Vec<u8>,
+    referer: Vec<u8>,
+    agent: Vec<u8>,
+}
+
+impl Privacy {
+    /// The hit as it is told.
+    #[must_use]
+    pub fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
+        if self.is_default() {
+            return *hit;
+        }
+        buffers.client = self.anonymizer.as_ref().map(|anonymizer| anonymizer.client(hit.client));
+        buffers.target = self.text(hit.target, TextKind::Text);
+        buffers.path = self.text(hit.path, TextKind::Text);
+        buffers.decoded = hit.decoded.map(|decoded| self.text(decoded, TextKind::Text)).unwrap_or_default();
+        buffers.method = self.text(hit.method, TextKind::Text);
+        buffers.protocol = self.text(hit.protocol, TextKind::Text);
+        buffers.referer = hit.referer.map(|referer| self.text(referer, TextKind::Text)).unwrap_or_default();
+        buffers.agent = hit.user_agent.map(|agent| self.text(agent, TextKind::Agent)).unwrap_or_default();
+        let buffers = &*buffers;
+        ReportedHit {
+            client: buffers.client.as_ref().map_or(hit.client, ClientKey::client),
+            target: &buffers.target,
+            path: &buffers.path,
+            decoded: hit.decoded.map(|_| buffers.decoded.as_slice()),
+            method: &buffers.method,
+            protocol: &buffers.protocol,
+            referer: hit.referer.map(|_| buffers.referer.as_slice()),
+            user_agent: hit.user_agent.map(|_| buffers.agent.as_slice()),
+            ..*hit
+        }
+    }
+
+    /// A live hit as it is told.
+    #[must_use]
+    pub fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
+        LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
+    }
+
+    /// The alert as it is told.
+    #[must_use]
+    pub fn alert(&self, alert: Alert) -> Alert {
+        if self.is_default() {
+            return alert;
+        }
+        let mut redacted = alert;
+        if let (Some(anonymizer), Some(client)) = (&self.anonymizer, &mut redacted.client) {
+            *client = anonymizer.client(client.client());
+        }
+        redacted.path = redacted.path.map(|path| self.text(&path, TextKind::Text));
+        redacted.sample.target = self.text(&redacted.sample.target, TextKind::Text);
+        redacted.sample.method = self.text(&redacted.sample.method, TextKind::Text);
+        redacted
+    }
+}
+
+/// What is told, by what there is; what is told as it is has no entry.
+#[derive(Debug, Default)]
+struct RedactionMap {
+    texts: HashMap<Vec<u8>, Vec<u8>>,
+    agents: HashMap<Vec<u8>, Vec<u8>>,
+    clients: HashMap<ClientKey, ClientKey>,
+}
+
+impl RedactionMap {
+    fn insert_text(&mut self, text: &[u8], place: TextKind, redacted: impl FnOnce() -> Vec<u8>) {
+        let texts = match place {
+            TextKind::Text => &mut self.texts,
+            TextKind::Agent => &mut self.agents,
+        };
+        if !texts.contains_key(text) {
+            texts.insert(text.to_vec(), redacted());
+        }
+    }
+
+    fn insert_client(&mut self, client: Client<'_>, redacted: impl FnOnce() -> ClientKey) {
+        self.clients.entry(ClientKey::from(&client)).or_insert_with(redacted);
+    }
+
+    fn text<'r>(&'r self, text: &'r [u8], place: TextKind) -> &'r [u8] {
+        let texts = match place {
+            TextKind::Text => &self.texts,
+            TextKind::Agent => &self.agents,
+        };
+        texts.get(text).map_or(text, Vec::as_slice)
+    }
+
+    fn client<'r>(&'r self, client: Client<'r>) -> Client<'r> {
+        self.clients.get(&ClientKey::from(&client)).map_or(client, ClientKey::client)
+    }
+
+    /// What a row is about, as it is told.
+    fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
+        visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
+        key
+    }
+}
+
+/// Goes over all texts of a log and all clients in a report.
+fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
+    for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {
+        visit_row(row, text, client);
+    }
+    for campaign in campaigns {
+        campaign.sample_paths.iter_mut().for_each(|path| text(path, TextKind::Text));
+        visit_sample(&mut campaign.sample, text);
+    }
+    for flood in floods {
+        flood.client.iter_mut().for_each(&mut *client);
+        text(&mut flood.path, TextKind::Text);
+        visit_sample(&mut flood.sample, text);
+    }
+}
+
+fn visit_row<'r>(row: &mut Row<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    visit_key(&mut row.key, text, client);
+    visit_sample(&mut row.sample, text);
+    if let Some(its_client) = row.answer.as_mut().and_then(|answer| answer.client.as_mut()) {
+        client(its_client);
+    }
+}
+
+fn visit_key<'r>(key: &mut RowKey<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
+    match key {
+        RowKey::Pair(its_client, path, _) => {
+            client(its_client);
+            text(path, TextKind::Text);
+        }
+        RowKey::Client(its_client) => client(its_client),
+        RowKey::Path(path) | RowKey::Answer(_, path, _) => text(path, TextKind::Text),
+        RowKey::Rule(_) => {}
+    }
+}
+
+fn visit_sample<'r>(sample: &mut SampleRequest<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind)) {
+    text(&mut sample.target, TextKind::Text);
+    if let Some(agent) = &mut sample.user_agent {
+        text(agent, TextKind::Agent);
+    }
 }
 
 #[cfg(test)]

@@ -2,17 +2,16 @@
 //!
 //! Reads no log and prints nothing.
 
+pub use super::rule_status::{Decision, LogAnalysis};
 use std::time::Duration;
 
-use super::campaigns;
-use super::floods;
-use super::model::{Approximation, InputSummary, Report, Row, Totals};
+use foldhash::HashMap;
+
+use super::model::{AllowedCount, AppSeen, Approximation, InputSummary, Report, Row, Totals};
 use super::overflow::{MissingHits, OverflowItems};
 use super::rows::{self, RowItem, RowItems};
-pub use super::rule_status::{Decision, LogAnalysis};
 use super::snapshot::SnapshotSource;
-use super::soft_404;
-use super::suppressed;
+use super::{campaigns, floods, soft_404};
 use crate::finding::{RuleId, Severity};
 use crate::record::Outcome;
 use crate::rules::{AllowList, RuleSet};
@@ -128,8 +127,8 @@ pub fn build<'a>(
         soft_404: soft_404::sites(report_input, analysis, &of_answers),
         campaigns,
         floods: floods::flood_rows(report_input, analysis, &items),
-        apps: suppressed::apps(report_input, analysis),
-        allowed: suppressed::allowed(report_input),
+        apps: apps(report_input, analysis),
+        allowed: allowed(report_input),
         inputs,
         pairs,
         clients,
@@ -229,4 +228,33 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
             &log.unwrap_or(text).path
         }
     }
+}
+
+/// The apps that were seen or said to run, and how many requests each silenced.
+pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
+    let mut silenced: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
+    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
+        if let Some(app) = decision.suppressed_by {
+            *silenced.entry((app, analysis.site_root(view.site))).or_default() += view.cell.hits;
+        }
+    }
+    let sum = |app: RuleId, site: Option<Site<'a>>| match site {
+        Some(site) => silenced.get(&(app, site)).copied().unwrap_or(0),
+        None => silenced.iter().filter(|((of, _), _)| *of == app).map(|(_, hits)| hits).sum(),
+    };
+    let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
+        let rule = report_input.rules.rule(app);
+        let name = rule.app().unwrap_or(&rule.id);
+        AppSeen { app: name, title: &rule.title, site: site.map(|site| site_name(report_input, site)), silenced: sum(app, site) }
+    };
+    let mut apps: Vec<_> = analysis.apps().into_iter().map(seen).collect();
+    apps.sort_by(|a, b| (b.silenced, a.app, a.site).cmp(&(a.silenced, b.app, b.site)));
+    apps
+}
+
+/// What each entry of the allow lists took out; in the order of the lists.
+pub(crate) fn allowed<'a>(report_input: &ReportInput<'a>) -> Vec<AllowedCount<'a>> {
+    let requests = report_input.tally.allowed().iter().copied().chain(std::iter::repeat(0));
+    let each = report_input.allow.entries().iter().zip(requests);
+    each.map(|(entry, requests)| AllowedCount { file: &entry.file, line: entry.line, reason: &entry.reason, requests }).collect()
 }

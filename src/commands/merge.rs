@@ -5,8 +5,8 @@ use super::run::{Failure, apps, privacy, tell_problems};
 use super::scan::wanted;
 use super::screen::Screen;
 use super::{Exit, MergeSettings, message, screen};
-use crate::analysis::accuracy;
 use crate::analysis::build::{LogAnalysis, ReportInput, build};
+use crate::analysis::notes;
 use crate::render::{View, render};
 use crate::rules::load;
 
@@ -42,7 +42,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, Failure> {
     let mut report = build(&material, &context, whole.inputs.clone(), whole.without_time, rows);
     (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     if let Some(bound) = report.approximate.as_ref().filter(|_| !asked.quiet) {
-        message::notice(&accuracy::accuracy_note(bound));
+        message::notice(&notes::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs);
     let severity = report.totals.fail_severity;

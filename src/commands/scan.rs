@@ -14,7 +14,7 @@ use super::{Exit, Settings, message, screen, statistics};
 use crate::analysis::anonymize::{Privacy, RedactionBuffers};
 use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::model::{InputSummary, Report};
-use crate::analysis::{accuracy, broad_rules, hit};
+use crate::analysis::{hit, notes};
 use crate::engine::Scope;
 use crate::render::sink::Sink;
 use crate::render::{By, Format, TABLE_ROWS, View, ndjson, render};
@@ -72,7 +72,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
             wanted(settings.format, settings.by, settings.full, settings.top),
         )
     });
-    let broad = if settings.quiet { Vec::new() } else { broad_rules::warnings(&material, &context, &report.inputs) };
+    let broad = if settings.quiet { Vec::new() } else { notes::broad_rule_warnings(&material, &context, &report.inputs) };
     drop_passed_over(&mut report.inputs, &scan);
     report.elapsed = started.elapsed();
     report.prefix = settings.client.prefix;
@@ -82,7 +82,7 @@ fn scan(settings: &Settings) -> Result<Exit, Failure> {
         message::hint(&hint);
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
-        message::notice(&accuracy::accuracy_note(bound));
+        message::notice(&notes::accuracy_note(bound));
     }
     let problems = tell_problems(&report.inputs) | tell_absence(&report.inputs, &found);
     let severity = report.totals.fail_severity;

@@ -10,7 +10,6 @@ mod budget;
 mod byte_arena;
 mod cell;
 mod cell_sample;
-mod counts;
 mod evidence;
 mod import;
 mod merge;
@@ -23,8 +22,7 @@ mod tests;
 mod unmatched;
 
 pub use budget::{Budget, ErrorBound, ErrorFloor};
-pub use cell::{Cell, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
-pub use counts::CellCounts;
+pub use cell::{Cell, CellCounts, ImportedSample, LinePosition, Sample, SampleContent, SampleContentView, SampleView, Site, union_span};
 pub use evidence::TallyEvidence;
 pub use import::{ImportRemap, ImportedKey};
 pub use minutes::{MinuteCounts, MinuteKey};

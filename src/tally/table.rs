@@ -10,9 +10,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::byte_arena::ByteArena;
-use super::cell::{Cell, CellKey, SampleView};
+use super::cell::{Cell, CellCounts, CellKey, SampleView};
 use super::cell_sample::{CellSample, HitLine};
-use super::counts::CellCounts;
 use crate::intern::{Slot, tag};
 
 /// Keys that are looked up together.

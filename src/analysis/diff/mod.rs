@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use self::report_index::DiffSubject;
 pub use self::report_index::ReportIndex;
-use super::accuracy::accuracy_note;
+use super::notes::accuracy_note;
 use crate::finding::Severity;
 use crate::soft_404::Answer;
 

@@ -4,7 +4,6 @@
 //! for long is [pruned](SeenHistory::prune), and over the budget of its kind what was seen last the longest ago goes first; both
 //! may then be called new again. Nothing here knows what a rule or a campaign is: a key is bytes.
 
-mod clock;
 mod keys;
 
 use std::time::Duration;
@@ -12,7 +11,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use self::clock::RunClock;
 use self::keys::SeenKeys;
 
 /// What can be new, what matters most first.
@@ -117,6 +115,31 @@ impl SeenHistory {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.rules.is_empty() && self.paths.is_empty() && self.clients.is_empty() && self.campaigns.is_empty()
+    }
+}
+
+/// The most hours that may pass between two looks: somewhat more than a week, since hardly a job comes less often. After a
+/// longer pause, and when the clock jumps ahead, things are remembered longer, which harms nobody.
+const MOST: i64 = 8 * 24;
+
+/// Hours since the first look.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunClock {
+    hours: u32,
+    /// The highest hour since 1970 that the machine ever said.
+    highest: Option<i64>,
+}
+
+impl RunClock {
+    /// The hour it is, when the machine says so many seconds since 1970.
+    pub(crate) fn hour(&mut self, now: i64) -> u32 {
+        let now = now.div_euclid(3_600);
+        let highest = self.highest.unwrap_or(now);
+        let passed = now.saturating_sub(highest).clamp(0, MOST);
+        self.hours = self.hours.saturating_add(passed.unsigned_abs() as u32);
+        self.highest = Some(now.max(highest));
+        self.hours
     }
 }
 

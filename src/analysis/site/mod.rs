@@ -1,11 +1,96 @@
 //! What only the whole shows. Each answer is a pure function of merged evidence, so it is the same for any split of a log.
 
-mod apps;
-mod campaigns;
 mod history;
-mod probers;
 
-pub use apps::DetectedApps;
-pub use campaigns::{CampaignGroup, find_campaigns};
 pub use history::{RuleHashes, SiteHistory, SiteName};
-pub use probers::ProberSet;
+
+use std::hash::Hash;
+
+use foldhash::HashSet;
+
+use crate::finding::{Few, RuleId};
+
+/// The apps of every site.
+#[derive(Debug)]
+pub struct DetectedApps<K> {
+    seen: HashSet<(RuleId, K)>,
+    declared: Vec<RuleId>,
+}
+
+impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
+    /// Weighs what was seen; the apps of `declared` run everywhere.
+    pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, declared: &[RuleId]) -> Self {
+        let enough = signs.filter(|(app, _, few)| few.is_enough() && !declared.contains(app));
+        Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
+    }
+
+    /// Takes in that a site is known to run an app.
+    pub fn add(&mut self, app: RuleId, site: K) {
+        if !self.declared.contains(&app) {
+            self.seen.insert((app, site));
+        }
+    }
+
+    /// Whether a site runs an app.
+    #[must_use]
+    pub fn runs(&self, app: RuleId, site: K) -> bool {
+        self.declared.contains(&app) || (!self.seen.is_empty() && self.seen.contains(&(app, site)))
+    }
+
+    /// Whether an app runs anywhere.
+    #[must_use]
+    pub fn runs_anywhere(&self, app: RuleId) -> bool {
+        self.declared.contains(&app) || self.seen.iter().any(|(seen, _)| *seen == app)
+    }
+
+    /// Every app and the site it was seen on, `None` where it was declared to run everywhere; in a fixed order.
+    #[must_use]
+    pub fn all(&self) -> Vec<(RuleId, Option<K>)> {
+        let mut all: Vec<_> = self.declared.iter().map(|&app| (app, None)).collect();
+        all.extend(self.seen.iter().map(|&(app, site)| (app, Some(site))));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// Clients by number, each a prober or not.
+#[derive(Debug, Default)]
+pub struct ProberSet {
+    is_prober: Vec<bool>,
+}
+
+impl ProberSet {
+    /// Those who asked for at least so many distinct paths, out of pairs of a client and a path in any order.
+    #[must_use]
+    pub fn from_requests(mut asked: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
+        asked.sort_unstable();
+        asked.dedup();
+        let mut is_prober = Vec::new();
+        for paths in asked.chunk_by(|a, b| a.0 == b.0).filter(|paths| paths.len() >= distinct_paths as usize) {
+            let client = paths[0].0 as usize;
+            is_prober.resize(client + 1, false);
+            is_prober[client] = true;
+        }
+        Self { is_prober }
+    }
+
+    /// Whether a client is one.
+    #[must_use]
+    pub fn contains(&self, client: u32) -> bool {
+        self.is_prober.get(client as usize).copied().unwrap_or(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::site::*;
+
+    #[test]
+    fn counts_distinct_paths() {
+        let asked = vec![(7, 1), (2, 1), (7, 2), (2, 1), (2, 1), (7, 1), (9, 3), (9, 4)];
+        let probers = ProberSet::from_requests(asked, 2);
+        assert_eq!((0..12).filter(|&client| probers.contains(client)).collect::<Vec<_>>(), [7, 9]);
+        assert!(!ProberSet::from_requests(vec![(1, 1)], 2).contains(1));
+    }
+}

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::imported_rule::{self, check_id};
 use super::rows::{
     AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
     RuleRow, SampleRow, SitePathRow, span,
@@ -17,7 +16,7 @@ use crate::formats::LogFormat;
 use crate::names::Names;
 use crate::redact::mask::as_shown;
 use crate::redact::sanitize::text;
-use crate::rules::{MOST_RULES, RuleSet};
+use crate::rules::{Answer, By, MOST_RULES, Rule, RuleSet, Window, WithClient};
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::{SourceText, unescaped};
 use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
@@ -74,7 +73,7 @@ impl<'r> SnapshotDecoder<'r> {
     }
 
     pub(crate) fn rule(&mut self, row: RuleRow<'_>) -> Result<(), String> {
-        check_id(&row.id)?;
+        check_rule_id(&row.id)?;
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
             // Nobody knows how many of its requests are a flood.
@@ -85,7 +84,7 @@ impl<'r> SnapshotDecoder<'r> {
                 if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
                     return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
                 }
-                unknown.push(imported_rule::rule(row)?);
+                unknown.push(imported_rule(row)?);
                 Some(RuleId(number as u16))
             }
         };
@@ -382,4 +381,60 @@ fn bytes(exact: &str) -> Result<Vec<u8>, String> {
 /// A text that was shown before; it is made fit again, as it may come from anywhere.
 fn imported_text(told: &str) -> Box<[u8]> {
     as_shown(&text(told.as_bytes())).into()
+}
+
+/// Bytes of a word: an id, a class, a CVE id, the name of an app.
+const WORD: usize = 120;
+/// Words in a list.
+const WORDS: usize = 100;
+
+/// Whether this can be the id of a rule.
+pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
+    check(id.split_once('/').is_some_and(|(family, name)| is_word(family) && is_word(name)), "id", id)
+}
+
+/// The rule; it matches nothing.
+fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
+    let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_sign, subject, cve } = row;
+    check(is_word(&class), "class", &class)?;
+    let words = |words: Vec<_>| -> Result<Vec<String>, String> {
+        check(words.len() <= WORDS, "list", "of too many words")?;
+        words.iter().try_for_each(|word: &Cow<'_, str>| check(is_word(word), "word", word))?;
+        Ok(words.into_iter().map(Cow::into_owned).collect())
+    };
+    let with_client = with_client
+        .map(|(distinct_paths, classes)| Ok::<_, String>(WithClient { distinct_paths, classes: words(classes)? }))
+        .transpose()?;
+    Ok(Rule {
+        id: id.into_owned(),
+        title: text(title.as_bytes()).chars().take(WORD).collect(),
+        class: class.into_owned(),
+        severity,
+        answer: if exposes { Answer::Exposes } else { Answer::Inconclusive },
+        with_client,
+        window: counts.map(window).transpose()?,
+        unless_app: words(unless_app)?,
+        is_sign,
+        subject,
+        cve: words(cve)?,
+        attack: Vec::new(),
+        cwe: Vec::new(),
+        references: Vec::new(),
+        false_positives: Vec::new(),
+        must_match: Vec::new(),
+        must_not_match: Vec::new(),
+    })
+}
+
+fn window((by, count, within): (By, u32, u32)) -> Result<Window, String> {
+    let window = Window { by, count, within };
+    if window.is_valid() { Ok(window) } else { Err(format!("{count} requests within {within} seconds is no window of a rule")) }
+}
+
+fn is_word(word: &str) -> bool {
+    !word.is_empty() && word.len() <= WORD && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+}
+
+fn check(holds: bool, what: &str, found: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(format!("'{}' is no {what} of a rule", text(found.as_bytes()))) }
 }

@@ -9,19 +9,21 @@ use super::SnapshotSource;
 use super::decode::SnapshotDecoder;
 use super::inputs::InputTable;
 use super::rows::{
-    AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow,
-    SitePathRow,
+    AllowedRow, AppEvidenceRow, BackRef, CellRow, ClientErrorRow, ClientRow, ErrorFloorRow, HomePageRow, InputRow, MinuteRow, PathErrorRow,
+    RuleRow, SampleRow, SitePathRow,
 };
-use super::samples::SampleEncoder;
-use super::sorted_ids::{ClientText, PathText, SortedIds};
+use crate::analysis::labels;
 use crate::analysis::model::{AllowedCount, Report};
+use crate::analysis::rows::sample_request;
+use crate::client::Client;
 use crate::finding::{Few, RuleId, Signs};
 use crate::names::Names;
-use crate::redact::mask::Key;
+use crate::redact::mask::{Key, shown};
 use crate::redact::sanitize::{exact, text};
 use crate::rules::{Rule, RuleSet};
 use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
-use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, Site, Tally};
+use crate::source::SourceText;
+use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally};
 
 /// A report's evidence, ready to be told.
 pub(crate) struct SnapshotEncoder<'a> {
@@ -391,5 +393,130 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
         is_sign: rule.is_sign,
         subject: rule.subject,
         cve: all(&rule.cve),
+    }
+}
+
+/// What was told so far.
+#[derive(Default)]
+pub(crate) struct SampleEncoder<'a> {
+    generations: HashMap<u64, u32>,
+    agents: HashMap<Cow<'a, str>, u32>,
+    hosts: HashMap<&'a [u8], Cow<'a, str>>,
+}
+
+impl<'a> SampleEncoder<'a> {
+    /// The row of a sample; `path` and `site` are what its cell says already.
+    pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
+        let told = sample_request(text, sample);
+        let host = told.host.map(shown);
+        let is_usual = match site {
+            Site::Host(usual) => host.as_ref() == Some(self.hosts.entry(usual).or_insert_with(|| shown(usual))),
+            Site::Input(_) => host.is_none(),
+        };
+        let target = shown(told.target);
+        SampleRow {
+            time: sample.time.map(Into::into),
+            generation: self.generation(told.generation),
+            offset: told.offset,
+            line: told.line,
+            target: Some(target).filter(|target| Some(&**target) != path),
+            host: host.filter(|_| !is_usual),
+            user_agent: told.user_agent.map(|agent| self.agent(shown(agent))),
+        }
+    }
+
+    fn generation(&mut self, generation: u64) -> BackRef<'a> {
+        let next = self.generations.len() as u32;
+        match *self.generations.entry(generation).or_insert(next) {
+            new if new == next => BackRef::First(Cow::Owned(labels::generation(generation))),
+            known => BackRef::Again(known),
+        }
+    }
+
+    fn agent(&mut self, agent: Cow<'a, str>) -> BackRef<'a> {
+        if let Some(&known) = self.agents.get(&agent) {
+            return BackRef::Again(known);
+        }
+        self.agents.insert(agent.clone(), self.agents.len() as u32);
+        BackRef::First(agent)
+    }
+}
+
+/// Names in order.
+pub(crate) struct SortedIds<T> {
+    pub(crate) names: Vec<T>,
+    /// By place.
+    numbers: Vec<u32>,
+    /// By number.
+    places: Vec<u32>,
+}
+
+impl<T: Ord> SortedIds<T> {
+    /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
+    pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
+        let mut is_used = Vec::new();
+        for number in numbers.filter(|&number| number != Names::REST) {
+            let at = number as usize;
+            if at >= is_used.len() {
+                is_used.resize(at + 1, false);
+            }
+            is_used[at] = true;
+        }
+        let used = (0..).zip(&is_used).filter(|(_, used)| **used);
+        let mut sorted: Vec<(T, u32)> = used.map(|(number, _)| (name(number), number)).collect();
+        sorted.sort_unstable();
+        let (names, numbers): (Vec<T>, Vec<u32>) = sorted.into_iter().unzip();
+        let mut places = vec![0; is_used.len()];
+        for (place, number) in (0..).zip(&numbers) {
+            places[*number as usize] = place;
+        }
+        Self { names, numbers, places }
+    }
+
+    /// The place of a name by its number; that of [`Names::REST`] is itself, behind all others.
+    pub(crate) fn place(&self, number: u32) -> u32 {
+        self.places.get(number as usize).copied().unwrap_or(Names::REST)
+    }
+
+    /// All names with their numbers.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.numbers.iter().copied().zip(&self.names)
+    }
+}
+
+/// A client as it is told.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClientText<'a> {
+    Address(Client<'a>),
+    Text(Cow<'a, [u8]>),
+}
+
+impl<'a> ClientText<'a> {
+    pub(crate) fn new(client: Client<'a>) -> Self {
+        match client {
+            Client::Text(text) => Self::Text(Key::of(text).bytes()),
+            address => Self::Address(address),
+        }
+    }
+
+    pub(crate) fn exact(&self) -> Cow<'_, str> {
+        match self {
+            Self::Address(address) => Cow::Owned(address.to_string()),
+            Self::Text(text) => exact(text),
+        }
+    }
+}
+
+/// A path as it is told, and as it is shown.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PathText<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
+    pub(crate) shown: Cow<'a, str>,
+}
+
+impl<'a> PathText<'a> {
+    pub(crate) fn new(path: &'a [u8]) -> Self {
+        let key = Key::of(path);
+        Self { shown: key.shown(), bytes: key.bytes() }
     }
 }

@@ -7,20 +7,16 @@
 
 mod decode;
 mod encode;
-mod error;
-mod imported_rule;
 mod inputs;
 mod json;
-mod limited_reader;
 mod read;
 mod rows;
-mod samples;
-mod sorted_ids;
-mod totals;
 
-pub use self::error::SnapshotError;
 pub(crate) use self::json::SnapshotJson;
 pub use self::read::read;
+use std::io;
+
+use thiserror::Error;
 
 use self::decode::SnapshotDecoder;
 use self::encode::{SnapshotEncoder, transfer};
@@ -84,6 +80,35 @@ pub fn roundtrip(report: &Report<'_>) -> Result<ReportSnapshot, SnapshotError> {
     transfer(&encoder, &mut decoder).map_err(SnapshotError::Damaged)?;
     let (log_host, period, prefix) = (report.log_host.clone(), report.period.clone(), report.prefix);
     Ok(ReportSnapshot { log_host, period, prefix, ..decoder.finish() })
+}
+
+/// The version of the document this reads.
+pub(crate) const READS_SCHEMA: u32 = 4;
+
+/// Why a report cannot be read back.
+#[derive(Debug, Error)]
+pub enum SnapshotError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("is no report: {0}; name files that `probewatch scan -f json` or `probewatch report` wrote")]
+    Foreign(String),
+    /// A later version wrote it.
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
+    Newer(u32),
+    /// An earlier version wrote it.
+    #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
+    Older(u32),
+    /// It was cut.
+    #[error("holds no evidence, as it was cut by --top; write it again without --top")]
+    Cut,
+    /// Its clients are hidden.
+    #[error("holds no evidence, as its clients are hidden; write it again without --anonymize, and hide them in the merged one")]
+    Hidden,
+    /// It is not whole, or not as it was written.
+    #[error("is damaged: {0}; write it again, or leave it out")]
+    Damaged(String),
 }
 
 #[cfg(test)]

@@ -1,21 +1,20 @@
 //! Reads a report back, row by row: what people are shown is passed over, evidence goes straight into a tally.
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::READS_SCHEMA;
 use super::decode::SnapshotDecoder;
-use super::error::READS_SCHEMA;
 use super::json::{BOUNDS, LISTS};
-use super::limited_reader::LimitedReader;
 use super::rows::{
     AllowedRow, AppEvidenceRow, CellRow, ClientErrorRow, ClientRow, HomePageRow, InputRow, MinuteRow, PathErrorRow, RuleRow, SitePathRow,
 };
-use super::totals::{self, DocumentTotals};
 use super::{ReportSnapshot, SnapshotError};
+use crate::analysis::model::InputSummary;
 use crate::client::Prefix;
 use crate::redact::sanitize::text;
 use crate::rules::RuleSet;
@@ -39,7 +38,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     parsed.map_err(|error| document.broken(error))?;
     match document.evidence {
         Some(evidence) => {
-            totals::check(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
+            check_sums(document.totals.as_ref(), &evidence).map_err(SnapshotError::Damaged)?;
             Ok(ReportSnapshot { log_host: document.log_host, period: document.period, prefix: document.prefix, ..evidence })
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
@@ -72,9 +71,7 @@ impl ReportDocument<'_> {
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
         let message = text(error.to_string().as_bytes()).into_owned();
         match error.classify() {
-            serde_json::error::Category::Io if error.io_error_kind() != Some(std::io::ErrorKind::InvalidData) => {
-                SnapshotError::Io(error.into())
-            }
+            serde_json::error::Category::Io if error.io_error_kind() != Some(io::ErrorKind::InvalidData) => SnapshotError::Io(error.into()),
             _ if self.is_ours && self.version.is_some() => SnapshotError::Damaged(message),
             _ => SnapshotError::Foreign(message),
         }
@@ -250,5 +247,130 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
             (self.take)(row).map_err(A::Error::custom)?;
         }
         Ok(())
+    }
+}
+
+/// A count by its name: its total, and what an input has of it.
+type CountCheck = (&'static str, u64, fn(&InputSummary) -> u64);
+
+/// The counts of lines that a report gives for all inputs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DocumentTotals {
+    bytes: u64,
+    lines: u64,
+    parsed: u64,
+    unparsed: u64,
+    oversized: u64,
+    skipped: u64,
+    pending: u64,
+    requests: u64,
+}
+
+/// Checks the lines of each input, and the totals, where there are any, against all inputs.
+///
+/// # Errors
+///
+/// What does not add up, in a clause.
+pub(crate) fn check_sums(totals: Option<&DocumentTotals>, evidence: &ReportSnapshot) -> Result<(), String> {
+    for input in &evidence.inputs {
+        let parts = [input.parsed, input.unparsed, input.oversized, input.skipped, input.pending];
+        let sum = parts.iter().sum::<u64>();
+        if input.lines != sum {
+            return Err(format!("an input has {} lines, and its parts have {sum}", input.lines));
+        }
+    }
+    totals.map_or(Ok(()), |totals| check_totals(totals, evidence))
+}
+
+fn check_totals(totals: &DocumentTotals, evidence: &ReportSnapshot) -> Result<(), String> {
+    let counts: [CountCheck; 8] = [
+        ("bytes", totals.bytes, |input| input.bytes),
+        ("lines", totals.lines, |input| input.lines),
+        ("parsed", totals.parsed, |input| input.parsed),
+        ("unparsed", totals.unparsed, |input| input.unparsed),
+        ("oversized", totals.oversized, |input| input.oversized),
+        ("skipped", totals.skipped, |input| input.skipped),
+        ("pending", totals.pending, |input| input.pending),
+        ("requests", totals.requests, |input| input.requests),
+    ];
+    for (name, total, of) in counts {
+        let sum = evidence.inputs.iter().map(of).sum::<u64>();
+        if total != sum {
+            return Err(format!("its totals have {total} {name}, and its inputs {sum}"));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a string: the longest line that is looked at is a megabyte unless somebody asks for more, and may be escaped.
+const LONGEST: usize = 64 * 1024 * 1024;
+/// Lists and objects in each other; a report has seven.
+const DEEPEST: usize = 32;
+
+/// A reader that refuses.
+pub(crate) struct LimitedReader<R> {
+    from: R,
+    depth: usize,
+    /// Bytes since a string began.
+    string: Option<usize>,
+    is_escaped: bool,
+}
+
+impl<R> LimitedReader<R> {
+    pub(crate) fn new(from: R) -> Self {
+        Self { from, depth: 0, string: None, is_escaped: false }
+    }
+
+    fn look(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        for &byte in bytes {
+            let Some(length) = &mut self.string else {
+                match byte {
+                    b'"' => self.string = Some(0),
+                    b'[' | b'{' => self.depth += 1,
+                    b']' | b'}' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+                continue;
+            };
+            *length += 1;
+            if *length > LONGEST {
+                return Err("it holds a text longer than any line of a log");
+            }
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' => self.is_escaped = true,
+                b'"' => self.string = None,
+                _ => {}
+            }
+        }
+        if self.depth > DEEPEST { Err("its lists lie too deep in each other") } else { Ok(()) }
+    }
+}
+
+impl<R: Read> Read for LimitedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.from.read(buffer)?;
+        self.look(&buffer[..n]).map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::snapshot::read::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        let mut out = String::new();
+        LimitedReader::new(text.as_bytes()).read_to_string(&mut out).map(|_| out).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn refuses_what_no_report_holds() {
+        for fine in ["", "{\"a\":[[[1]]]}", "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"", "\"\\\"[[\"", "no json at ] all }"] {
+            assert_eq!(read(fine).as_deref(), Ok(fine));
+        }
+        assert!(read(&"[".repeat(40)).unwrap_err().contains("deep"));
+        assert!(read(&format!("\"{}", "a".repeat(LONGEST + 1))).unwrap_err().contains("longer"));
+        assert!(read(&format!("\"{}", "\\\"".repeat(LONGEST))).unwrap_err().contains("longer"));
     }
 }

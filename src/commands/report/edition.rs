@@ -14,7 +14,7 @@ use crate::analysis::build::{LogAnalysis, ReportInput, RowSelection, build};
 use crate::analysis::merge::{MergedReport, ReportMerger};
 use crate::analysis::model::{InputSummary, Report};
 use crate::analysis::novelty::{NewItem, find_new};
-use crate::analysis::{accuracy, snapshot};
+use crate::analysis::{notes, snapshot};
 use crate::commands::run::apps;
 use crate::finding::Severity;
 use crate::render::mail::{self, Page};
@@ -309,7 +309,7 @@ impl<'r> Editions<'r> {
 
     /// What a reader ought to know besides, of the report too.
     fn notes(&self, edition: &Edition<'_>, report: &Report<'_>) -> Vec<String> {
-        let of_report = report.approximate.as_ref().map(accuracy::accuracy_note).into_iter().chain(self.desk.privacy.note());
+        let of_report = report.approximate.as_ref().map(notes::accuracy_note).into_iter().chain(self.desk.privacy.note());
         edition.notes.iter().cloned().chain(of_report).collect()
     }
 

@@ -4,24 +4,18 @@
 //! what they say, rules by their ids, and each of these is brought into one order. What they come to keeps to a [`Budget`], as
 //! a tally of logs does: up to it the sum is exact if all parts are; above it, it says by how much it may be too low. It reads no file and prints nothing.
 
-mod allow;
-mod rules;
-mod sources;
-
 use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use self::allow::MergedAllowEntries;
-use self::rules::UnknownRules;
-use self::sources::MergedInputs;
-use crate::analysis::model::{InputSummary, Report};
-use crate::analysis::snapshot::{ReportSnapshot, SnapshotError, roundtrip};
+use super::model::{InputSummary, Report};
+use super::snapshot::{AllowOrigin, ReportSnapshot, SnapshotError, roundtrip};
 use crate::client::{Client, Prefix, prefix};
 use crate::finding::RuleId;
-use crate::rules::{AllowList, Rule, RuleError, RuleSet};
+use crate::formats::LogFormat;
+use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
 use crate::source::SourceText;
-use crate::tally::{Budget, ImportRemap, Tally};
+use crate::tally::{Budget, ImportRemap, Tally, union_span};
 
 /// Why reports cannot be added up.
 #[derive(Debug, Error)]
@@ -192,6 +186,154 @@ fn is_identity<N: Copy + Into<u64>>(new: &[N]) -> bool {
 
 fn only(of: BTreeSet<Option<String>>) -> Option<String> {
     if of.len() == 1 { of.into_iter().next().flatten() } else { None }
+}
+
+/// Between the problems of one input.
+const ALSO: &str = "; also: ";
+
+/// Inputs by machine and path.
+#[derive(Debug, Default)]
+pub(crate) struct MergedInputs {
+    each: Vec<(SourceText, InputSummary)>,
+}
+
+impl MergedInputs {
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Adds others; the new numbers of those that were here, and of those that came.
+    pub(crate) fn add(&mut self, texts: Vec<SourceText>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
+        let here = self.each.len();
+        let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
+        let mut all: Vec<_> = all.enumerate().collect();
+        all.sort_by(|(_, a), (_, b)| key(&a.0).cmp(&key(&b.0)));
+        let mut numbers = vec![0; all.len()];
+        for (old, (text, input)) in all {
+            match self.each.last_mut().filter(|(known, _)| key(known) == key(&text)) {
+                Some((_, sum)) => add(sum, &input),
+                None => self.each.push((text, input)),
+            }
+            numbers[old] = (self.each.len() - 1) as u32;
+        }
+        let theirs = numbers.split_off(here);
+        (numbers, theirs)
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<SourceText>, Vec<InputSummary>) {
+        self.each.into_iter().unzip()
+    }
+}
+
+fn key(text: &SourceText) -> (Option<&str>, &[u8]) {
+    (text.machine.as_deref(), &text.path)
+}
+
+fn add(sum: &mut InputSummary, other: &InputSummary) {
+    sum.bytes += other.bytes;
+    sum.lines += other.lines;
+    sum.parsed += other.parsed;
+    for (sum, lines) in sum.formats.iter_mut().zip(other.formats) {
+        *sum += lines;
+    }
+    sum.others.add(&other.others);
+    sum.format = LogFormat::most_of(&sum.formats, &sum.others);
+    sum.unparsed += other.unparsed;
+    sum.oversized += other.oversized;
+    sum.skipped += other.skipped;
+    sum.pending += other.pending;
+    sum.requests += other.requests;
+    let times = |input: &InputSummary| input.first_time.zip(input.last_time);
+    (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
+    // What one of them read was read.
+    sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
+    let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();
+    let problems: Vec<&str> = problems.into_iter().collect();
+    sum.problem = (!problems.is_empty()).then(|| problems.join(ALSO));
+}
+
+/// MergedAllowEntries by file, line and reason.
+#[derive(Debug, Default)]
+pub(crate) struct MergedAllowEntries {
+    each: Vec<AllowOrigin>,
+}
+
+impl MergedAllowEntries {
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Adds others; the new numbers of those that were here, and of those that came.
+    pub(crate) fn add(&mut self, others: &[AllowOrigin]) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
+        let mut all: Vec<AllowOrigin> = self.each.iter().chain(others).cloned().collect();
+        all.sort();
+        all.dedup();
+        if all.len() > usize::from(u16::MAX) {
+            return Err(MergeError::TooManyEntries(u16::MAX.into()));
+        }
+        let number = |entry: &AllowOrigin| all.partition_point(|known| known < entry) as u16;
+        let numbers = (self.each.iter().map(number).collect(), others.iter().map(number).collect());
+        self.each = all;
+        Ok(numbers)
+    }
+
+    pub(crate) fn into_list(self) -> AllowList {
+        AllowList::told(self.each.into_iter().map(|entry| (entry.file, entry.line, entry.reason)))
+    }
+}
+
+/// Rules in the order they were met.
+#[derive(Debug, Default)]
+pub(crate) struct UnknownRules {
+    rules: Vec<Rule>,
+}
+
+impl UnknownRules {
+    /// Adds others, and gives the numbers they have behind the `first` known ones.
+    pub(crate) fn add(&mut self, others: Vec<Rule>, first: usize) -> Result<Vec<RuleId>, MergeError> {
+        others.into_iter().map(|rule| self.number(rule, first)).collect()
+    }
+
+    fn number(&mut self, rule: Rule, first: usize) -> Result<RuleId, MergeError> {
+        let at = self.rules.iter().position(|known| known.id == rule.id).unwrap_or(self.rules.len());
+        match self.rules.get_mut(at) {
+            // Reports may not agree on it; which of them came first must not matter.
+            Some(known) if weight(&rule) > weight(known) => *known = rule,
+            Some(_) => {}
+            None => self.rules.push(rule),
+        }
+        let number = first + at;
+        if number >= MOST_RULES { Err(MergeError::TooManyRules(MOST_RULES)) } else { Ok(RuleId(number as u16)) }
+    }
+
+    /// The rules to report by, a tally that knows them, and the ids of those that were not known.
+    pub(crate) fn resolve(
+        self,
+        known: &RuleSet,
+        tally: Tally,
+        inputs: usize,
+        allowed: usize,
+        is_left_out: impl Fn(&Rule) -> bool,
+    ) -> Result<(Option<RuleSet>, Tally, Vec<String>), MergeError> {
+        if self.rules.is_empty() {
+            return Ok((None, tally, Vec::new()));
+        }
+        let kept: Vec<Rule> = self.rules.iter().filter(|rule| !is_left_out(rule)).cloned().collect();
+        let set = known.reporting_also(&kept)?;
+        let of_known = known.rules().iter().chain(&self.rules).map(|rule| set.number_of(&rule.id));
+        let numbers: Vec<Option<RuleId>> = of_known.collect();
+        let inputs: Vec<u32> = (0..inputs as u32).collect();
+        let allowed: Vec<u16> = (0..=u16::MAX).take(allowed).collect();
+        let new = ImportRemap { inputs: &inputs, rules: &|rule| numbers[usize::from(rule.0)], allowed: &allowed };
+        let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
+        ids.sort();
+        Ok((Some(set), tally.remapped(&new), ids))
+    }
+}
+
+/// A total order of what reports can say of a rule, the worst last.
+fn weight(rule: &Rule) -> impl Ord + '_ {
+    (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign, rule.window)
 }
 
 #[cfg(test)]
