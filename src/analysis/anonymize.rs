@@ -1,8 +1,8 @@
-//! What of a finished report is told: who asked as it is or hidden, secrets masked or as they were logged.
+//! Anonymizes and redacts a finished report: hides clients and masks secrets, as requested.
 //!
-//! The last step before any output, behind all that is decided: context, what is new, whom one could block. Nothing is hidden
-//! in a tally or a state, which are no outputs. Addresses in texts are hidden too; what names no address, as a host does or the
-//! path of a log, is not looked at.
+//! This is the last step before any output, after all decisions. Tallies and states are no outputs and stay as they
+//! are. Addresses inside texts are hidden too. Texts that contain no client, such as hosts and log paths, are not
+//! changed.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,23 +16,23 @@ use crate::alerting::event::Alert;
 use crate::client::{Client, ClientKey, Veil};
 use crate::redact::mask::as_logged;
 
-/// How much is told.
+/// What an output hides.
 #[derive(Debug, Clone)]
 pub struct Privacy {
-    /// How clients are hidden; `None` tells them.
+    /// How clients are hidden; `None` prints them.
     anonymizer: Option<Veil>,
     /// Whether secrets are masked.
     redact: bool,
 }
 
 impl Default for Privacy {
-    /// Tells clients and masks secrets.
+    /// Prints clients and masks secrets.
     fn default() -> Self {
         Self { anonymizer: None, redact: true }
     }
 }
 
-/// Where a text stands: an agent has versions that look like addresses.
+/// The kind of a text: versions in a user agent look like addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum TextKind {
     Text,
@@ -40,13 +40,13 @@ enum TextKind {
 }
 
 impl Privacy {
-    /// Hides clients behind a veil, if there is one, and masks secrets, if that is wanted.
+    /// Hides clients with this anonymizer, if there is one, and masks secrets if `redact` is true.
     #[must_use]
     pub fn new(anonymizer: Option<Veil>, redact: bool) -> Self {
         Self { anonymizer, redact }
     }
 
-    /// Whether it is told as it is, secrets masked.
+    /// Whether this is the default: clients are printed, secrets masked.
     #[must_use]
     pub fn is_default(&self) -> bool {
         self.anonymizer.is_none() && self.redact
@@ -58,7 +58,7 @@ impl Privacy {
         self.anonymizer.is_some()
     }
 
-    /// What a reader must know of a report whose clients are hidden.
+    /// A note for readers of a report whose clients are hidden.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let how = match self.anonymizer.as_ref()? {
@@ -68,7 +68,7 @@ impl Privacy {
         Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
     }
 
-    /// Gives the report as it is told, and what is new in it, to `use_it`.
+    /// Calls `use_it` with the redacted report and its redacted new items.
     pub fn with_redacted<R>(
         &self,
         report: &Report<'_>,
@@ -82,8 +82,8 @@ impl Privacy {
         use_it(&self.report(report, &map), &self.new_items(new_items, report, &map))
     }
 
-    /// The report as it is told, with rows in an order that gives no address away. One without clients has no evidence and
-    /// nobody to block.
+    /// The redacted report. Rows are sorted again, so that their order reveals no address. A report with hidden clients
+    /// has no snapshot and no block candidates.
     fn report<'r>(&self, report: &Report<'r>, map: &'r RedactionMap) -> Report<'r> {
         let mut redacted = report.clone();
         visit(&mut redacted, &mut |text, place| *text = map.text(text, place), &mut |client| *client = map.client(*client));
@@ -100,14 +100,14 @@ impl Privacy {
         redacted
     }
 
-    /// What is needed to tell a report and what is new in it.
+    /// The replacements for all texts and clients of a report and its new items.
     fn redaction_map(&self, report: &Report<'_>, new_items: &[NewItem<'_>]) -> RedactionMap {
         let mut map = RedactionMap::default();
         if self.is_default() {
             return map;
         }
         let mut report = report.clone();
-        // Nothing is changed: each is only looked at.
+        // Nothing is changed here: the visitor only collects.
         let (mut texts, mut clients) = (Vec::new(), Vec::new());
         visit(&mut report, &mut |text, place| texts.push((*text, place)), &mut |client| clients.push(*client));
         let of_news = new_items
@@ -124,7 +124,7 @@ impl Privacy {
         map
     }
 
-    /// What is new in a report, as it is told.
+    /// The redacted new items of a report.
     fn new_items<'r>(&self, new_items: &[NewItem<'r>], report: &Report<'r>, map: &'r RedactionMap) -> Vec<NewItem<'r>> {
         let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
         for (kind, rows) in
@@ -150,9 +150,9 @@ impl Privacy {
         redacted
     }
 
-    /// The text as it is told.
+    /// The redacted text.
     fn text(&self, text: &[u8], place: TextKind) -> Vec<u8> {
-        // What there is nothing of has nothing to show.
+        // Empty stays empty.
         if text.is_empty() {
             return Vec::new();
         }
@@ -164,12 +164,12 @@ impl Privacy {
     }
 }
 
-/// The order of what is new: by its kind, then as rows are.
+/// The order of new items: by kind, then as rows.
 fn sort_key<'n>(one: &'n NewItem<'_>) -> (NoveltyKind, Reverse<(crate::finding::Severity, u64)>, &'n str) {
     (one.kind, Reverse((one.severity, one.hits)), &one.key)
 }
 
-/// Brings rows into the order of what is told of them: that of what is not told would say something of it.
+/// Sorts rows by what is printed: the original order would reveal something about the hidden values.
 fn sort_rows(rows: &mut [Row<'_>]) {
     rows.sort_by(|a, b| {
         let order = |row: &Row<'_>| Reverse((row.answered > 0, row.severity, row.answered, row.hits));
@@ -177,7 +177,7 @@ fn sort_rows(rows: &mut [Row<'_>]) {
     });
 }
 
-/// Room to tell one hit in.
+/// Buffers for one redacted hit.
 #[derive(Debug, Default)]
 pub struct RedactionBuffers {
     client: Option<ClientKey>,
@@ -191,7 +191,7 @@ pub struct RedactionBuffers {
 }
 
 impl Privacy {
-    /// The hit as it is told.
+    /// The redacted hit.
     #[must_use]
     pub fn hit<'r>(&self, hit: &ReportedHit<'r>, buffers: &'r mut RedactionBuffers) -> ReportedHit<'r> {
         if self.is_default() {
@@ -219,13 +219,13 @@ impl Privacy {
         }
     }
 
-    /// A live hit as it is told.
+    /// The redacted live hit.
     #[must_use]
     pub fn live<'r>(&self, live: &LiveHit<'r>, buffers: &'r mut RedactionBuffers) -> LiveHit<'r> {
         LiveHit { hit: self.hit(&live.hit, buffers), ..*live }
     }
 
-    /// The alert as it is told.
+    /// The redacted alert.
     #[must_use]
     pub fn alert(&self, alert: Alert) -> Alert {
         if self.is_default() {
@@ -242,7 +242,7 @@ impl Privacy {
     }
 }
 
-/// What is told, by what there is; what is told as it is has no entry.
+/// The replacements by original value; values without an entry are printed as they are.
 #[derive(Debug, Default)]
 struct RedactionMap {
     texts: HashMap<Vec<u8>, Vec<u8>>,
@@ -277,14 +277,14 @@ impl RedactionMap {
         self.clients.get(&ClientKey::from(&client)).map_or(client, ClientKey::client)
     }
 
-    /// What a row is about, as it is told.
+    /// The redacted key of a row.
     fn key<'r>(&'r self, mut key: RowKey<'r>) -> RowKey<'r> {
         visit_key(&mut key, &mut |text, place| *text = self.text(text, place), &mut |client| *client = self.client(*client));
         key
     }
 }
 
-/// Goes over all texts of a log and all clients in a report.
+/// Visits all log texts and all clients of a report.
 fn visit<'r>(report: &mut Report<'r>, text: &mut impl FnMut(&mut &'r [u8], TextKind), client: &mut impl FnMut(&mut Client<'r>)) {
     let Report { answered, uncertain, pairs, clients, paths, rules, campaigns, floods, .. } = report;
     for row in [answered, uncertain, pairs, clients, paths, rules].into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Builds a report out of merged tallies and what the context makes of them: groups cells into rows, and puts rows in order.
+//! Builds a report from merged tallies and their analysis: groups cells into rows and sorts the rows.
 //!
 //! Reads no log and prints nothing.
 
@@ -19,30 +19,30 @@ use crate::soft_404::Answer;
 use crate::source::SourceText;
 use crate::tally::{CellView, ErrorBound, Site, Tally};
 
-/// What a report is made of.
+/// The input of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportInput<'a> {
-    /// The rules that were used.
+    /// The rules of the run.
     pub rules: &'a RuleSet,
     /// All hits.
     pub tally: &'a Tally,
     /// The inputs' texts, by number.
     pub texts: &'a [SourceText],
-    /// Rules below this are left out, an answer that means something counted as one level more.
+    /// Rules below this severity are left out; a distinct answer raises the severity by one level.
     pub min_severity: Severity,
     /// Outcomes to report; all where empty.
     pub outcomes: &'a [Outcome],
-    /// Apps that are said to run everywhere.
+    /// Apps that were declared for all sites.
     pub apps: &'a [RuleId],
-    /// What is allowed.
+    /// The allow lists.
     pub allow: &'a AllowList,
 }
 
-/// The rows that are wanted.
+/// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a list of what there is, each wanted or not")]
 pub struct RowSelection {
-    /// What answered, and what is uncertain.
+    /// Distinct and uncertain answers.
     pub answered: bool,
     /// Pair rows.
     pub pairs: bool,
@@ -52,16 +52,16 @@ pub struct RowSelection {
     pub paths: bool,
     /// Rule rows.
     pub rules: bool,
-    /// Campaigns, always whole.
+    /// Campaigns, always all.
     pub campaigns: bool,
-    /// The first so many of each, all where `None`; what answered is always whole.
+    /// The most rows of each kind, all where `None`; answers are always all.
     pub most: Option<usize>,
 }
 
-/// The first rows of one kind.
+/// Builds the first rows of one kind.
 type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
-/// Builds the report. `inputs` come without hits: which lines count as such is decided here.
+/// Builds the report. `inputs` come without hits, because the analysis decides which lines are hits.
 #[must_use]
 pub fn build<'a>(
     report_input: &ReportInput<'a>,
@@ -75,7 +75,7 @@ pub fn build<'a>(
     let mut others: Vec<u64> =
         report_input.tally.client_counts().iter().map(|count| count.requests.saturating_sub(count.allowed + count.error)).collect();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
-        // Lines that no format explains belong to a client without a name, and are no requests.
+        // Lines that no format matches belong to a client without a name, and are no requests.
         if let Some(others) = others.get_mut(view.client as usize).filter(|_| decision.matched) {
             *others = others.saturating_sub(view.cell.hits);
         }
@@ -91,7 +91,7 @@ pub fn build<'a>(
     }
     let folded = report_input.tally.path_cells().zip(analysis.path_decisions()).filter(|(_, decision)| decision.reported);
     let of_paths: Vec<_> = folded.map(|(view, decision)| row_item(analysis, view, decision)).collect();
-    // What was let go of a pair is still known of its path.
+    // The hits of an evicted pair are still known by path.
     let of_answers: Vec<_> =
         items.iter().filter(|item| !item.view.is_other()).chain(&of_paths).filter(|item| item.grade.is_some()).copied().collect();
     let most = wanted.most.unwrap_or(usize::MAX);
@@ -107,7 +107,7 @@ pub fn build<'a>(
     let answers = || (graded(Answer::Distinct), graded(Answer::Uncertain));
     let by_rule = || if wanted.rules { rows::by_rule(report_input, analysis, &items, most) } else { Vec::new() };
     let last = || rayon::join(answers, || rayon::join(campaigns, totals));
-    // What takes longest begins first.
+    // The longest task starts first.
     let ((pairs, mut clients), (rules, (paths, ((answered, uncertain), (campaigns, totals))))) =
         rayon::join(|| rayon::join(by_pair, by_client), || rayon::join(by_rule, || rayon::join(by_path, last)));
     for row in &mut clients {
@@ -140,7 +140,7 @@ pub fn build<'a>(
     }
 }
 
-/// Counts into each input the lines of it that are hits.
+/// Counts the hits of each input.
 pub fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
     for (view, _) in report_input.tally.cells().zip(analysis.decisions()).filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].hits += view.cell.hits;
@@ -148,7 +148,7 @@ pub fn count_hits(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, in
 }
 
 impl Report<'_> {
-    /// Sums its inputs anew, after they were changed.
+    /// Sums its inputs again after a change.
     pub fn recount(&mut self) {
         self.totals.sum = sum(&self.inputs);
     }
@@ -159,7 +159,7 @@ pub(crate) fn row_item<'a>(analysis: &'a LogAnalysis<'a>, view: CellView<'a>, de
     RowItem { view, rules: analysis.list(decision), outcome: Outcome::of(view.status), severity, answered, grade }
 }
 
-/// What the tally says of itself, hits that may be reported or not, and the reported hits that no pair holds.
+/// The error bounds of the tally, plus hits whose status is unknown, plus reported hits that are in no pair.
 fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_>) -> Option<Approximation> {
     let ErrorBound { pairs, clients, requests, paths, uncounted, .. } = tally.error_bound().unwrap_or_default();
     let MissingHits { pairs: of_pair, clients: of_client, paths: of_path } = overflow.missing;
@@ -169,7 +169,7 @@ fn approximate(tally: &Tally, items: &[RowItem<'_>], overflow: &OverflowItems<'_
         clients: clients + of_client,
         requests,
         paths: paths + of_path,
-        // What was read back may count more in the overflow.
+        // A tally that was read from a snapshot may count more in the overflow.
         rest_hits: rest_hits.saturating_sub(sum_hits(overflow.pairs.iter())),
         uncounted,
     };
@@ -217,7 +217,8 @@ fn sum(inputs: &[InputSummary]) -> InputSummary {
     sum
 }
 
-/// A site as a reader knows it: its host, or the input where hosts are not logged; of rotated inputs the log itself, if it is there.
+/// The display name of a site: its host, or its input where hosts are not logged; for rotated inputs the current log,
+/// if it was read.
 pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &'a [u8] {
     match site {
         Site::Host(host) => host,
@@ -230,7 +231,7 @@ pub(crate) fn site_name<'a>(report_input: &ReportInput<'a>, site: Site<'a>) -> &
     }
 }
 
-/// The apps that were seen or said to run, and how many requests each silenced.
+/// The apps that were detected or declared, and how many requests each suppressed.
 pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
     let mut silenced: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
     for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
@@ -252,7 +253,7 @@ pub(crate) fn apps<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a
     apps
 }
 
-/// What each entry of the allow lists took out; in the order of the lists.
+/// The requests that each entry of the allow lists removed, in the order of the lists.
 pub(crate) fn allowed<'a>(report_input: &ReportInput<'a>) -> Vec<AllowedCount<'a>> {
     let requests = report_input.tally.allowed().iter().copied().chain(std::iter::repeat(0));
     let each = report_input.allow.entries().iter().zip(requests);

@@ -1,6 +1,10 @@
-//! The campaigns of a report: which lists of paths several networks worked through, and what came of it.
+//! Campaigns: lists of paths that clients of several networks requested, such as the runs of one tool from many
+//! addresses.
 //!
-//! What makes a campaign is decided by [`context`](crate::analysis::site); here its hits are summed, and its key is made.
+//! Two clients have the same list if their paths are nearly the same: a request may be lost, the log may end during a
+//! visit, or the client may request a page of the site as well. Paths that only one client requested do not count,
+//! because tools request random names to see how a site answers. The result depends on the requests only, not on the
+//! order of the clients.
 
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -16,10 +20,10 @@ use crate::finding::Severity;
 use crate::redact::mask::shown;
 use crate::tally::union_span;
 
-/// Paths that a row shows: enough to tell one list from another.
+/// Sample paths per row.
 const SAMPLES: usize = 3;
 
-/// The campaigns, the worst first, then those of most networks.
+/// The rows of campaigns, the most severe first, then those of most networks.
 pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>]) -> Vec<Campaign<'a>> {
     let tally = report_input.tally;
     let asked = items.iter().filter(|item| counts(report_input, item)).map(|item| (item.view.client, item.view.path)).collect();
@@ -41,9 +45,9 @@ pub(crate) fn campaign_rows<'a>(report_input: &ReportInput<'a>, items: &[RowItem
     rows
 }
 
-/// Whether a hit tells of a list: its line alone makes it one, and says who asked and for which path.
+/// Whether a hit counts for a list: the line alone is a finding, and its client and path are known.
 fn counts(report_input: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
-    // What a tally let go of is nobody's.
+    // Evicted hits have no client.
     if item.view.is_other() {
         return false;
     }
@@ -52,10 +56,10 @@ fn counts(report_input: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
     is_certain && is_somebody && !report_input.tally.path(item.view.path).is_empty()
 }
 
-/// A list, and the hits for its paths by its clients.
+/// A campaign and the hits of its clients on its paths.
 struct CampaignSum<'c, 'a> {
     list: &'c CampaignGroup,
-    /// The worst hit for each path.
+    /// The highest severity on each path.
     worst: HashMap<u32, Severity>,
     items: Vec<&'c RowItem<'a>>,
 }
@@ -73,7 +77,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
         }
     }
 
-    /// `None` where there is no hit, which does not happen: a list is made of hits.
+    /// `None` where there is no hit; this does not happen, because lists are made of hits.
     fn row(self, report_input: &ReportInput<'a>) -> Option<Campaign<'a>> {
         let sum = |count: fn(&RowItem<'_>) -> u64| self.items.iter().map(|item| count(item)).sum();
         let times = self.items.iter().fold(None, |times, item| union_span(times, item.view.cell.times()));
@@ -93,7 +97,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
         })
     }
 
-    /// The worst paths, the longest of equals: `/` and other short ones are on every list.
+    /// The most severe paths, the longest first: `/` and other short ones are on every list.
     fn sample_paths(&self, report_input: &ReportInput<'a>) -> Vec<&'a [u8]> {
         let mut paths: Vec<_> = self.list.paths.iter().map(|path| (self.worst[path], report_input.tally.path(*path))).collect();
         paths.sort_unstable_by_key(|&(worst, path)| (Reverse(worst), Reverse(path.len()), path));
@@ -101,7 +105,7 @@ impl<'c, 'a> CampaignSum<'c, 'a> {
     }
 }
 
-/// Twelve hexadecimal digits of a list of paths. They come of the paths as shown: a report that was read back holds no
+/// Twelve hexadecimal digits of a list of paths. They are made of the redacted paths, because a merged report has no
 /// others.
 fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
     let mut shown: Vec<_> = paths.iter().map(|path| shown(report_input.tally.path(*path))).collect();
@@ -115,32 +119,31 @@ fn key(report_input: &ReportInput<'_>, paths: &[u32]) -> String {
     format!("{:012x}", hash.digest() >> 16)
 }
 
-/// Paths of a list. A few strangers may share a few habits; a list is longer.
+/// The fewest paths of a list. Unrelated clients may share a few paths.
 const PATHS: usize = 5;
 
-/// Networks that worked through it. Two may be one person at home and at work.
+/// The fewest networks of a campaign. Two may be one person at home and at work.
 const NETWORKS: usize = 3;
 
-/// Two sets of paths are one list when at least so much of what is in either is in both: four of five.
+/// Two lists are similar if they share at least this part of all their paths: four of five.
 const ALIKE: (usize, usize) = (4, 5);
 
-/// Lists that a client's is compared with at most, the longest first. Who invents lists by the thousand only hides in
-/// them what he does himself.
+/// A list is compared with at most this many others, the longest first. A client that invents thousands of lists hides
+/// only its own requests in them.
 const COMPARED: usize = 64;
 
-/// One list, and who worked through it.
+/// A list of paths and its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CampaignGroup {
-    /// The paths that at least half of its clients asked for, by number, sorted by their text.
+    /// The paths that at least half of its clients requested, by number, sorted by text.
     pub paths: Vec<u32>,
     /// Its clients, by number, sorted.
     pub clients: Vec<u32>,
-    /// Their networks.
+    /// The number of their networks.
     pub networks: usize,
 }
 
-/// Finds the campaigns among pairs of a client and a path it asked for, both numbers, in any order. The longest lists come
-/// first.
+/// Finds campaigns in pairs of a client and a path, given by number in any order. The longest lists come first.
 fn find_campaigns<'a, N: Eq + Hash>(
     mut asked: Vec<(u32, u32)>,
     network: impl Fn(u32) -> N,
@@ -160,7 +163,7 @@ fn find_campaigns<'a, N: Eq + Hash>(
     group_similar(&lists).iter().filter_map(|group| campaign(group, &paths, &network)).collect()
 }
 
-/// All paths of these pairs, sorted by their text. A path's place among them means the same whatever its number.
+/// All paths of these pairs, sorted by text, so that the index of a path does not depend on its number.
 fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> Vec<u32> {
     let mut paths: Vec<u32> = of_clients.iter().flat_map(|pairs| pairs.iter().map(|(_, path)| *path)).collect();
     paths.sort_unstable();
@@ -169,11 +172,11 @@ fn by_text<'a>(of_clients: &[&[(u32, u32)]], text: impl Fn(u32) -> &'a [u8]) -> 
     paths
 }
 
-/// What one client or more asked for, exactly.
+/// The exact paths of one or more clients.
 struct PathList {
-    /// Places of paths, sorted.
+    /// Indices of paths, sorted.
     places: Vec<u32>,
-    /// Who asked for it.
+    /// The clients with this list.
     clients: Vec<u32>,
 }
 
@@ -191,10 +194,10 @@ fn lists(of_clients: &[&[(u32, u32)]], paths: &[u32]) -> Vec<PathList> {
     lists
 }
 
-/// Puts each list to the first of those before it that it is like; where there is none, others may be like it.
+/// Groups each list with the first similar one before it, or starts a new group.
 ///
-/// Lists that are group_similar share one of their rarest paths: so many that without them too little is left to share. Only
-/// those that do are compared.
+/// Similar lists share at least one of their rarest paths, because without all of these too few are left in common. So
+/// only lists that share a rare path are compared.
 fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
     let mut in_lists: HashMap<u32, u32> = HashMap::default();
     for place in lists.iter().flat_map(|list| &list.places) {
@@ -225,7 +228,7 @@ fn group_similar(lists: &[PathList]) -> Vec<Vec<&PathList>> {
 fn is_similar(a: &PathList, b: &PathList) -> bool {
     let shorter = a.places.len().min(b.places.len());
     let longer = a.places.len().max(b.places.len());
-    // The shorter one may be whole in the longer one, and no more.
+    // At best the shorter list is contained in the longer one.
     if shorter * ALIKE.1 < longer * ALIKE.0 {
         return false;
     }
@@ -252,14 +255,14 @@ fn campaign<N: Eq + Hash>(group: &[&PathList], paths: &[u32], network: impl Fn(u
 mod tests;
 
 #[cfg(test)]
-mod campaigns_tests {
+mod list_tests {
     use crate::analysis::campaigns::*;
     use proptest::prelude::*;
 
     /// Clients are numbered from 0; ten of them are one network.
     fn found(asked: &[(u32, &str)]) -> Vec<(Vec<String>, Vec<u32>, usize)> {
         let mut texts: Vec<&str> = asked.iter().map(|(_, path)| *path).collect();
-        texts.sort_unstable_by_key(|text| std::cmp::Reverse(*text));
+        texts.sort_unstable_by_key(|text| Reverse(*text));
         texts.dedup();
         let number = |path: &str| texts.iter().position(|text| *text == path).unwrap() as u32;
         let pairs = asked.iter().map(|(client, path)| (*client, number(path))).collect();
@@ -289,11 +292,11 @@ mod campaigns_tests {
     fn one_path_more_or_less_is_the_same_list() {
         let mut asked = [1, 11, 21].into_iter().flat_map(|client| asks(client, &LIST)).collect::<Vec<_>>();
         asked.retain(|pair| *pair != (11, "/c"));
-        // Random names are nobody's list, however many.
+        // Random names are on no list.
         asked.extend([(1, "/random-1"), (11, "/random-2"), (21, "/random-3"), (21, "/random-4"), (21, "/random-5")]);
         let expected: Vec<String> = LIST.iter().map(ToString::to_string).collect();
         assert_eq!(found(&asked), [(expected.clone(), vec![1, 11, 21], 3)]);
-        // One of the site's own pages, which another client asked for as well.
+        // A page of the site, which another client requested too.
         asked.push((11, "/c"));
         asked.extend([(1, "/page"), (99, "/page")]);
         assert_eq!(found(&asked), [(expected, vec![1, 11, 21], 3)]);
@@ -307,7 +310,7 @@ mod campaigns_tests {
         assert_eq!(found(&asked).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
     }
 
-    /// Many lists that all begin the same are not compared one by one with each other.
+    /// Many lists with the same start are not all compared with each other.
     #[test]
     fn many_lists_take_no_time() {
         let names: Vec<String> = (0..4_000).map(|n| format!("/{n:04}")).collect();
@@ -338,7 +341,7 @@ mod campaigns_tests {
         found.into_iter().map(|one| one.paths.iter().map(|path| texts[*path as usize]).collect()).collect()
     }
 
-    /// The definition, word by word: no rare paths, no places.
+    /// The definition, implemented directly.
     fn slowly(asked: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
         use std::collections::{BTreeMap, BTreeSet};
         let mut paths: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
@@ -348,7 +351,7 @@ mod campaigns_tests {
             }
         }
         let mut sets: Vec<BTreeSet<u8>> = paths.values().filter(|set| set.len() >= 5).cloned().collect();
-        sets.sort_by_key(|set| (std::cmp::Reverse(set.len()), set.clone()));
+        sets.sort_by_key(|set| (Reverse(set.len()), set.clone()));
         sets.dedup();
         let mut groups: Vec<Vec<BTreeSet<u8>>> = Vec::new();
         for set in sets {

@@ -1,7 +1,6 @@
-//! The floods of a report: which clients sent, or which paths got, so many requests that a rule with a `window` speaks of them.
+//! The floods of a report: clients that sent, or paths that received, more requests than a rule with a `window` allows.
 //!
-//! Which minutes make a flood is decided by [`window`](crate::alerting), and that a hit belongs to one by the context. Here
-//! they become rows and sentences.
+//! [`alerting`](crate::alerting) decides which minutes make a flood. Here they become rows and sentences.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,7 +22,7 @@ use crate::soft_404::MethodClass;
 use crate::tally::{MinuteCounts, MinuteKey, Tally};
 use crate::time::LogTime;
 
-/// A rule, and the number of the client or the path whose requests it counts.
+/// A rule, and the number of the client or path whose requests it counts.
 type FloodKey = (RuleId, u32, u32);
 
 /// The floods of each client or path, by rule.
@@ -34,7 +33,7 @@ pub(crate) struct FloodIndex<'a> {
 }
 
 impl<'a> FloodIndex<'a> {
-    /// The floods among the requests that a tally counts.
+    /// Finds the floods in a tally.
     pub(crate) fn new(rules: &RuleSet, tally: &'a Tally) -> Self {
         let windows: Vec<Vec<(RuleId, Window)>> = tally.rule_lists().iter().map(|list| windows(rules, list)).collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
@@ -60,7 +59,7 @@ impl<'a> FloodIndex<'a> {
         found
     }
 
-    /// Whether requests of a client for a path are part of what made a flood by this rule.
+    /// Whether requests of a client for a path belong to a flood of this rule.
     pub(crate) fn has(&self, rule: RuleId, by: By, client: u32, path: &[u8]) -> bool {
         match by {
             By::Client => self.by_client.contains_key(&(rule, client)),
@@ -77,7 +76,7 @@ impl<'a> FloodIndex<'a> {
     }
 }
 
-/// Whose requests they are.
+/// The client or path whose requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FloodOwner<'a> {
     Client(u32),
@@ -88,7 +87,7 @@ fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
     list.iter().filter_map(|&rule| Some((rule, rules.rule(rule).window?))).collect()
 }
 
-/// The floods that have a hit in the report: the worst first, then those of most requests.
+/// The rows of floods with a reported hit: the most severe first, then those with most requests.
 pub(crate) fn flood_rows<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> Vec<FloodRow<'a>> {
     let tally = report_input.tally;
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
@@ -120,7 +119,7 @@ fn row<'a>(
 ) -> Option<FloodRow<'a>> {
     let (rule, owner) = group[0].0;
     let floods = analysis.floods().floods(rule, owner);
-    // Of equals the first.
+    // The first of several.
     let largest = floods.iter().copied().reduce(|most, one| if one.requests > most.requests { one } else { most })?;
     let items: Vec<&RowItem<'a>> = group.iter().map(|(_, item)| *item).collect();
     let (method, path) = commonest(report_input, &items);
@@ -144,7 +143,7 @@ fn row<'a>(
     })
 }
 
-/// The method and the path of most requests, the first of equals by their text.
+/// The most frequent method and path, the first by text of several.
 fn commonest<'a>(report_input: &ReportInput<'a>, items: &[&RowItem<'a>]) -> (MethodClass, &'a [u8]) {
     let mut sums: HashMap<(&'a [u8], u8), u64> = HashMap::default();
     for view in items.iter().map(|item| &item.view).filter(|view| view.path != Names::REST) {

@@ -1,4 +1,4 @@
-//! Tells one kept line as NDJSON does, once the context is known.
+//! Assembles single hits for NDJSON and `follow` from stored lines, once they are analysed.
 
 use super::build::ReportInput;
 use super::model::ReportedHit;
@@ -14,20 +14,20 @@ use crate::record::{Outcome, Record};
 use crate::soft_404::{Answer, MethodClass, Response};
 use crate::tally::{LinePosition, Site};
 
-/// A line that matched, as it was kept.
+/// A stored line that matched.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredLine<'a> {
-    /// Where it stands.
+    /// Its position.
     pub position: LinePosition,
     /// The line.
     pub text: &'a [u8],
-    /// Whether a format explains it.
+    /// Whether a log format matches it.
     pub parsed: bool,
     /// The rules it matched, sorted.
     pub rules: &'a [RuleId],
 }
 
-/// Room to tell a hit in.
+/// Buffers for one hit.
 #[derive(Debug, Default)]
 pub struct HitBuffers {
     normalizer: Normalizer,
@@ -38,14 +38,14 @@ pub struct HitBuffers {
 }
 
 impl HitBuffers {
-    /// Room for clients of whom those of one IPv6 prefix are one.
+    /// Buffers that count clients of one IPv6 prefix as one.
     #[must_use]
     pub fn with_prefix(prefix: Option<Prefix>) -> Self {
         Self { prefix, ..Self::default() }
     }
 }
 
-/// The hit a kept line is; `None` where it is none in the context, or none that is asked for.
+/// The hit of a stored line; `None` if the analysis drops it or its outcome was not requested.
 pub fn hit_from_line<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'_>,
@@ -56,7 +56,7 @@ pub fn hit_from_line<'a>(
     let HitBuffers { normalizer, rules, host, client, prefix } = buffers;
     let views = normalizer.views(probe.line.target);
     let who = counted_client(record.client, *prefix, client);
-    // One that was let go is nobody the context knows.
+    // The analysis has merged evicted clients into this one.
     let client = report_input.tally.client_number(who).unwrap_or(Names::REST);
     let site = lowercase_host(record.host, host).map_or(Site::Input(line.position.input), Site::Host);
     let seen = HitContext { client, site, path: views.resolved, response: response(&record, &probe) };
@@ -80,12 +80,12 @@ pub fn hit_from_line<'a>(
     Some(assemble(&record, who, &probe, views, &location, &verdict))
 }
 
-/// What the site answered.
+/// The response of the site.
 pub(crate) fn response(record: &Record<'_>, probe: &Probe<'_>) -> Response {
     Response { method: MethodClass::of(probe.line.method), status: record.status, bytes: record.bytes, extra: probe.line.query_len() }
 }
 
-/// The client as it is counted: its group, or itself.
+/// The client as it is counted: its prefix, or itself.
 pub(crate) fn counted_client<'a>(logged: &'a [u8], prefix: Option<Prefix>, buffers: &'a mut Vec<u8>) -> Client<'a> {
     let client = Client::of_line(logged);
     let Some(group) = prefix.and_then(|prefix| prefix.group(client)) else { return client };
@@ -102,7 +102,7 @@ pub(crate) fn lowercase_host<'a>(host: Option<&[u8]>, buffers: &'a mut Vec<u8>) 
     Some(buffers)
 }
 
-/// Where a line stands, for a reader.
+/// The position of a line, for the reader.
 struct HitLocation<'a> {
     generation: u64,
     offset: u64,
@@ -110,7 +110,7 @@ struct HitLocation<'a> {
     line: u64,
 }
 
-/// What was decided about it.
+/// The decision for it.
 struct HitVerdict<'a> {
     severity: Severity,
     rules: &'a [RuleId],
@@ -151,14 +151,14 @@ fn assemble<'a>(
     }
 }
 
-/// A line that matched, and the log it stands in.
+/// A line that matched, and its log.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveLine<'a> {
-    /// Names the log's generation.
+    /// The generation of the log.
     pub generation: u64,
     /// The log's path.
     pub source: &'a [u8],
-    /// What its name and those of its rotated siblings have in common.
+    /// The common part of the names of the log and its rotated siblings.
     pub family: &'a [u8],
     /// Bytes from the start of the log's text.
     pub offset: u64,
@@ -166,32 +166,32 @@ pub struct LiveLine<'a> {
     pub line: u64,
     /// The line.
     pub text: &'a [u8],
-    /// Whether a format explains it.
+    /// Whether a log format matches it.
     pub parsed: bool,
     /// All rules it matched, sorted.
     pub rules: &'a [RuleId],
 }
 
-/// A line that matched, as it is told.
+/// A live hit.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub struct LiveHit<'a> {
-    /// The request; it has no rules where it is no finding, or none that was asked for.
+    /// The request; it has no rules if it is no finding or was not requested.
     pub hit: ReportedHit<'a>,
     /// Its answer is distinct.
     pub answered: bool,
-    /// Its answer is to raise an alert.
+    /// Its answer raises an alert.
     pub alerts: bool,
     /// It was reported before, with another grade.
     pub is_update: bool,
     /// All rules it matched, sorted.
     pub matched: &'a [RuleId],
-    /// Its client may yet make it a finding.
+    /// It becomes a finding if its client proves to be a prober.
     pub may_be_promoted: bool,
 }
 
 impl LiveHit<'_> {
-    /// Whether it is a finding that was asked for.
+    /// Whether it is a finding that was requested.
     #[must_use]
     pub fn is_reported(&self) -> bool {
         !self.hit.rules.is_empty()
@@ -201,9 +201,9 @@ impl LiveHit<'_> {
 /// Why a line is reported.
 #[derive(Debug)]
 pub enum ReportReason<'o> {
-    /// It came. Lines that waited for its client to show itself go into the list.
+    /// It is a new line. Held requests of its client are appended to the list if the client proves to be a prober.
     New(&'o mut Vec<PendingHit>),
-    /// Its client showed itself.
+    /// Its client has proved to be a prober.
     Promoted,
     /// The grade of its answer changed.
     Regraded {
@@ -212,7 +212,7 @@ pub enum ReportReason<'o> {
     },
 }
 
-/// The hit a line is by now.
+/// The live hit of a line, by the present analysis.
 pub fn live_hit<'a>(
     analysis: &mut LiveAnalysis<'_>,
     line: &LiveLine<'a>,

@@ -1,6 +1,7 @@
-//! Learns from a log what the rules do not name yet: paths that known probers ask for and ordinary clients do not.
+//! Proposes rules from a log: paths that known probers request and normal clients do not.
 //!
-//! A pure function of the merged tally. It proposes, and changes no rule; a person reads what it says first.
+//! A pure function of the merged tally. It changes no rule; a person reviews the proposals. A client is a known prober
+//! by all its requests, because anyone may match one rule by accident, and a search engine several.
 
 mod path_kind;
 
@@ -16,19 +17,19 @@ use crate::rules::RuleSet;
 use crate::source::SourceText;
 use crate::tally::{SampleContent, Tally, UnmatchedPath};
 
-/// Of those who asked, one in three may be somebody else: many a prober asks for one path and is gone, but a page that
-/// was taken away is asked for by all the search engines that remember it.
+/// At most one other client for this many probers. Probers often request one path only, but a removed page is still
+/// requested by all search engines.
 const PROBERS_PER_OTHER: usize = 2;
 
-/// Who asked for a path.
+/// A path and its clients.
 struct PathCandidate {
     path: u32,
     probers: Vec<u32>,
     others: Vec<u32>,
 }
 
-/// The paths that at least `min_probers` independent probers asked for, the most asked for first. The tally is one of a
-/// run that noted what no rule matched.
+/// Proposes the paths that at least `min_probers` independent probers requested, the most requested first. The run must
+/// have recorded unmatched requests.
 #[must_use]
 pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min_probers: usize) -> Proposals<'a> {
     let ReportInput { rules, tally, texts, .. } = *report_input;
@@ -44,7 +45,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
         if known.len() < min_probers || others * PROBERS_PER_OTHER > known.len() || ordinary.covers(path.as_bytes()) {
             continue;
         }
-        // What the reports would mask, no rule may spell out.
+        // A rule must not contain a text that reports would redact.
         if path_kind::is_machine_generated(path) || mask::mask(path.as_bytes()) != path.as_bytes() {
             random += 1;
             continue;
@@ -65,7 +66,7 @@ pub fn learn<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'_>, min
     Proposals { proposals, random, probers: probers.len() as u64, min_probers: min_probers as u64, ..Proposals::default() }
 }
 
-/// Every path that enough probers asked for, with who asked; a network may still be behind several of them.
+/// Every path with enough probers, and its clients; several clients may still share a network.
 fn candidates(tally: &Tally, probers: &KnownProbers<'_>, min_probers: usize) -> Vec<PathCandidate> {
     let mut asked = Vec::new();
     for (_, path, _) in tally.unmatched().pairs().filter(|(client, ..)| probers.contains(*client)) {
@@ -94,21 +95,20 @@ fn networks<'a>(tally: &'a Tally, clients: &[u32]) -> Vec<Network<'a>> {
     networks
 }
 
-/// What kind of path it is, and its class: what a word in it says, or that of the rules that those who asked for it met
-/// most.
+/// The kind of a path and its class: from a word in the path, or the class that its probers matched most.
 fn kind_and_class(path: &str, candidate: &PathCandidate, probers: &KnownProbers<'_>) -> (PathKind, &'static str) {
     let kind = PathKind::from_path(path);
     if let Some(class) = kind.class_hint(path) {
         return (kind, class);
     }
     let votes = |class: &str| candidate.probers.iter().map(|&client| probers.class_votes(client, class)).sum::<u64>();
-    // Of equals the first: the list begins with what is likeliest.
+    // The first of several, because classes are listed by likelihood.
     let classes = kind.classes();
     let best = classes.iter().rev().max_by_key(|class| votes(class));
     (kind, best.copied().unwrap_or("exposure"))
 }
 
-/// What is known of a path apart from who asked.
+/// The proposal without its rule and its probers.
 fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceText]) -> Proposal<'a> {
     let (sample, text) = (&asked.sample, &texts[asked.sample.position.input as usize]);
     let (first_time, last_time) = asked.times.unzip();
@@ -117,7 +117,7 @@ fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceT
     let example = ProposalExample {
         source: &text.path,
         line: text.line_number(sample.position.chunk, sample.position.line),
-        // It is kept where it was written in another way.
+        // The target is stored only if it differs from the path.
         target: match &sample.content {
             SampleContent::Line { text, .. } if !text.is_empty() => text,
             _ => path.as_bytes(),
@@ -127,30 +127,30 @@ fn proposal_for<'a>(asked: &'a UnmatchedPath, path: &'a str, texts: &'a [SourceT
     Proposal { requests: asked.requests, statuses, first_time, last_time, example, ..Proposal::default() }
 }
 
-/// The clients that probe.
+/// The known probers, by client number.
 pub(crate) struct KnownProbers<'a> {
     each: BTreeMap<u32, ProbeProfile<'a>>,
 }
 
-/// What the rules found of a client.
+/// The findings of one client.
 #[derive(Default)]
 struct ClientFindings<'a> {
     hits: u64,
-    /// The numbers of paths, each with a class it was found in.
+    /// The numbers of paths, each with the class of a rule that matched.
     paths: Vec<(u32, &'a str)>,
 }
 
-/// What a client looks for: how many paths, and how many of each class.
+/// The distinct paths that a client probed, and how many of each class.
 #[derive(Default)]
 struct ProbeProfile<'a> {
     paths: u64,
     classes: BTreeMap<&'a str, u64>,
 }
 
-/// Rules that say how or with what was asked: they tell nothing of what was looked for.
+/// Classes of rules on how a request was sent; they do not show what it looked for.
 const EXCLUDED_CLASSES: [&str; 4] = ["method", "non-http", "proxy", "scanner-agent"];
 
-/// A vote of one prober is shared among what it looks for.
+/// The votes of one prober, divided among the classes it probed.
 const VOTE_WEIGHT: u64 = 1_000;
 
 impl<'a> KnownProbers<'a> {
@@ -183,17 +183,17 @@ impl<'a> KnownProbers<'a> {
         Self { each: each.collect() }
     }
 
-    /// How many there are.
+    /// The number of known probers.
     pub(crate) fn len(&self) -> usize {
         self.each.len()
     }
 
-    /// Whether a client is one of them.
+    /// Whether a client is a known prober.
     pub(crate) fn contains(&self, client: u32) -> bool {
         self.each.contains_key(&client)
     }
 
-    /// How much of what a client looks for is of this class.
+    /// The votes of a client for this class.
     pub(crate) fn class_votes(&self, client: u32, class: &str) -> u64 {
         self.each.get(&client).map_or(0, |profile| profile.classes.get(class).map_or(0, |n| n * VOTE_WEIGHT / profile.paths.max(1)))
     }
@@ -211,13 +211,13 @@ impl<'a> ProbeProfile<'a> {
         Self { paths, classes }
     }
 
-    /// Three probed paths that are a good part of what it asked for; of one that asks for little, two will do.
+    /// Three probed paths and a fourth of its requests; or two probed paths and half of its requests.
     fn is_prober(&self, hits: u64, requests: u64) -> bool {
         (self.paths >= 3 && hits * 4 >= requests) || (self.paths >= 2 && hits * 2 >= requests)
     }
 }
 
-/// The paths that ordinary clients were given, sorted.
+/// The normal pages of a site: paths that clients other than probers received, sorted.
 pub(crate) struct NormalPages<'a> {
     paths: Vec<&'a [u8]>,
 }
@@ -235,7 +235,7 @@ impl<'a> NormalPages<'a> {
         Self { paths }
     }
 
-    /// Whether a rule on this path would find an ordinary page: the path itself, or one below it.
+    /// Whether a rule on this path would match a normal page: the path itself, or one below it.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         let folder = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
         let is_there = |start: &[u8]| self.paths.get(self.paths.partition_point(|p| *p < start)).is_some_and(|p| p.starts_with(start));
@@ -266,7 +266,7 @@ mod prober_tests {
 }
 
 #[cfg(test)]
-mod ordinary_tests {
+mod normal_pages_tests {
     use crate::analysis::learn::*;
 
     #[test]

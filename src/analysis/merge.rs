@@ -1,8 +1,9 @@
-//! Adds reports up: counts add, firsts and lasts widen, samples are kept, and the context is decided anew from all of it.
+//! Merges reports: counts are added, time spans are joined, samples are kept, and the whole is analysed again.
 //!
-//! Parts may come in any order and in any groups: logs are told apart by their machine and their path, entries of allow lists by
-//! what they say, rules by their ids, and each of these is brought into one order. What they come to keeps to a [`Budget`], as
-//! a tally of logs does: up to it the sum is exact if all parts are; above it, it says by how much it may be too low. It reads no file and prints nothing.
+//! The order and grouping of the parts do not matter: logs are identified by host and path, entries of allow lists by
+//! their text, rules by their ids, and each list is sorted. The result keeps to a [`Budget`] like a tally of logs: up
+//! to it, the sums are exact if all parts are; above it, their error is bounded. This module reads no file and prints
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -17,27 +18,27 @@ use crate::rules::{AllowList, MOST_RULES, Rule, RuleError, RuleSet};
 use crate::source::SourceText;
 use crate::tally::{Budget, ImportRemap, Tally, union_span};
 
-/// Why reports cannot be added up.
+/// Why reports cannot be merged.
 #[derive(Debug, Error)]
 pub enum MergeError {
-    /// There are not so many numbers.
+    /// More rules than rule numbers.
     #[error("the reports speak of more than {0} rules; merge fewer of them, or give --rules the files they came from")]
     TooManyRules(usize),
-    /// There are not so many numbers.
+    /// More entries than entry numbers.
     #[error("the reports speak of more than {0} entries of allow lists; merge fewer of them")]
     TooManyEntries(usize),
-    /// The rules would not start.
+    /// The rules are invalid.
     #[error(transparent)]
     Rules(#[from] RuleError),
-    /// Clients of one cannot be told from those of another.
+    /// The reports group IPv6 clients differently.
     #[error("the reports count IPv6 clients otherwise: one {0}, another {1}; write them again with the same --ipv6-prefix")]
     Prefixes(String, String),
-    /// A part of this run cannot be told.
+    /// A report of this run has no snapshot.
     #[error(transparent)]
     Part(#[from] SnapshotError),
 }
 
-/// Reports that are being added up.
+/// A merge of reports.
 #[derive(Debug)]
 pub struct ReportMerger<'r> {
     known: &'r RuleSet,
@@ -48,14 +49,14 @@ pub struct ReportMerger<'r> {
     without_time: u64,
     log_hosts: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
-    /// How IPv6 clients are counted, where there are any.
+    /// How IPv6 clients are grouped, if there are any.
     prefixes: BTreeSet<Option<Prefix>>,
 }
 
-/// What they come to, to build a report from.
+/// The merged reports, as the input of a new report.
 #[derive(Debug)]
 pub struct MergedReport {
-    /// The rules, where they are not those that were known: rules that only the reports know are among them.
+    /// The rules, if the reports have rules that the known set does not.
     pub rules: Option<RuleSet>,
     /// All hits.
     pub tally: Tally,
@@ -63,28 +64,28 @@ pub struct MergedReport {
     pub texts: Vec<SourceText>,
     /// The inputs by the same numbers, without hits.
     pub inputs: Vec<InputSummary>,
-    /// What was allowed.
+    /// The entries of the allow lists.
     pub allow: AllowList,
-    /// Lines without a time, where a window asked for one.
+    /// Lines without a time, if a time range was given.
     pub without_time: u64,
-    /// The machine that all of them speak of.
+    /// The host, if it is the same in all reports.
     pub log_host: Option<String>,
-    /// The day or hour that all of them speak of.
+    /// The day or hour, if it is the same in all reports.
     pub period: Option<String>,
     /// Which IPv6 addresses are one client.
     pub prefix: Option<Prefix>,
-    /// The ids of rules that only the reports know, sorted.
+    /// The ids of rules that only the reports have, sorted.
     pub unknown_rules: Vec<String>,
 }
 
 impl<'r> ReportMerger<'r> {
-    /// Nothing yet. All evidence must have been read for these rules.
+    /// An empty merge. All snapshots must be decoded with these rules.
     #[must_use]
     pub fn new(rules: &'r RuleSet) -> Self {
         Self::with_budget(rules, Budget::STANDARD)
     }
 
-    /// The same, with a budget of its own.
+    /// The same with another budget.
     #[must_use]
     pub fn with_budget(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
@@ -100,11 +101,11 @@ impl<'r> ReportMerger<'r> {
         }
     }
 
-    /// Adds what a report told.
+    /// Adds a snapshot.
     ///
     /// # Errors
     ///
-    /// There are more rules or entries than numbers, or IPv6 clients are counted otherwise.
+    /// There are too many rules or entries, or the reports group IPv6 clients differently.
     pub fn add(&mut self, snapshot: ReportSnapshot) -> Result<(), MergeError> {
         self.check_prefix(&snapshot)?;
         let ReportSnapshot { log_host, period, prefix: _, tally, texts, inputs, allowed, without_time, unknown_rules } = snapshot;
@@ -124,7 +125,8 @@ impl<'r> ReportMerger<'r> {
         Ok(())
     }
 
-    /// A group cannot be taken apart, and of addresses that were counted one by one not all is known that their group needs.
+    /// A prefix cannot be split into addresses, and addresses that were counted one by one lack what their prefix would
+    /// need.
     fn check_prefix(&mut self, snapshot: &ReportSnapshot) -> Result<(), MergeError> {
         let counted = |prefix: Option<Prefix>| prefix.map_or_else(|| "by addresses".to_owned(), |prefix| format!("by /{}", prefix.bits()));
         if has_ipv6(snapshot) {
@@ -140,16 +142,16 @@ impl<'r> ReportMerger<'r> {
     ///
     /// # Errors
     ///
-    /// Those of [`add`](Self::add); the report has no evidence.
+    /// Those of [`add`](Self::add); the report has no snapshot.
     pub fn add_report(&mut self, part: &Report<'_>) -> Result<(), MergeError> {
         self.add(roundtrip(part)?)
     }
 
-    /// What it comes to. Of rules that only the reports know, those that `is_left_out` names count nothing.
+    /// Finishes the merge. Rules that only the reports have are dropped if `is_left_out` returns true.
     ///
     /// # Errors
     ///
-    /// The rules would not start.
+    /// The rules are invalid.
     pub fn finish(self, is_left_out: impl Fn(&Rule) -> bool) -> Result<MergedReport, MergeError> {
         let (rules, tally, unknown_rules) =
             self.unknown.resolve(self.known, self.tally, self.sources.len(), self.allowed.len(), is_left_out)?;
@@ -169,7 +171,7 @@ impl<'r> ReportMerger<'r> {
     }
 }
 
-/// Whether a report has IPv6 clients, or groups of them.
+/// Whether a report has IPv6 clients or prefixes.
 fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
     let ReportSnapshot { tally, prefix, .. } = snapshot;
     (0..tally.client_counts().len() as u32).any(|number| match tally.client(number) {
@@ -179,7 +181,7 @@ fn has_ipv6(snapshot: &ReportSnapshot) -> bool {
     })
 }
 
-/// Whether numbers stay what they are.
+/// Whether no number changes.
 fn is_identity<N: Copy + Into<u64>>(new: &[N]) -> bool {
     (0..).zip(new).all(|(old, new)| old == (*new).into())
 }
@@ -188,10 +190,10 @@ fn only(of: BTreeSet<Option<String>>) -> Option<String> {
     if of.len() == 1 { of.into_iter().next().flatten() } else { None }
 }
 
-/// Between the problems of one input.
+/// Separates the problems of one input.
 const ALSO: &str = "; also: ";
 
-/// Inputs by machine and path.
+/// The inputs of all reports, sorted by host and path; the same log of the same host is one input.
 #[derive(Debug, Default)]
 pub(crate) struct MergedInputs {
     each: Vec<(SourceText, InputSummary)>,
@@ -202,7 +204,7 @@ impl MergedInputs {
         self.each.len()
     }
 
-    /// Adds others; the new numbers of those that were here, and of those that came.
+    /// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
     pub(crate) fn add(&mut self, texts: Vec<SourceText>, inputs: Vec<InputSummary>) -> (Vec<u32>, Vec<u32>) {
         let here = self.each.len();
         let all = std::mem::take(&mut self.each).into_iter().chain(texts.into_iter().zip(inputs));
@@ -245,14 +247,14 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.requests += other.requests;
     let times = |input: &InputSummary| input.first_time.zip(input.last_time);
     (sum.first_time, sum.last_time) = union_span(times(sum), times(other)).unzip();
-    // What one of them read was read.
+    // If one report read it, it was read.
     sum.skipped_whole = sum.skipped_whole.and(other.skipped_whole);
     let problems: BTreeSet<&str> = [&sum.problem, &other.problem].into_iter().flatten().flat_map(|problem| problem.split(ALSO)).collect();
     let problems: Vec<&str> = problems.into_iter().collect();
     sum.problem = (!problems.is_empty()).then(|| problems.join(ALSO));
 }
 
-/// MergedAllowEntries by file, line and reason.
+/// The entries of allow lists, sorted by file, line and reason.
 #[derive(Debug, Default)]
 pub(crate) struct MergedAllowEntries {
     each: Vec<AllowOrigin>,
@@ -263,7 +265,7 @@ impl MergedAllowEntries {
         self.each.len()
     }
 
-    /// Adds others; the new numbers of those that were here, and of those that came.
+    /// Adds entries. Returns the new numbers of the earlier ones and of the added ones.
     pub(crate) fn add(&mut self, others: &[AllowOrigin]) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
         let mut all: Vec<AllowOrigin> = self.each.iter().chain(others).cloned().collect();
         all.sort();
@@ -282,14 +284,15 @@ impl MergedAllowEntries {
     }
 }
 
-/// Rules in the order they were met.
+/// Rules that only the reports have, in the order of the reports. Their numbers follow the known ones until the merge
+/// is finished.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownRules {
     rules: Vec<Rule>,
 }
 
 impl UnknownRules {
-    /// Adds others, and gives the numbers they have behind the `first` known ones.
+    /// Adds rules. Returns their numbers, which start at `first`.
     pub(crate) fn add(&mut self, others: Vec<Rule>, first: usize) -> Result<Vec<RuleId>, MergeError> {
         others.into_iter().map(|rule| self.number(rule, first)).collect()
     }
@@ -297,7 +300,7 @@ impl UnknownRules {
     fn number(&mut self, rule: Rule, first: usize) -> Result<RuleId, MergeError> {
         let at = self.rules.iter().position(|known| known.id == rule.id).unwrap_or(self.rules.len());
         match self.rules.get_mut(at) {
-            // Reports may not agree on it; which of them came first must not matter.
+            // Reports may disagree about a rule; their order must not matter.
             Some(known) if weight(&rule) > weight(known) => *known = rule,
             Some(_) => {}
             None => self.rules.push(rule),
@@ -306,7 +309,7 @@ impl UnknownRules {
         if number >= MOST_RULES { Err(MergeError::TooManyRules(MOST_RULES)) } else { Ok(RuleId(number as u16)) }
     }
 
-    /// The rules to report by, a tally that knows them, and the ids of those that were not known.
+    /// The rule set of the merged report, its tally, and the ids of the added rules.
     pub(crate) fn resolve(
         self,
         known: &RuleSet,
@@ -331,7 +334,7 @@ impl UnknownRules {
     }
 }
 
-/// A total order of what reports can say of a rule, the worst last.
+/// A total order of the variants of a rule; the most severe is last.
 fn weight(rule: &Rule) -> impl Ord + '_ {
     (rule.severity, rule.exposes(), &rule.class, &rule.title, &rule.cve, &rule.unless_app, &rule.with_client, rule.is_sign, rule.window)
 }

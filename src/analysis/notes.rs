@@ -1,6 +1,4 @@
-//! What a report that is not exact says of itself to a person, in one sentence or two.
-//!
-//! Counts nothing, and knows no budget.
+//! Notes for the reader of a report: how far it is from exact, and which rules match too much.
 
 use std::collections::HashMap;
 
@@ -8,7 +6,7 @@ use super::build::{LogAnalysis, ReportInput};
 use super::model::{Approximation, InputSummary};
 use crate::number::{counted, grouped};
 
-/// By how much which rows may be too low.
+/// States how much rows may lack.
 #[must_use]
 pub fn accuracy_note(bound: &Approximation) -> String {
     let Approximation { pairs, clients, requests, paths, rest_hits, uncounted } = *bound;
@@ -36,14 +34,15 @@ pub fn accuracy_note(bound: &Approximation) -> String {
     )
 }
 
-/// An input of fewer lines says nothing of a rule: a few requests of one scanner are half of it.
+/// Fewer lines are no basis: a few requests of one scanner could be half of them.
 const LINES: u64 = 100;
-/// One line in so many: on servers that were read by hand, one in ten is the most that any rule matches, but for floods.
+/// One line in two. On real servers no rule matched more than one line in ten, except in floods.
 const SHARE: u64 = 2;
-/// Sentences at most: where everything is an attack, many rules match most lines.
+/// The most notes, because under attack many rules may match most lines.
 const MOST: usize = 3;
 
-/// A sentence for each such rule and input, that of most hits first. `inputs` are in the order of the sources.
+/// One note for each rule that matches most lines of an input, most hits first. Such a rule hides what others find.
+/// `inputs` are in the order of the sources.
 #[must_use]
 pub fn broad_rule_warnings(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, inputs: &[InputSummary]) -> Vec<String> {
     let mut hits: HashMap<(u32, u16), u64> = HashMap::new();

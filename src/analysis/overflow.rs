@@ -1,6 +1,6 @@
-//! What the [overflow](Tally::overflow_cells) of a tally adds to the rows of pairs, clients and paths.
+//! The share of a tally's [overflow](Tally::overflow_cells) in the rows of pairs, clients and paths.
 //!
-//! Its hits have no site, and are in other cells as well: sums, rules and answers never count them.
+//! Its hits have no site and are in other cells as well, so totals, rules and answers never count them.
 
 use foldhash::HashMap;
 
@@ -11,18 +11,18 @@ use crate::names::Names;
 #[cfg(doc)]
 use crate::tally::Tally;
 
-/// The reported cells of the overflow, by whose rows they belong to.
+/// The reported cells of the overflow, by the kind of row they belong to.
 #[derive(Debug, Default)]
 pub(crate) struct OverflowItems<'a> {
     pub(crate) pairs: Vec<RowItem<'a>>,
     pub(crate) clients: Vec<RowItem<'a>>,
     pub(crate) paths: Vec<RowItem<'a>>,
-    /// Hits by client that some rule may stand for.
+    /// Hits by client that may match a rule.
     pub(crate) matched: HashMap<u32, u64>,
     pub(crate) missing: MissingHits,
 }
 
-/// The most hits of one pair, client and path that no row counts, as it depends on the site whether they are reported.
+/// The most hits that a row of each kind may lack, because their status depends on the unknown site.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MissingHits {
     pub(crate) pairs: u64,
@@ -55,7 +55,7 @@ impl<'a> OverflowItems<'a> {
 }
 
 impl MissingHits {
-    /// The most of each kind; by client and path, of which one may be [`Names::REST`].
+    /// The most of each kind, by client and path; one of them may be [`Names::REST`].
     fn new(missing: &HashMap<(u32, u32), u64>) -> Self {
         let mut most = Self::default();
         for (&owner, &hits) in missing {
@@ -105,10 +105,11 @@ severity = "low"
 paths = ["/key"]
 "#;
 
-    /// Room for a pair of as many cells as are kept of one.
+    /// A pair of as many cells as are kept.
     const BUDGET: Budget = Budget { cells: 160, clients: 24 };
 
-    /// The report of one client that requests `path` from 300 hosts, after clients loaded the page of a shop from one of them.
+    /// Reports one client that requests `path` on 300 hosts, after other clients loaded the page of a shop on one of
+    /// them.
     fn with_report(path: &str, is_shop: bool, use_it: impl FnOnce(&Report<'_>)) {
         let rules = crate::rules::check(Path::new("t.toml"), RULES).unwrap();
         let line = |host: u32, client: u32, path: &str, status: u16, bytes: u32| {

@@ -1,6 +1,6 @@
-//! What a whole log shows of one answer: its grade, and what the grade rests on.
+//! Explains one answer in the light of a whole log: its grade, and the evidence for it.
 //!
-//! Grades nothing itself: asks the context as a scan does, and counts what the log holds of the site.
+//! The grade itself comes from the analysis, as in a scan.
 
 use foldhash::HashMap;
 
@@ -18,12 +18,12 @@ use crate::rules::RuleSet;
 use crate::soft_404::{Answer, Grade, MOST_PATHS, MethodClass, Reason, Response, SiteEvidence, Size, path_hash};
 use crate::tally::{CellView, Site};
 
-/// Paths with an answer of the same size that are named.
+/// The most paths with a similar answer that are named.
 const MOST_ALIKE: usize = 3;
-/// A tenth: sizes that differ by no more are named where no other path got the same size.
+/// Where no other path received the same size, sizes within a tenth are named.
 const ALIKE: u64 = 10;
 
-/// A log that answers are graded by.
+/// A log by which answers are graded.
 #[derive(Debug)]
 pub struct GradedLog<'a> {
     report_input: ReportInput<'a>,
@@ -38,27 +38,27 @@ pub struct GradeRequest<'r> {
     pub record: &'r Record<'r>,
     /// Its resolved path.
     pub path: &'r [u8],
-    /// The rules that match, sorted.
+    /// The rules that matched, sorted.
     pub rules: &'r [RuleId],
     /// Which IPv6 addresses count as one client.
     pub prefix: Option<Prefix>,
 }
 
-/// What there is to say of the answer to a request that could expose something.
+/// The grade of an answer that could expose something.
 #[derive(Debug, Clone)]
 pub enum GradeResult {
-    /// The grade depends on a log that is not known.
+    /// The grade depends on a log, and none was given.
     NeedsLog,
-    /// It has no grade: in the light of the whole log no rule that exposes something stands.
+    /// It has no grade: with the whole log known, no rule that exposes something applies.
     Ordinary,
     /// It has a grade.
     Known(Box<GradedAnswer>),
 }
 
-/// A graded answer, and what the grade rests on. Text is as logged.
+/// A graded answer and the evidence for the grade. Text is as logged.
 #[derive(Debug, Clone)]
 pub struct GradedAnswer {
-    /// What it was, and its grade.
+    /// The answer and its grade.
     pub detail: AnswerDetail<'static>,
     /// The host, or the input where hosts are not logged.
     pub site: Vec<u8>,
@@ -66,32 +66,32 @@ pub struct GradedAnswer {
     pub answered: u64,
     /// Probed paths that it refused and never answered.
     pub refused: u64,
-    /// There are more refused paths than are counted.
+    /// The number of refused paths was limited.
     pub is_refused_cut: bool,
-    /// Sizes that the site gives to anything, as ranges.
+    /// Ranges of the sizes that the site answers to unknown paths.
     pub sizes: Vec<(u64, u64)>,
-    /// Sizes of the home page, where they decided.
+    /// Sizes of the home page, if they decided.
     pub home_sizes: Vec<(u64, u64)>,
-    /// Sizes that GET of the same path got, where they decided in place of the answer's own.
+    /// Sizes of the GET responses for the same path, if they decided instead of the answer's own size.
     pub get_sizes: Vec<(u64, u64)>,
-    /// Statuses by which GET of the same path was refused, sorted.
+    /// Statuses with which GET of the same path was refused, sorted.
     pub get_refused: Vec<u16>,
-    /// Other paths with an answer of the same size, or where there are none, of about that size.
+    /// Other paths with an answer of the same size, or of a similar size if there are none.
     pub alike: Vec<SimilarAnswer>,
 }
 
-/// Another path that got as much.
+/// Another path with a similar answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SimilarAnswer {
-    /// By how many bytes it differs.
+    /// The difference in bytes.
     difference: u64,
-    /// A rule looks for both paths.
+    /// A rule matches both paths.
     is_like: bool,
-    /// Bytes of the path: short ones are read at a glance.
+    /// Length of the path: short paths are listed first.
     len: usize,
     /// The path.
     pub path: Vec<u8>,
-    /// The host, where it is another one.
+    /// The host, if it is another one.
     pub host: Option<Vec<u8>>,
     /// Bytes of the answer.
     pub bytes: u64,
@@ -104,7 +104,7 @@ pub fn is_graded(rules: &RuleSet, matched: &[RuleId], status: Option<u16>) -> bo
 }
 
 impl<'a> GradedLog<'a> {
-    /// Decides what the whole log shows.
+    /// Analyses the log.
     #[must_use]
     pub fn new(report_input: ReportInput<'a>) -> Self {
         let analysis = LogAnalysis::new(&report_input);
@@ -115,7 +115,8 @@ impl<'a> GradedLog<'a> {
         Self { report_input, analysis, sites }
     }
 
-    /// Grades the answer to a request as a scan of the log does. Where hosts are not logged the request is one of the first input.
+    /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the request belongs to the
+    /// first input.
     #[must_use]
     pub fn grade(&self, request: &GradeRequest<'_>) -> GradeResult {
         let probe = Probe::of_record(request.record);
@@ -174,7 +175,7 @@ impl<'a> GradedLog<'a> {
                 let rules = self.report_input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
-                // A distinct answer is none of those of about its size.
+                // A distinct answer differs from all answers of a similar size.
                 let most = if grade.answer == Answer::Distinct { 0 } else { bytes / ALIKE };
                 let difference = difference.filter(|difference| *difference <= most);
                 let alike = |difference| SimilarAnswer { difference, is_like, len: path.len(), path: path.to_vec(), host, bytes };
@@ -188,7 +189,7 @@ impl<'a> GradedLog<'a> {
         answer
     }
 
-    /// The cells of known paths, and what was decided of each.
+    /// The cells with a path, and the decision for each.
     fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
         let cells = self.report_input.tally.cells().zip(self.analysis.decisions());
         cells.chain(self.report_input.tally.path_cells().zip(self.analysis.path_decisions())).filter(|(view, _)| view.path != Names::REST)
@@ -214,8 +215,8 @@ fn in_ranges(mut sizes: Vec<u64>) -> Vec<(u64, u64)> {
     ranges(&sizes)
 }
 
-/// The first of those that got the same size; where none did, of those that got about as much. Each path once; paths that other
-/// rules look for say most.
+/// The first paths with the same size, or with a similar size if there are none. Each path once; paths that other rules
+/// match come first, because they are the stronger evidence.
 fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
     alike.sort_unstable();
     let is_exact = alike.first().is_some_and(|first| first.difference == 0);
@@ -230,7 +231,7 @@ fn nearest(mut alike: Vec<SimilarAnswer>) -> Vec<SimilarAnswer> {
 }
 
 impl GradedAnswer {
-    /// Whether the paths that are named got exactly the same size.
+    /// Whether the named paths received exactly the same size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.alike.iter().all(|one| one.difference == 0)

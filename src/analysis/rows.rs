@@ -1,6 +1,7 @@
-//! Groups cells into rows and puts rows in order.
+//! Groups cells into rows and sorts the rows.
 //!
-//! Cells are numbered by what a row is about, and weighed in passing; a row is a sum. The order of the cells does not matter.
+//! Groups are ranked while they are counted, and only the requested rows are built. The order of the cells does not
+//! matter.
 
 use std::borrow::Borrow;
 use std::cmp::Reverse;
@@ -22,7 +23,7 @@ use crate::source::SourceText;
 use crate::tally::{self, CellView, SampleContentView, Site, union_span};
 use crate::time::LogTime;
 
-/// A cell and what was decided about it.
+/// A cell and the decision for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowItem<'a> {
     pub(crate) view: CellView<'a>,
@@ -35,7 +36,7 @@ pub(crate) struct RowItem<'a> {
     pub(crate) grade: Option<Grade>,
 }
 
-/// The items of rows, in two lists that hold different hits of each row; places go on from the first to the second.
+/// The items of rows, in two lists that hold different hits; indices continue from the first list to the second.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowItems<'i, 'a>(pub(crate) &'i [RowItem<'a>], pub(crate) &'i [RowItem<'a>]);
 
@@ -58,7 +59,7 @@ pub(crate) fn by_pair<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// The sites' paths with an answer of this grade; of a path with a better one the others are left out.
+/// The paths of sites with an answer of this grade; paths that also have a better grade are left out.
 pub(crate) fn by_answer<'a>(
     report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
@@ -81,7 +82,7 @@ pub(crate) fn by_answer<'a>(
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| items[*at as usize]).collect();
         rows.push(Row { answer: Some(detail(report_input, analysis, &items)), ..row(report_input, &items, key(&items[0])) });
     }
-    // Logs of two machines may have one name.
+    // Logs of two hosts may have the same name.
     let tie = |row: &Row<'a>| (row.key, row.sample.log_host, row.sample.offset);
     rows.sort_by(|a, b| {
         let rank = |row: &Row<'a>| Reverse((row.severity, row.answered, row.hits));
@@ -90,7 +91,7 @@ pub(crate) fn by_answer<'a>(
     rows
 }
 
-/// What the answers of one path were: that with content decides, then the commonest, then the earliest.
+/// The answers of one path: one with content decides, then the most frequent, then the earliest.
 fn detail<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
     let order = |a: &&RowItem<'a>, b: &&RowItem<'a>| {
         let first = |i: &RowItem<'a>| (i.view.response().size().is_some(), i.view.cell.hits);
@@ -121,7 +122,7 @@ pub(crate) fn by_path<'a>(report_input: &ReportInput<'a>, items: RowItems<'_, 'a
     grouped(report_input, &members, most, |(_, at)| items.at(at), key)
 }
 
-/// A cell goes into the row of each of its rules, and counts there for what that rule makes of it.
+/// A cell is in the row of each of its rules, and counts there only for that rule.
 pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], most: usize) -> Vec<Row<'a>> {
     let of_rule = |(rule, at): (RuleId, u32)| {
         let item = &items[at as usize];
@@ -133,22 +134,22 @@ pub(crate) fn by_rule<'a>(report_input: &ReportInput<'a>, analysis: &LogAnalysis
     grouped(report_input, &members, most, of_rule, |i| RowKey::Rule(i.rules[0]))
 }
 
-/// The group of each item that has one, and the item's place.
+/// The group of each item that has one, and the item's index.
 fn members<'a, G>(items: RowItems<'_, 'a>, group: impl Fn(&RowItem<'a>) -> Option<G>) -> Vec<(G, u32)> {
     (0..).zip(items.0.iter().chain(items.1)).filter_map(|(at, item)| Some((group(item)?, at))).collect()
 }
 
-/// What comes first: what has a distinct answer, then the worst, then what was answered most, then what was requested most.
+/// The rank of a row: first those with a distinct answer, then by severity, answered hits and hits.
 type Rank = (bool, Severity, u64, u64);
 
-/// What a group comes to, and how many items it has.
+/// The rank of a group and the number of its items.
 struct RowGroup<G> {
     rank: Rank,
     first: (G, u32),
     len: usize,
 }
 
-/// All groups, and the number of the one of each member.
+/// All groups, and the group number of each member.
 fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, u32)) -> RowItem<'a>) -> (Vec<RowGroup<G>>, Vec<u32>) {
     let (mut numbers, mut groups) = (Interner::default(), Vec::new());
     let rank_groups = |&member: &(G, u32)| {
@@ -165,8 +166,8 @@ fn rank_groups<'a, G: Hash + Eq + Copy>(members: &[(G, u32)], item: impl Fn((G, 
     (groups, of_members)
 }
 
-/// The rows of the groups that come first; the others are not made. RowItems are large, and most of them belong to groups that
-/// nobody asks for: they are weighed in passing and not sorted.
+/// Builds the rows of the first groups only. Items are large, and most belong to groups that are not requested, so
+/// groups are ranked in one pass without sorting the items.
 fn grouped<'a, G: Hash + Eq + Copy>(
     report_input: &ReportInput<'a>,
     members: &[(G, u32)],
@@ -209,7 +210,7 @@ fn plus((is_answered, worst, answered, hits): Rank, item: &RowItem<'_>) -> Rank 
     (is_answered || item.answered, worst.max(item.severity), answered + if item.answered { n } else { 0 }, hits + n)
 }
 
-/// One row out of the cells that belong to it, of which there is at least one.
+/// Builds a row from its items; there is at least one.
 fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a>) -> Row<'a> {
     let (_, severity, answered, hits) = items.iter().fold((false, Severity::Info, 0, 0), plus);
     let mut row = Row {
@@ -244,12 +245,12 @@ fn row<'a>(report_input: &ReportInput<'a>, items: &[RowItem<'a>], key: RowKey<'a
     row
 }
 
-/// How many clients or paths these are. Of those that were let go no more is known than that there were some.
+/// The number of distinct clients or paths, at least one: evicted ones cannot be counted.
 fn count_at_least_one(numbers: impl Iterator<Item = u32>) -> u64 {
     distinct(numbers.filter(|&number| number != Names::REST)).len().max(1) as u64
 }
 
-/// How many distinct numbers these are, without [`Names::REST`].
+/// The number of distinct values, without [`Names::REST`].
 pub(crate) fn count_distinct(numbers: impl Iterator<Item = u32>) -> u64 {
     let mut seen = Vec::new();
     let mut count = 0;
@@ -271,7 +272,7 @@ pub(crate) fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     values
 }
 
-/// The commonest status, the lowest of equals; a line without one counts as none.
+/// The most frequent status, the lowest of several; lines without a status do not count.
 fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
     let mut statuses: Vec<_> = items.iter().filter_map(|i| Some((i.view.status?, i.view.cell.hits))).collect();
     statuses.sort_unstable();
@@ -279,7 +280,7 @@ fn commonest_status(items: &[RowItem<'_>]) -> Option<u16> {
     sums.max().map(|(_, Reverse(status))| status)
 }
 
-/// Of the most severe cells the one with the earliest line.
+/// The sample of the most severe cell, the earliest of several.
 pub(crate) fn best_sample<'a, I: Borrow<RowItem<'a>>>(items: &[I]) -> tally::SampleView<'a> {
     let best = items[1..].iter().map(Borrow::borrow).fold(items[0].borrow(), |best, item| {
         let order = item.severity.cmp(&best.severity).reverse().then_with(|| item.view.sample().order(&best.view.sample()));
@@ -292,7 +293,7 @@ pub(crate) fn sample<'a>(report_input: &ReportInput<'a>, sample: tally::SampleVi
     sample_request(&report_input.texts[sample.position.input as usize], sample)
 }
 
-/// A sample as a report tells it, be it a line or told before.
+/// A sample as a report prints it, from a log line or from an imported sample.
 pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView<'a>) -> SampleRequest<'a> {
     let (place, log_host, source) = (sample.position, text.machine.as_deref(), &*text.path);
     let offset = place.chunk + place.offset;
@@ -325,7 +326,7 @@ pub(crate) fn sample_request<'a>(text: &'a SourceText, sample: tally::SampleView
     }
 }
 
-/// The record of a line that was kept, and what the rules were asked about it.
+/// Parses a stored line again: its record, and the request as rules saw it.
 pub(crate) fn parse_stored_line(text: &[u8], parsed: bool) -> (Record<'_>, Probe<'_>) {
     let record = if parsed { Frame::locate(text, None).map(|frame| frame.record(LogTime::parse_clf(frame.time))) } else { None };
     let probe = record.as_ref().map_or_else(|| Probe::of_raw(text), Probe::of_record);

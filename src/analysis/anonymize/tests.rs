@@ -82,7 +82,7 @@ fn secrets_are_told_where_that_is_asked_for() {
 
 #[test]
 fn an_empty_text_stays_empty() {
-    let hit = crate::analysis::model::ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
+    let hit = ReportedHit { target: b"", method: b"", path: b"", client: Client::Text(b""), ..fixture::hit() };
     for privacy in [Privacy::new(None, false), Privacy::new(Some(Veil::Truncate), false)] {
         let mut room = RedactionBuffers::default();
         let redacted = privacy.hit(&hit, &mut room);

@@ -1,4 +1,4 @@
-//! One of two reports, as far as they are compared: what was met, how bad it was, and how often.
+//! The counts of one report, by what is compared: severity and hits.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::redact::mask::shown;
 use crate::soft_404::Answer;
 use crate::tally::{CellView, Site};
 
-/// Something that can be in both.
+/// A row that can be in both reports.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DiffSubject {
     Answer(Box<[u8]>, Box<[u8]>),
@@ -23,7 +23,7 @@ pub(crate) enum DiffSubject {
     Client(OrderedClient),
 }
 
-/// A client in the order of reports.
+/// A client, ordered as in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderedClient(ClientKey);
 
@@ -39,25 +39,25 @@ impl Ord for OrderedClient {
     }
 }
 
-/// What the hits of one path came to: those that matter most decide.
+/// The most important response to the hits of one path.
 #[derive(Debug, Default)]
 struct PathOutcome {
     best: Option<(bool, AnswerNow)>,
-    /// Hits by status of those that decide.
+    /// Hits by status, of the hits with this response.
     statuses: BTreeMap<u16, u64>,
 }
 
-/// One of two reports.
+/// The counts of one of two reports.
 #[derive(Debug, Default)]
 pub struct ReportIndex {
     subjects: BTreeMap<DiffSubject, (Severity, u64)>,
-    /// By answer: what requests for the path came to that got no distinct answer.
+    /// By answer: the responses to requests for the path without a distinct answer.
     outcomes: BTreeMap<DiffSubject, PathOutcome>,
     pub(crate) approximate: Option<Approximation>,
 }
 
 impl ReportIndex {
-    /// What a report says; it was built from this, with all its rules, paths and clients.
+    /// Indexes a report. It must have been built from this input, with all its rules, paths and clients.
     #[must_use]
     pub fn new(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>, report: &Report<'_>) -> Self {
         let mut index = Self { approximate: report.approximate, ..Self::default() };
@@ -68,7 +68,7 @@ impl ReportIndex {
                 index.add(subject, row.severity, row.hits);
             }
         }
-        // What was let go of a pair is still known of its path.
+        // The hits of an evicted pair are still known by path.
         let cells = report_input.tally.cells().zip(analysis.decisions()).filter(|(view, _)| !view.is_other());
         for (view, decision) in cells.chain(report_input.tally.path_cells().zip(analysis.path_decisions())) {
             let host = if let Site::Host(host) = view.site { host } else { &[] };
@@ -90,10 +90,10 @@ impl ReportIndex {
         *sum += hits;
     }
 
-    /// Takes in hits that got no distinct answer. Those of rules that look for something to be exposed come before others.
+    /// Records hits without a distinct answer. Rules that look for something exposed take precedence.
     pub(crate) fn add_outcome(&mut self, answer: DiffSubject, (exposes, fate): (bool, AnswerNow), status: Option<u16>, hits: u64) {
         let outcome = self.outcomes.entry(answer).or_default();
-        // The first fates matter most.
+        // The first values matter most.
         let rank = |(exposes, fate): (bool, AnswerNow)| (!exposes, fate);
         match outcome.best {
             Some(best) if rank(best) < rank((exposes, fate)) => return,
@@ -105,7 +105,7 @@ impl ReportIndex {
         }
     }
 
-    /// What became of an answer that is none here, and the commonest status, the lowest of equals.
+    /// The present condition of a former answer, and its most frequent status, the lowest of several.
     pub(crate) fn answer_now(&self, answer: &DiffSubject) -> (AnswerNow, Option<u16>) {
         let Some((outcome, (_, fate))) = self.outcomes.get(answer).and_then(|outcome| Some((outcome, outcome.best?))) else {
             return (AnswerNow::NotRequested, None);
@@ -114,7 +114,7 @@ impl ReportIndex {
         (fate, status)
     }
 
-    /// By how much it may be too low, where it is not exact.
+    /// The most that its rows may lack, if it is not exact.
     #[must_use]
     pub fn approximate(&self) -> Option<&Approximation> {
         self.approximate.as_ref()
@@ -125,7 +125,7 @@ impl ReportIndex {
     }
 }
 
-/// What a cell says of its path; `None` where it is a distinct answer that is reported.
+/// The condition of a path by one cell; `None` for a distinct answer that is reported.
 fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
     match (Outcome::of(view.status), decision.grade.map(|grade| grade.answer)) {
         (Outcome::Answered, Some(Answer::Distinct)) if decision.reported => None,

@@ -1,19 +1,19 @@
-//! What kind of path it is by its looks, and which rule it would belong to.
+//! The kind of a path by its name, and the rule that is proposed for it.
 //!
-//! A guess for a person to review: the class is taken from what else the same probers look for, among those that fit.
+//! The class is a guess for a person to review: the most frequent class of its probers among those that fit.
 
 use crate::finding::Severity;
 
 /// A kind of path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathKind {
-    /// A part of it begins with a dot.
+    /// A segment starts with a dot.
     Dot,
     /// An archive, a dump or a copy.
     Backup,
     /// A PHP page.
     Php,
-    /// A log-in or an administration by its name.
+    /// The name suggests a login or an administration page.
     Admin,
     /// Anything else.
     Other,
@@ -24,7 +24,7 @@ const BACKUPS: [&str; 16] =
 
 const ADMINS: [&str; 7] = ["admin", "cgi-bin", "console", "login", "logon", "manager", "panel"];
 
-/// Words that say what a path is for.
+/// Words that suggest a class.
 const HINTS: [(&str, &str); 7] = [
     ("adminer", "db-admin"),
     ("myadmin", "db-admin"),
@@ -53,7 +53,7 @@ impl PathKind {
         }
     }
 
-    /// The classes a rule for it may have, the likeliest first.
+    /// The possible classes of its rule, the likeliest first.
     pub(crate) fn classes(self) -> &'static [&'static str] {
         match self {
             Self::Dot => &["config-exposure", "vcs-exposure", "cloud"],
@@ -78,7 +78,7 @@ impl PathKind {
         }
     }
 
-    /// The class that a word in the path speaks for, where it is one of these.
+    /// The class that a word in the path suggests, if it is a possible one.
     pub(crate) fn class_hint(self, path: &str) -> Option<&'static str> {
         let (_, class) = HINTS.iter().find(|(word, _)| path.contains(word))?;
         self.classes().contains(class).then_some(class)
@@ -89,7 +89,7 @@ impl PathKind {
         format!("learned/{}-{class}", self.word())
     }
 
-    /// What that rule finds.
+    /// The title of that rule.
     pub(crate) fn title(self, class: &str) -> String {
         let what = match self {
             Self::Dot => "Dot files",
@@ -112,7 +112,7 @@ impl PathKind {
     }
 }
 
-/// How bad it would be if such a path were there. A guess never cries out.
+/// The suggested severity of a rule, deliberately low.
 pub(crate) fn suggested_severity(class: &str) -> Severity {
     match class {
         "backup" | "config-exposure" | "vcs-exposure" | "webshell" | "php-eval" => Severity::Medium,
@@ -120,13 +120,14 @@ pub(crate) fn suggested_severity(class: &str) -> Severity {
     }
 }
 
-/// Digits in a row; a date has eight, a year four.
+/// The shortest run of digits that looks generated; a date has eight, a year four.
 const NUMBER: usize = 6;
 
-/// Hexadecimal digits in a row, letters and digits among them.
+/// The shortest run of hexadecimal digits, with both letters and digits, that looks generated.
 const HASH: usize = 10;
 
-/// Whether a part of the path looks made up.
+/// Whether a part of the path looks machine-generated, such as a hash or a number. Such names do not predict later
+/// probes.
 pub(crate) fn is_machine_generated(path: &str) -> bool {
     let runs = |of: fn(&u8) -> bool| path.as_bytes().chunk_by(move |a, b| of(a) && of(b));
     let is_hash = |run: &[u8]| {
@@ -178,7 +179,7 @@ mod tests {
 }
 
 #[cfg(test)]
-mod random_tests {
+mod machine_generated_tests {
     use crate::analysis::learn::path_kind::*;
 
     #[test]

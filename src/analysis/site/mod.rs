@@ -1,4 +1,5 @@
-//! What only the whole shows. Each answer is a pure function of merged evidence, so it is the same for any split of a log.
+//! What only a whole log shows of a site: its apps, the probers, and its history. Each is a pure function of merged
+//! evidence, so it is the same for any split of a log.
 
 mod history;
 
@@ -10,7 +11,8 @@ use foldhash::HashSet;
 
 use crate::finding::{Few, RuleId};
 
-/// The apps of every site.
+/// The apps of every site. A site runs an app if it answered requests that only this app answers, to several clients
+/// and with different answers.
 #[derive(Debug)]
 pub struct DetectedApps<K> {
     seen: HashSet<(RuleId, K)>,
@@ -18,13 +20,13 @@ pub struct DetectedApps<K> {
 }
 
 impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
-    /// Weighs what was seen; the apps of `declared` run everywhere.
+    /// The apps with sufficient evidence; the apps of `declared` run on all sites.
     pub fn from_evidence<'a>(signs: impl Iterator<Item = (RuleId, K, &'a Few)>, declared: &[RuleId]) -> Self {
         let enough = signs.filter(|(app, _, few)| few.is_enough() && !declared.contains(app));
         Self { seen: enough.map(|(app, site, _)| (app, site)).collect(), declared: declared.to_vec() }
     }
 
-    /// Takes in that a site is known to run an app.
+    /// Adds an app that a site is known to run.
     pub fn add(&mut self, app: RuleId, site: K) {
         if !self.declared.contains(&app) {
             self.seen.insert((app, site));
@@ -37,13 +39,13 @@ impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
         self.declared.contains(&app) || (!self.seen.is_empty() && self.seen.contains(&(app, site)))
     }
 
-    /// Whether an app runs anywhere.
+    /// Whether any site runs an app.
     #[must_use]
     pub fn runs_anywhere(&self, app: RuleId) -> bool {
         self.declared.contains(&app) || self.seen.iter().any(|(seen, _)| *seen == app)
     }
 
-    /// Every app and the site it was seen on, `None` where it was declared to run everywhere; in a fixed order.
+    /// Every app and its site, `None` if it was declared for all sites; in a fixed order.
     #[must_use]
     pub fn all(&self) -> Vec<(RuleId, Option<K>)> {
         let mut all: Vec<_> = self.declared.iter().map(|&app| (app, None)).collect();
@@ -54,14 +56,14 @@ impl<K: Copy + Eq + Hash + Ord> DetectedApps<K> {
     }
 }
 
-/// Clients by number, each a prober or not.
+/// The clients that are probers, by number.
 #[derive(Debug, Default)]
 pub struct ProberSet {
     is_prober: Vec<bool>,
 }
 
 impl ProberSet {
-    /// Those who asked for at least so many distinct paths, out of pairs of a client and a path in any order.
+    /// The clients with at least `distinct_paths` distinct paths, from pairs of a client and a path in any order.
     #[must_use]
     pub fn from_requests(mut asked: Vec<(u32, u32)>, distinct_paths: u32) -> Self {
         asked.sort_unstable();
@@ -75,7 +77,7 @@ impl ProberSet {
         Self { is_prober }
     }
 
-    /// Whether a client is one.
+    /// Whether a client is a prober.
     #[must_use]
     pub fn contains(&self, client: u32) -> bool {
         self.is_prober.get(client as usize).copied().unwrap_or(false)

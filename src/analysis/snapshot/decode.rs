@@ -1,5 +1,5 @@
-//! Puts a tally together from rows that may come from anywhere: every number must be one that was told before, every time one
-//! that a log can have, and no sum may overflow.
+//! Rebuilds a tally from the rows of a snapshot, which is untrusted input: every number must refer to an earlier row,
+//! every time must be valid in a log, and no sum may overflow.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, PathNumbers, SiteEvi
 use crate::source::{SourceText, unescaped};
 use crate::tally::{Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, MinuteKey, Sample, SampleContent};
 
-/// The most that one report may count of anything: thousands of such reports can be added up.
+/// The greatest count of one report, so that thousands of reports can be merged.
 const MOST: u64 = 1 << 50;
-/// Formats that one log may have: each is told by name.
+/// The most formats of one log, because each is stored by name.
 const MOST_FORMATS: usize = 256;
 
-/// A tally that comes to be.
+/// A tally that is being rebuilt.
 pub(crate) struct SnapshotDecoder<'r> {
     known: &'r RuleSet,
     evidence: ReportSnapshot,
-    /// By place; `None` for one that counts nothing here.
+    /// By index; `None` for a rule that is ignored here.
     rules: Vec<Option<RuleId>>,
     hosts: Vec<DecodedHost>,
     clients: Vec<u32>,
@@ -38,7 +38,7 @@ pub(crate) struct SnapshotDecoder<'r> {
     lists: Vec<u32>,
     generations: Vec<u64>,
     agents: Vec<Arc<[u8]>>,
-    /// Hits, requests and lines so far, and those that may be missed.
+    /// The sum of all hits, requests, lines and errors so far.
     sum: u64,
 }
 
@@ -76,7 +76,7 @@ impl<'r> SnapshotDecoder<'r> {
         check_rule_id(&row.id)?;
         let number = match self.known.number_of(&row.id) {
             Some(number) => Some(number),
-            // Nobody knows how many of its requests are a flood.
+            // Without its counts, the floods of this rule are unknown.
             None if row.window && row.counts.is_none() => None,
             None => {
                 let unknown = &mut self.evidence.unknown_rules;
@@ -124,7 +124,7 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(())
     }
 
-    /// The lines of other formats by name; there are as many names as formats, and no more.
+    /// The line counts of other formats, by name.
     fn others(&mut self, rows: &[(Cow<'_, str>, u64)]) -> Result<Others, String> {
         if rows.len() > MOST_FORMATS {
             return Err(format!("it has {} formats of one log", rows.len()));
@@ -194,7 +194,7 @@ impl<'r> SnapshotDecoder<'r> {
             extra: row.extra,
         };
         let sample = self.sample(row.sample, (row.input, row.path, row.host, row.status))?;
-        // Only a pair may miss hits here: what was let go is all there.
+        // Only pairs can lack hits here; evicted hits are all in other cells.
         let error = row.client.and(row.path).map_or(0, |_| row.error);
         self.evidence.tally.insert_cell(key, Cell { hits: row.hits, error, times: span(row.times)?, sample });
         Ok(())
@@ -378,22 +378,22 @@ fn bytes(exact: &str) -> Result<Vec<u8>, String> {
     unescaped(exact).ok_or_else(|| format!("'{}' has a backslash that begins no \\xNN", text(exact.as_bytes())))
 }
 
-/// A text that was shown before; it is made fit again, as it may come from anywhere.
+/// A text that was printed before. It is escaped again, as it is untrusted.
 fn imported_text(told: &str) -> Box<[u8]> {
     as_shown(&text(told.as_bytes())).into()
 }
 
-/// Bytes of a word: an id, a class, a CVE id, the name of an app.
+/// The most bytes of a word: an id, a class, a CVE id, the name of an app.
 const WORD: usize = 120;
-/// Words in a list.
+/// The most words of a list.
 const WORDS: usize = 100;
 
-/// Whether this can be the id of a rule.
+/// Checks the id of a rule.
 pub(crate) fn check_rule_id(id: &str) -> Result<(), String> {
     check(id.split_once('/').is_some_and(|(family, name)| is_word(family) && is_word(name)), "id", id)
 }
 
-/// The rule; it matches nothing.
+/// A rule that is known only from a report; it matches nothing.
 fn imported_rule(row: RuleRow<'_>) -> Result<Rule, String> {
     let RuleRow { id, title, class, severity, exposes, with_client, window: _, counts, unless_app, is_sign, subject, cve } = row;
     check(is_word(&class), "class", &class)?;

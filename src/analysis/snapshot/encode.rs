@@ -1,6 +1,6 @@
-//! Tells a tally in rows, in an order that does not depend on who counted what: names are numbered by their texts.
+//! Encodes a tally as rows, in an order that depends on the texts only.
 //!
-//! Holds numbers and borrowed texts; rows are made as they are asked for.
+//! It holds numbers and borrowed texts; each row is made when it is written.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -25,7 +25,7 @@ use crate::soft_404::{HomeSizes, PathEvidence, PathNumbers, SiteEvidence};
 use crate::source::SourceText;
 use crate::tally::{CellView, ClientCount, ErrorFloor, MinuteKey, SampleView, Site, Tally};
 
-/// A report's evidence, ready to be told.
+/// The snapshot of a report, ready to be encoded.
 pub(crate) struct SnapshotEncoder<'a> {
     source: SnapshotSource<'a>,
     set: &'a RuleSet,
@@ -41,13 +41,13 @@ pub(crate) struct SnapshotEncoder<'a> {
     signs: Vec<(RuleId, Site<'a>, Few)>,
 }
 
-/// Virtual hosts as they are told, and the place of each as the tally has it.
+/// The encoded virtual hosts, and the index of each by its text in the tally.
 struct HostTable<'a> {
     names: Vec<Cow<'a, [u8]>>,
     places: HashMap<&'a [u8], u32>,
 }
 
-/// A cell and the places of its names.
+/// A cell with the indices of its names.
 struct IndexedCell<'a> {
     client: u32,
     path: u32,
@@ -58,7 +58,7 @@ struct IndexedCell<'a> {
 }
 
 impl<'a> SnapshotEncoder<'a> {
-    /// The evidence of a report, where it has any.
+    /// The snapshot of a report; `None` if the report has none.
     pub(crate) fn new(report: &'a Report<'a>) -> Option<Self> {
         let source = report.evidence?;
         let tally = source.tally;
@@ -144,7 +144,7 @@ impl<'a> SnapshotEncoder<'a> {
         &self.sources.rows
     }
 
-    /// The first one is no host.
+    /// The first one stands for no host.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.hosts.names.iter().map(|host| exact(host))
     }
@@ -161,7 +161,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.paths.names.iter().map(|path| exact(&path.bytes))
     }
 
-    /// Lists of places of rules.
+    /// Lists of indices of rules.
     pub(crate) fn lists(&self) -> impl Iterator<Item = Vec<u32>> {
         self.lists.names.iter().map(|list| list.iter().map(|&rule| self.rule_place(rule)).collect())
     }
@@ -204,7 +204,7 @@ impl<'a> SnapshotEncoder<'a> {
         rows
     }
 
-    /// Requests that no minute counts any more.
+    /// Requests that are in no minute.
     pub(crate) fn uncounted(&self) -> u64 {
         self.source.tally.minutes().dropped()
     }
@@ -237,7 +237,7 @@ impl<'a> SnapshotEncoder<'a> {
         };
         let mut rows: Vec<_> = self.source.tally.kept_evidence().filter_map(row).collect();
         rows.sort_unstable_by_key(|row| (row.0, row.1));
-        // Of one host on several inputs.
+        // One host may be in several inputs.
         rows.dedup_by(|row, first| {
             let same = (row.0, row.1) == (first.0, first.1);
             if same {
@@ -250,7 +250,7 @@ impl<'a> SnapshotEncoder<'a> {
         rows
     }
 
-    /// What sites answered where the cells that showed it are gone.
+    /// The responses of sites whose cells were pruned.
     pub(crate) fn site_paths(&self) -> Vec<SitePathRow> {
         let mut rows = Vec::new();
         for (_, site, evidence, _) in self.source.tally.kept_evidence() {
@@ -262,7 +262,7 @@ impl<'a> SnapshotEncoder<'a> {
         rows
     }
 
-    /// The place of a site: of its input, or of its host.
+    /// The index of a site: of its input or of its host.
     fn site(&self, site: Site<'_>) -> (Option<u32>, Option<u32>) {
         match site {
             Site::Input(input) => (Some(self.sources.place(input)), None),
@@ -274,7 +274,7 @@ impl<'a> SnapshotEncoder<'a> {
         self.allowed.iter().map(|entry| AllowedRow(text(entry.file.as_bytes()), entry.line, text(entry.reason.as_bytes()), entry.requests))
     }
 
-    /// Whether nothing was let go, so that there are no bounds to tell.
+    /// Whether nothing was evicted, so that there are no error bounds.
     pub(crate) fn is_exact(&self) -> bool {
         self.source.tally.is_exact()
     }
@@ -284,7 +284,7 @@ impl<'a> SnapshotEncoder<'a> {
         ErrorFloorRow { pairs, clients, requests, paths }
     }
 
-    /// Of those that may have had something besides.
+    /// Of clients that may lack hits or requests.
     pub(crate) fn client_errors(&self) -> impl Iterator<Item = ClientErrorRow> {
         let counts = self.source.tally.client_counts();
         let row = |(place, (client, _)): (u32, (u32, &ClientText<'_>))| {
@@ -294,7 +294,7 @@ impl<'a> SnapshotEncoder<'a> {
         (0..).zip(self.clients.numbered()).filter_map(row)
     }
 
-    /// The same of paths.
+    /// Of paths that may lack hits.
     pub(crate) fn path_errors(&self) -> impl Iterator<Item = PathErrorRow> {
         let error = |path| self.source.tally.path_error(path);
         let rows = (0..).zip(self.paths.numbered()).map(move |(place, (path, _))| PathErrorRow(place, error(path)));
@@ -308,33 +308,33 @@ fn site_row((input, host): (Option<u32>, Option<u32>), hash: u64, path: &PathEvi
     SitePathRow(input, host, format!("{hash:016x}"), shape, rules, flags, get, post)
 }
 
-/// The rules that evidence beside the cells names.
+/// The rules that occur in evidence outside the cells.
 fn kept_rules(tally: &Tally) -> impl Iterator<Item = RuleId> {
     let evidence = tally.kept_evidence().filter_map(|(_, _, evidence, _)| evidence);
     evidence.flat_map(|evidence| evidence.given().chain(evidence.refused())).flat_map(|(_, path)| path.rules().to_vec())
 }
 
-/// All cells, what was let go of the pairs of each path, and the overflow.
+/// All cells, the path cells of evicted pairs, and the overflow.
 fn cells_of(tally: &Tally) -> impl Iterator<Item = CellView<'_>> {
     tally.cells().chain(tally.path_cells()).chain(tally.overflow_cells())
 }
 
-/// The site of a cell, where it has one.
+/// The site of a cell, if it has one.
 fn site_of(view: CellView<'_>) -> Option<Site<'_>> {
     (!view.is_overflow()).then_some(view.site)
 }
 
-/// The number of the input that a cell is told of.
+/// The number of the input that is stored with a cell.
 fn source_of(view: &CellView<'_>) -> u32 {
     if view.is_overflow() { view.sample().position.input } else { view.input }
 }
 
-/// The numbers of those that may have had something besides.
+/// The numbers of paths that may lack hits.
 fn nonzero(errors: &[u64]) -> impl Iterator<Item = u32> {
     (0..).zip(errors).filter(|(_, error)| **error > 0).map(|(number, _)| number)
 }
 
-/// Tells it all to a tally that is put together anew.
+/// Passes all rows to a decoder.
 pub(crate) fn transfer(encoder: &SnapshotEncoder<'_>, decoder: &mut SnapshotDecoder<'_>) -> Result<(), String> {
     encoder.rules().try_for_each(|row| decoder.rule(row))?;
     encoder.inputs().iter().try_for_each(|row| decoder.input(row))?;
@@ -362,7 +362,8 @@ fn input_of(site: Site<'_>) -> Option<u32> {
     }
 }
 
-/// The hosts in their order as they are told, behind the one that is none; and the place of each as the tally has it.
+/// The hosts in their encoded order, after the one that stands for no host, and the index of each by its text in the
+/// tally.
 fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
     let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
     let mut hosts: Vec<_> = known.into_iter().map(|host| (Key::of(host).bytes(), host)).collect();
@@ -396,7 +397,7 @@ fn rule_row(rule: &Rule) -> RuleRow<'_> {
     }
 }
 
-/// What was told so far.
+/// Encodes samples: a repeated text is stored once.
 #[derive(Default)]
 pub(crate) struct SampleEncoder<'a> {
     generations: HashMap<u64, u32>,
@@ -405,7 +406,7 @@ pub(crate) struct SampleEncoder<'a> {
 }
 
 impl<'a> SampleEncoder<'a> {
-    /// The row of a sample; `path` and `site` are what its cell says already.
+    /// The row of a sample. `path` and `site` are those of its cell, and are not repeated.
     pub(crate) fn row(&mut self, text: &'a SourceText, sample: SampleView<'a>, path: Option<&'a str>, site: Site<'a>) -> SampleRow<'a> {
         let told = sample_request(text, sample);
         let host = told.host.map(shown);
@@ -442,17 +443,17 @@ impl<'a> SampleEncoder<'a> {
     }
 }
 
-/// Names in order.
+/// Sorted names and their numbers in the tally.
 pub(crate) struct SortedIds<T> {
     pub(crate) names: Vec<T>,
-    /// By place.
+    /// The number by index.
     numbers: Vec<u32>,
-    /// By number.
+    /// The index by number.
     places: Vec<u32>,
 }
 
 impl<T: Ord> SortedIds<T> {
-    /// The names of these numbers, which may come again and again; [`Names::REST`] has none.
+    /// The names of these numbers, which may repeat; [`Names::REST`] has no name.
     pub(crate) fn new(numbers: impl Iterator<Item = u32>, name: impl Fn(u32) -> T) -> Self {
         let mut is_used = Vec::new();
         for number in numbers.filter(|&number| number != Names::REST) {
@@ -473,7 +474,7 @@ impl<T: Ord> SortedIds<T> {
         Self { names, numbers, places }
     }
 
-    /// The place of a name by its number; that of [`Names::REST`] is itself, behind all others.
+    /// The index of a name by its number. [`Names::REST`] stays, so it sorts after all others.
     pub(crate) fn place(&self, number: u32) -> u32 {
         self.places.get(number as usize).copied().unwrap_or(Names::REST)
     }
@@ -484,7 +485,7 @@ impl<T: Ord> SortedIds<T> {
     }
 }
 
-/// A client as it is told.
+/// A client as it is stored.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClientText<'a> {
     Address(Client<'a>),
@@ -507,7 +508,7 @@ impl<'a> ClientText<'a> {
     }
 }
 
-/// A path as it is told, and as it is shown.
+/// A path as it is stored, and as it is printed.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathText<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,

@@ -1,4 +1,4 @@
-//! Writes evidence row by row; nothing of it is held in memory as a document.
+//! Writes a snapshot as JSON, row by row, so that the document is never in memory.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use super::encode::SnapshotEncoder;
 use crate::analysis::model::Report;
 
-/// The names of the lists, in the order they are told and expected.
+/// The names of the lists, in their order.
 pub(crate) const LISTS: [&str; 14] = [
     "rules",
     "inputs",
@@ -24,14 +24,14 @@ pub(crate) const LISTS: [&str; 14] = [
     "without_time",
 ];
 
-/// What follows where something was let go: by how much what is told may be too low.
+/// The error bounds, which follow if the tally is not exact.
 pub(crate) const BOUNDS: [&str; 3] = ["floor", "client_errors", "path_errors"];
 
-/// A report's evidence as JSON has it; `null` where there is none.
+/// The snapshot as JSON; `null` if there is none.
 pub(crate) struct SnapshotJson<'a>(Option<SnapshotEncoder<'a>>);
 
 impl<'a> SnapshotJson<'a> {
-    /// The evidence of a whole report; a part of one has none.
+    /// The snapshot of a complete report; a truncated report has none.
     pub(crate) fn new(report: &'a Report<'a>, is_whole: bool) -> Self {
         Self(is_whole.then(|| SnapshotEncoder::new(report)).flatten())
     }

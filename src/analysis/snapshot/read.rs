@@ -1,4 +1,4 @@
-//! Reads a report back, row by row: what people are shown is passed over, evidence goes straight into a tally.
+//! Reads the snapshot of a JSON report as a stream: rows go straight into a tally, and everything else is skipped.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -19,15 +19,15 @@ use crate::client::Prefix;
 use crate::redact::sanitize::text;
 use crate::rules::RuleSet;
 
-/// Bytes read at a time.
+/// The size of the read buffer.
 const BUFFER: usize = 64 * 1024;
 
-/// Reads the evidence of a report in JSON; rules are those of `rules` where they have the same id.
+/// Reads the snapshot of a JSON report. Its rules are those of `rules` that have the same id.
 ///
 /// # Errors
 ///
-/// It cannot be read, is no report, has no evidence, or is damaged. Nothing that stands in it makes it panic, or hold much more
-/// than it has bytes.
+/// The input cannot be read, is no report, has no snapshot, or is damaged. No input causes a panic, or uses much more
+/// memory than its own size.
 pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, SnapshotError> {
     let mut document = ReportDocument { decoder: Some(SnapshotDecoder::new(rules)), ..ReportDocument::default() };
     let mut parser = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER, LimitedReader::new(input)));
@@ -47,7 +47,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
     }
 }
 
-/// What is known of the document so far.
+/// The parts of the document that were read so far.
 #[derive(Default)]
 struct ReportDocument<'r> {
     version: Option<u32>,
@@ -60,14 +60,14 @@ struct ReportDocument<'r> {
     is_hidden: bool,
     decoder: Option<SnapshotDecoder<'r>>,
     evidence: Option<ReportSnapshot>,
-    /// It says that it has none.
+    /// It has `"evidence": null`.
     is_cut: bool,
-    /// Why it is not read on, where that is not the parser's business.
+    /// Why reading stopped, if not because of a parser error.
     refused: Option<SnapshotError>,
 }
 
 impl ReportDocument<'_> {
-    /// What an error of the parser means: before it was known to be a report, it may be anything.
+    /// Converts a parser error. Until the document is known to be a report, it may be anything.
     fn broken(&self, error: serde_json::Error) -> SnapshotError {
         let message = text(error.to_string().as_bytes()).into_owned();
         match error.classify() {
@@ -77,7 +77,7 @@ impl ReportDocument<'_> {
         }
     }
 
-    /// Whether to read on after the version.
+    /// Checks the version. Returns whether to continue.
     fn check_version(&mut self, version: u32) -> bool {
         self.version = Some(version);
         self.refused = match version {
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
     }
 }
 
-/// The lists of the evidence, `None` where there is none.
+/// The lists of the snapshot; `None` where it is null.
 struct SnapshotLists<'r>(SnapshotDecoder<'r>);
 
 impl<'de> DeserializeSeed<'de> for SnapshotLists<'_> {
@@ -177,7 +177,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
         let mut decoder = self.0;
         let mut told = 0;
         while let Some(key) = map.next_key::<String>()? {
-            // Rows speak of rows of the lists before them.
+            // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == told => told += 1,
                 Some(_) => return Err(A::Error::custom(format!("the list '{key}' stands in the wrong place"))),
@@ -206,7 +206,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
                 _ => decoder.without_time(map.next_value()?).map_err(A::Error::custom)?,
             }
         }
-        // Bounds are told where something was let go, and then all of them.
+        // The error bounds are stored together, or not at all.
         let is_whole = told == LISTS.len();
         match LISTS.iter().chain(&BOUNDS).nth(told).filter(|_| !is_whole) {
             Some(missing) => Err(A::Error::custom(format!("the list '{missing}' is missing"))),
@@ -215,7 +215,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
     }
 }
 
-/// A list whose rows are taken as they come.
+/// A list whose rows are passed on one by one.
 struct RowsInto<T, F> {
     take: F,
     row: PhantomData<T>,
@@ -250,10 +250,10 @@ impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
     }
 }
 
-/// A count by its name: its total, and what an input has of it.
+/// A count: its name, the total, and its value for an input.
 type CountCheck = (&'static str, u64, fn(&InputSummary) -> u64);
 
-/// The counts of lines that a report gives for all inputs.
+/// The counts of lines in the totals of a report.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DocumentTotals {
     bytes: u64,
@@ -266,11 +266,12 @@ pub(crate) struct DocumentTotals {
     requests: u64,
 }
 
-/// Checks the lines of each input, and the totals, where there are any, against all inputs.
+/// Checks the line counts of each input, and the totals (if any) against all inputs. Hits are not compared, because a
+/// report counts only the severities that it prints.
 ///
 /// # Errors
 ///
-/// What does not add up, in a clause.
+/// A clause that names the wrong sum.
 pub(crate) fn check_sums(totals: Option<&DocumentTotals>, evidence: &ReportSnapshot) -> Result<(), String> {
     for input in &evidence.inputs {
         let parts = [input.parsed, input.unparsed, input.oversized, input.skipped, input.pending];
@@ -302,16 +303,17 @@ fn check_totals(totals: &DocumentTotals, evidence: &ReportSnapshot) -> Result<()
     Ok(())
 }
 
-/// Bytes of a string: the longest line that is looked at is a megabyte unless somebody asks for more, and may be escaped.
+/// The most bytes of a string. A line has at most 1 MiB by default, and escapes make it longer.
 const LONGEST: usize = 64 * 1024 * 1024;
-/// Lists and objects in each other; a report has seven.
+/// The deepest nesting; a report has seven levels.
 const DEEPEST: usize = 32;
 
-/// A reader that refuses.
+/// A reader that rejects JSON with long strings or deep nesting before the parser allocates memory for it. It looks at
+/// strings and brackets only.
 pub(crate) struct LimitedReader<R> {
     from: R,
     depth: usize,
-    /// Bytes since a string began.
+    /// Bytes since the start of a string.
     string: Option<usize>,
     is_escaped: bool,
 }
