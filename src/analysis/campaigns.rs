@@ -272,16 +272,16 @@ mod list_tests {
         found.into_iter().map(named).collect()
     }
 
-    fn asks<'a>(client: u32, paths: &[&'a str]) -> Vec<(u32, &'a str)> {
+    fn requests<'a>(client: u32, paths: &[&'a str]) -> Vec<(u32, &'a str)> {
         paths.iter().map(|path| (client, *path)).collect()
     }
 
     const LIST: [&str; 6] = ["/a", "/b", "/c", "/d", "/e", "/f"];
 
     #[test]
-    fn five_paths_of_three_networks() {
+    fn five_paths_and_three_networks_are_a_campaign() {
         let of =
-            |paths: &[&'static str], clients: &[u32]| found(&clients.iter().flat_map(|client| asks(*client, paths)).collect::<Vec<_>>());
+            |paths: &[&'static str], clients: &[u32]| found(&clients.iter().flat_map(|client| requests(*client, paths)).collect::<Vec<_>>());
         assert_eq!(of(&LIST[..5], &[1, 11, 21]), [(LIST[..5].iter().map(ToString::to_string).collect(), vec![1, 11, 21], 3)]);
         assert_eq!(of(&LIST[..5], &[1, 2, 21]), [], "neighbours are one");
         assert_eq!(of(&LIST[..4], &[1, 11, 21]), [], "four paths are too few");
@@ -290,7 +290,7 @@ mod list_tests {
 
     #[test]
     fn one_path_more_or_less_is_the_same_list() {
-        let mut asked = [1, 11, 21].into_iter().flat_map(|client| asks(client, &LIST)).collect::<Vec<_>>();
+        let mut asked = [1, 11, 21].into_iter().flat_map(|client| requests(client, &LIST)).collect::<Vec<_>>();
         asked.retain(|pair| *pair != (11, "/c"));
         // Random names are on no list.
         asked.extend([(1, "/random-1"), (11, "/random-2"), (21, "/random-3"), (21, "/random-4"), (21, "/random-5")]);
@@ -303,26 +303,26 @@ mod list_tests {
     }
 
     #[test]
-    fn two_lists_stay_two() {
+    fn different_lists_are_not_joined() {
         let other = ["/a", "/v", "/w", "/x", "/y", "/z"];
         let asked: Vec<_> =
-            [1, 11, 21].into_iter().flat_map(|c| asks(c, &LIST)).chain([31, 41, 51].into_iter().flat_map(|c| asks(c, &other))).collect();
+            [1, 11, 21].into_iter().flat_map(|c| requests(c, &LIST)).chain([31, 41, 51].into_iter().flat_map(|c| requests(c, &other))).collect();
         assert_eq!(found(&asked).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
     }
 
     /// Many lists with the same start are not all compared with each other.
     #[test]
-    fn many_lists_take_no_time() {
+    fn many_lists_are_compared_quickly() {
         let names: Vec<String> = (0..4_000).map(|n| format!("/{n:04}")).collect();
         let mut asked = Vec::new();
         for client in 0..20_000_u32 {
-            asked.extend(asks(client, &["/x", "/y"]));
+            asked.extend(requests(client, &["/x", "/y"]));
             let own = |n: u32| names[(client.wrapping_mul(2_654_435_761).rotate_left(n * 7) % 4_000) as usize].as_str();
             asked.extend((0..4).map(|n| (client, own(n))));
         }
         for client in [1, 11, 21] {
             asked.retain(|(other, _)| *other != client);
-            asked.extend(asks(client, &LIST));
+            asked.extend(requests(client, &LIST));
         }
         assert!(found_by_text(&asked).iter().any(|paths| paths == &LIST));
     }
@@ -342,7 +342,7 @@ mod list_tests {
     }
 
     /// The definition, implemented directly.
-    fn slowly(asked: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
+    fn plain_definition(asked: &[(u32, u8)]) -> Vec<(Vec<u8>, Vec<u32>, usize)> {
         use std::collections::{BTreeMap, BTreeSet};
         let mut paths: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
         for (client, path) in asked {
@@ -373,7 +373,7 @@ mod list_tests {
 
     proptest! {
         #[test]
-        fn as_the_definition_says(
+        fn equals_the_plain_definition(
             lists in prop::collection::vec((0..4_u8, prop::collection::vec(0..20_u8, 0..4), 0..120_u32), 0..30),
             shift: u8, turn in 0..200_usize,
         ) {
@@ -384,7 +384,7 @@ mod list_tests {
                 asked.extend(list(*number).filter(|path| !odd.contains(path)).map(|path| (*client, path)));
                 asked.extend(odd.iter().filter(|path| !list(*number).any(|of| of == **path)).map(|path| (*client, *path)));
             }
-            let expected = slowly(&asked);
+            let expected = plain_definition(&asked);
             // Other numbers for the same paths, in another order.
             let turn = turn % asked.len().max(1);
             asked.rotate_left(turn);

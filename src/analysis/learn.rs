@@ -251,7 +251,7 @@ mod prober_tests {
     use crate::analysis::learn::*;
 
     #[test]
-    fn a_good_part_of_few_or_many_requests() {
+    fn a_prober_probes_a_large_part_of_its_requests() {
         let tells = |paths, hits, requests| ProbeProfile { paths, ..ProbeProfile::default() }.is_prober(hits, requests);
         assert!(tells(3, 3, 12) && !tells(3, 3, 13));
         assert!(tells(2, 2, 4) && !tells(2, 2, 5));
@@ -270,7 +270,7 @@ mod normal_pages_tests {
     use crate::analysis::learn::*;
 
     #[test]
-    fn a_folder_with_an_ordinary_page_is_ordinary() {
+    fn a_folder_with_a_normal_page_is_normal() {
         let ordinary = NormalPages::from_paths(vec![b"/shop/item", b"/blog", b"/shop-old/x"]);
         for path in ["/blog", "/shop", "/shop/", "/shop/item", "/shop-old"] {
             assert!(ordinary.covers(path.as_bytes()), "{path}");

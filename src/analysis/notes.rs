@@ -76,7 +76,7 @@ mod tests {
     use crate::analysis::notes::*;
 
     #[test]
-    fn says_by_how_much() {
+    fn states_the_error() {
         let bound = Approximation { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1, uncounted: 0 };
         assert_eq!(
             accuracy_note(&bound),

@@ -142,7 +142,7 @@ paths = ["/key"]
     }
 
     #[test]
-    fn rows_have_all_hits_where_no_site_makes_a_difference() {
+    fn rows_have_all_hits_if_the_site_does_not_matter() {
         for (path, is_shop) in [("/key", true), ("/login", false)] {
             with_report(path, is_shop, |report| {
                 let hits = [&report.pairs, &report.clients, &report.paths].map(|rows| rows.iter().map(|row| row.hits).collect::<Vec<_>>());
@@ -152,7 +152,7 @@ paths = ["/key"]
     }
 
     #[test]
-    fn what_is_ordinary_on_some_site_is_no_hit_but_may_be_missing() {
+    fn hits_that_an_app_may_suppress_are_in_the_error_bound() {
         with_report("/login", true, |report| {
             let bound = report.approximate.unwrap();
             for (rows, missing) in [(&report.pairs, bound.pairs), (&report.clients, bound.clients), (&report.paths, bound.paths)] {

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn unlike_paths_of_the_same_size_are_named_first() {
+    fn paths_of_other_rules_with_the_same_size_come_first() {
         let same = [alike("/a/.env", 0, true), alike("/b.sql", 0, false), alike("/b.sql", 0, false), alike("/c.php", 9, false)];
         assert_eq!(named(&same), ["/b.sql", "/a/.env"]);
         let many = ["/1", "/2", "/3", "/4"].map(|path| alike(path, 0, false));

@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_what_was_put(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
+        fn a_stored_text_is_returned_unchanged(lengths in prop::collection::vec(prop_oneof![9 => 0..3_000_usize, 1 => 0..3 * BLOCK], 1..60), first in any::<prop::sample::Index>()) {
             let texts: Vec<Vec<u8>> = (0_u8..).zip(lengths).map(|(byte, length)| vec![byte; length]).collect();
             let (mut one, mut other) = (ByteArena::default(), ByteArena::default());
             let (mine, others) = texts.split_at(first.index(texts.len()));

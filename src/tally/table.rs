@@ -216,7 +216,7 @@ mod tests {
     use crate::time::LogTime;
 
     #[test]
-    fn proofs_that_earlier_ones_replace_take_no_room() {
+    fn replaced_samples_are_freed() {
         let (mut table, text) = (CellTable::default(), [b'x'; 1000]);
         for n in 0..20_000 {
             // A log whose times decrease.

@@ -45,7 +45,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
 }
 
 /// Puts parts together, in an order that `picks` says; each keeps to the budget.
-fn together(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
+fn merged(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
     let bounded = |part| {
         let mut tally = Tally::with_budget(budget);
         tally.merge(part);
@@ -171,24 +171,24 @@ fn request() -> impl Strategy<Value = Request> {
 
 proptest! {
     #[test]
-    fn any_split_keeps_its_bounds(
+    fn bounds_hold_for_any_split(
         parts in prop::collection::vec(prop::collection::vec(request(), 0..160), 1..12),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
     ) {
         let requests = parts.concat();
-        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        let tally = merged((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
         // Two statuses make two cells of a pair at most.
         check_all(&requests, &tally, SMALL, 2);
     }
 
     #[test]
-    fn pairs_of_many_inputs_keep_their_bounds(
+    fn bounds_hold_for_pairs_of_many_inputs(
         parts in prop::collection::vec((0_u32..60, prop::collection::vec(request(), 0..60)), 1..90),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 24),
     ) {
         let requests: Vec<Request> = parts.iter().flat_map(|(_, requests)| requests.clone()).collect();
         let each = (0..).zip(&parts).map(|(chunk, (input, requests))| part_of(*input, requests, chunk));
-        let tally = together(each, &picks, OF_MANY_INPUTS);
+        let tally = merged(each, &picks, OF_MANY_INPUTS);
         check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
         let (mut inputs, mut expected): (Sums<u32>, Sums<u32>) = Default::default();
         tally.cells().for_each(|view| *inputs.entry(view.input).or_default() += view.cell.hits);
@@ -204,7 +204,7 @@ proptest! {
         parts in prop::collection::vec(prop::collection::vec((0_u8..8, 0_u8..5, Just(404_u16), any::<bool>()), 0..160), 1..9),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 18),
     ) {
-        let tally = together((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
+        let tally = merged((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
         prop_assert_eq!(tally.error_bound(), None);
         prop_assert_eq!(counted(&tally), truth(&parts.concat()));
     }
@@ -219,11 +219,11 @@ fn of_inputs(inputs: u32, status: impl Fn(u32) -> u16) -> (Vec<Request>, Tally) 
         let taken = parts.remove(part);
         parts[part - 1].merge(taken);
     }
-    (requests, together(parts, &[], OF_MANY_INPUTS))
+    (requests, merged(parts, &[], OF_MANY_INPUTS))
 }
 
 #[test]
-fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits() {
+fn a_request_in_too_many_inputs_is_one_pair_with_all_hits() {
     let (requests, tally) = of_inputs(3_000, |input| if input % 3 == 0 { 200 } else { 404 });
     assert_eq!((tally.error_bound(), counted(&tally)), (None, truth(&requests)));
     let of_pair = |status: u16| {
@@ -236,7 +236,7 @@ fn a_request_of_more_inputs_than_there_is_room_for_is_one_pair_with_all_its_hits
 
 /// What the overflow has no room for is an error, and is not lost.
 #[test]
-fn a_pair_of_too_many_kinds_is_within_its_error() {
+fn a_pair_with_too_many_cells_is_within_its_error() {
     let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
     check_all(&requests, &tally, OF_MANY_INPUTS, MAX_CELLS_PER_KEY);
     let bound = tally.error_bound().unwrap();
@@ -263,7 +263,7 @@ fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
 
 proptest! {
     #[test]
-    fn the_earliest_line_proves_a_cell(
+    fn the_earliest_line_is_the_sample(
         mut parts in prop::collection::vec(prop::collection::vec((0_u8..50, prop::option::of(0_i64..6)), 0..90), 1..5),
         first in any::<prop::sample::Index>(),
     ) {
@@ -294,11 +294,11 @@ proptest! {
 
 /// One client that asks for ever new paths, and one path that ever new clients ask for: no pair of them is large.
 #[test]
-fn a_client_or_a_path_of_many_small_pairs_is_not_lost() {
+fn clients_and_paths_of_many_small_pairs_are_kept() {
     let rounds: Vec<Vec<Request>> = (0..20)
         .map(|round| (0..25).flat_map(|n| [(255, n * 10 + round % 10, 404, true), (n * 10 + round % 10, 255, 404, true)]).collect())
         .collect();
-    let tally = together((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
+    let tally = merged((0..).zip(&rounds).map(|(chunk, requests)| part(requests, chunk)), &[], SMALL);
     let (truth, counted) = (truth(&rounds.concat()), counted(&tally));
     assert!(tally.error_bound().is_some());
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
@@ -324,14 +324,14 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     (0..count).for_each(|n| (0..2).for_each(|again| answer(2 * n + again, flood(n))));
     answer(2 * count, ("www".into(), "/real/.env".into(), Some(311)));
     tally.add_findings(&findings, LinePosition { input: 0, chunk: 0, offset: 0, line: 0 });
-    let tally = together([tally.with_names(names)], &[], SMALL);
+    let tally = merged([tally.with_names(names)], &[], SMALL);
     assert!(tally.error_bound().is_some(), "something is dropped");
     tally.cells().any(|view| !view.is_other() && tally.path(view.path) == b"/real/.env")
 }
 
 /// Each flood is unlike itself in all respects but one, which is what makes its answers ordinary.
 #[test]
-fn no_flood_of_answers_drops_the_only_other_one() {
+fn a_flood_of_answers_does_not_evict_the_only_different_one() {
     let size = |n: u32| Some(1_000 + u64::from(n % 50));
     assert!(survives(|n| ("www".into(), format!("/{n}/.env"), size(n))), "a folder for each path");
     assert!(survives(|n| (format!("host{n}"), "/.env".into(), size(n))), "a host for each path");
@@ -342,14 +342,14 @@ fn no_flood_of_answers_drops_the_only_other_one() {
 
 /// What answered is kept before what is as frequent and did not.
 #[test]
-fn answers_are_kept_first() {
+fn answers_are_kept_before_refusals() {
     let requests: Vec<Request> = (0..200).map(|n| (n % 20, n, if n % 50 == 0 { 200 } else { 404 }, true)).collect();
-    let tally = together(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
+    let tally = merged(requests.chunks(20).map(|requests| part(requests, 0)), &[], SMALL);
     let answered = |is_rest| tally.cells().filter(|view| view.answered && view.is_other() == is_rest).count();
     assert_eq!((answered(false), answered(true)), (4, 0));
 }
 
 #[test]
-fn as_many_minutes_are_counted_as_the_readme_says() {
+fn the_budget_of_minutes_is_as_documented() {
     assert_eq!((Budget::STANDARD.minutes(), Budget::STANDARD.minutes_after_prune()), (170_000, 21_250));
 }

@@ -9,7 +9,7 @@ use crate::render::mail::{Page, write_page};
 use crate::render::{By, Format, View, ndjson, render};
 use std::path::Path;
 
-fn veils() -> [Veil; 2] {
+fn anonymizers() -> [Veil; 2] {
     [Veil::Truncate, Veil::keyed(&[7; 32]).unwrap()]
 }
 
@@ -43,13 +43,13 @@ fn redacted(privacy: &Privacy) -> String {
 }
 
 #[test]
-fn no_output_tells_a_client() {
+fn no_output_contains_a_client() {
     let report = fixture::report(fixture::rules());
     let addresses: Vec<String> = report.clients.iter().filter_map(|row| Some(row.key.client()?.address()?.to_string())).collect();
     assert!(addresses.len() > 2);
     let open = redacted(&Privacy::default());
     assert!(addresses.iter().all(|address| open.contains(address.as_str())));
-    for anonymizer in veils() {
+    for anonymizer in anonymizers() {
         let hidden = redacted(&Privacy::new(Some(anonymizer), true));
         for address in &addresses {
             assert!(!hidden.contains(address.as_str()), "{address} in {hidden}");
@@ -58,9 +58,9 @@ fn no_output_tells_a_client() {
 }
 
 #[test]
-fn rows_are_in_the_order_of_what_is_told() {
+fn redacted_rows_are_sorted_by_printed_values() {
     let report = fixture::report(fixture::rules());
-    for anonymizer in veils() {
+    for anonymizer in anonymizers() {
         Privacy::new(Some(anonymizer), true).with_redacted(&report, &[], |redacted, _| {
             assert_eq!(redacted.clients.len(), report.clients.len());
             let order = |row: &Row<'_>| Reverse((row.severity, row.answered, row.hits));
@@ -71,7 +71,7 @@ fn rows_are_in_the_order_of_what_is_told() {
 }
 
 #[test]
-fn secrets_are_told_where_that_is_asked_for() {
+fn secrets_are_printed_if_requested() {
     let (masked, open) = (redacted(&Privacy::default()), redacted(&Privacy::new(None, false)));
     for (hidden, shown) in [("token=***", "token=a%26b"), ("bob:***@", "bob:hunter2@")] {
         assert!(masked.contains(hidden) && !masked.contains(shown), "{masked}");

@@ -100,7 +100,7 @@ fn reason(log: &str) -> (bool, String) {
 const CLIENT: &str = "203.0.113.7";
 
 #[test]
-fn three_guesses_in_vain_and_two_are_too_little() {
+fn three_failed_guesses_suffice_and_two_do_not() {
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b", "/c"], 404)), (true, "3 probes of 3 paths; no ordinary request".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b"], 404)), (false, "not clearly a prober: 2 probes of 2 paths".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a"; 40], 404)), (false, "not clearly a prober: 40 probes of 1 path".into()), "noise");
@@ -111,7 +111,7 @@ fn three_guesses_in_vain_and_two_are_too_little() {
 }
 
 #[test]
-fn one_attempt_is_enough_and_a_link_is_none() {
+fn one_attack_suffices_and_a_link_does_not() {
     assert_eq!(reason(&line(CLIENT, "/setup.cgi", 404, "x")), (true, "1 probe of 1 path; no ordinary request".into()));
     assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine comes back to what once was there");
     let served = reason(&lines(CLIENT, &["/a", "/b", "/c", "/hack.php"], 200));
@@ -122,7 +122,7 @@ fn one_attempt_is_enough_and_a_link_is_none() {
 }
 
 #[test]
-fn ordinary_requests_weigh_against_it_and_are_told() {
+fn normal_requests_count_against_a_block_and_are_reported() {
     let probes = lines(CLIENT, &["/a", "/b", "/c"], 404);
     let ordinary = |n| lines(CLIENT, &vec!["/news"; n], 200);
     assert_eq!(reason(&(probes.clone() + &ordinary(1))).1, "3 probes of 3 paths; would also have blocked 1 ordinary request");
@@ -131,7 +131,7 @@ fn ordinary_requests_weigh_against_it_and_are_told() {
 }
 
 #[test]
-fn nobody_is_locked_out_who_must_not_be() {
+fn protected_addresses_are_never_candidates() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("allow.toml");
     let text = "[[allow]]\nreason = 'cdn'\nclients = ['104.16.0.0/13', 'scan.example.net']\n[[allow]]\nreason = 'robots'\nagents = ['Googlebot']\npaths = ['/robots.txt']\n";
@@ -173,7 +173,7 @@ fn nobody_is_locked_out_who_must_not_be() {
 }
 
 #[test]
-fn the_worst_come_first_where_there_is_room_for_some() {
+fn a_limit_keeps_the_worst_candidates() {
     let mut log = lines("203.0.113.7", &["/a", "/b", "/c"], 404) + &line("203.0.113.8", "/setup.cgi", 404, "x");
     log += &lines("203.0.113.9", &["/a", "/b", "/c", "/d"], 404);
     let allow = AllowList::default();
@@ -197,7 +197,7 @@ fn network_log(addresses: usize, visits: usize) -> String {
 }
 
 #[test]
-fn a_64_is_one_party() {
+fn a_64_is_judged_as_one() {
     let allow = AllowList::default();
     let guard = Guard::new(&[], &[], &allow);
     judged(&network_log(2000, 7), &guard, None, |report| {
@@ -219,7 +219,7 @@ fn a_64_is_one_party() {
 }
 
 #[test]
-fn neighbours_are_counted_and_not_judged_together() {
+fn clients_of_a_24_are_counted_but_judged_alone() {
     let log: String = (1..=4).map(|n| line(&format!("203.0.113.{n}"), "/a", 404, "x")).collect::<String>() + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
     judged(&log, &Guard::new(&[], &[], &allow), None, |report| {
@@ -232,7 +232,7 @@ fn neighbours_are_counted_and_not_judged_together() {
 }
 
 #[test]
-fn tables_and_documents_have_the_columns_where_they_were_asked_for() {
+fn outputs_have_block_columns_if_requested() {
     let log = lines(CLIENT, &["/a", "/b", "/c"], 404) + &line("-", "/a", 404, "x");
     let allow = AllowList::default();
     judged(&log, &Guard::new(&[], &[], &allow), None, |report| {

@@ -48,7 +48,7 @@ fn printed(rows: &[DiffRow], format: Format) -> String {
 }
 
 #[test]
-fn what_matters_most_comes_first() {
+fn the_most_important_rows_come_first() {
     let (old, new) = old_and_new();
     let rows = diff(&old, &new);
     assert_eq!(
@@ -73,7 +73,7 @@ fn what_matters_most_comes_first() {
 }
 
 #[test]
-fn an_answer_that_is_none_any_more_says_what_became_of_it() {
+fn a_former_answer_has_its_present_condition() {
     let gone = [("/refused", 1), ("/redirected", 2), ("/app", 3), ("/maybe", 4), ("/soft", 5), ("/nothing", 6)];
     let subjects: Vec<_> = gone.iter().map(|(path, hits)| (answer(b"a.example", path.as_bytes()), Severity::High, *hits)).collect();
     let old = report(&subjects);
@@ -107,14 +107,14 @@ fn an_answer_that_is_none_any_more_says_what_became_of_it() {
          answer,a.example/soft,soft_404,high,5,0,304\n\
          answer,a.example/refused,refused,high,1,0,403\n"
     );
-    insta::assert_snapshot!("fates", printed(&rows, Format::Table));
+    insta::assert_snapshot!("former_answers", printed(&rows, Format::Table));
     let json: serde_json::Value = serde_json::from_str(&printed(&rows, Format::Json)).unwrap();
     assert_eq!((&json[5]["change"], &json[5]["status_after"]), (&"refused".into(), &403.into()));
     assert!(rows.iter().map(|row| row.change).eq(AnswerNow::ALL.map(Change::Now)));
 }
 
 #[test]
-fn nothing_differs_from_itself() {
+fn a_report_does_not_differ_from_itself() {
     let (old, _) = old_and_new();
     let rows = diff(&old, &old);
     assert_eq!(rows, []);
@@ -124,7 +124,7 @@ fn nothing_differs_from_itself() {
 }
 
 #[test]
-fn who_compares_what_is_approximate_is_told_so() {
+fn approximate_reports_get_a_note() {
     let (old, mut new) = old_and_new();
     assert_eq!(notes(&old, &new), [""; 0]);
     new.approximate = Some(crate::analysis::model::Approximation { pairs: 3, rest_hits: 9, ..Default::default() });

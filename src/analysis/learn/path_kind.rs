@@ -143,7 +143,7 @@ mod tests {
     use crate::rules::CLASSES;
 
     #[test]
-    fn by_looks() {
+    fn kind_by_name() {
         for (path, kind) in [
             ("/.aws/x", PathKind::Dot),
             ("/app/.foorc", PathKind::Dot),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_speaks_for_a_class_that_fits() {
+    fn a_word_suggests_a_possible_class() {
         let hinted = |path: &str| PathKind::from_path(path).class_hint(path);
         assert_eq!(hinted("/phpmyadmln/pma/index.php"), Some("db-admin"));
         assert_eq!(hinted("/wp-old/x.php"), Some("wordpress"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_is_one() {
+    fn every_class_exists() {
         let hinted = HINTS.iter().map(|(_, class)| class);
         for kind in [PathKind::Dot, PathKind::Backup, PathKind::Php, PathKind::Admin, PathKind::Other] {
             for class in kind.classes().iter().chain(hinted.clone()) {
@@ -183,7 +183,7 @@ mod machine_generated_tests {
     use crate::analysis::learn::path_kind::*;
 
     #[test]
-    fn names_of_machines() {
+    fn machine_generated_names() {
         for path in ["/123456.php", "/a/5f4dcc3b5aa765d61d83/x", "/id-20260102.zip", "/7f3a-0123456789ab"] {
             assert!(is_machine_generated(path), "{path}");
         }

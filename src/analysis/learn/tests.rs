@@ -74,19 +74,19 @@ fn probers(path: &str) -> String {
 }
 
 #[test]
-fn what_three_probers_ask_for_is_proposed() {
+fn paths_of_three_probers_are_proposed() {
     assert_eq!(proposed(&probers("/Unlisted.php?a=b")), ["/unlisted.php"]);
     assert_eq!(proposed(&(0..2).map(|client| prober(client, "/unlisted.php")).collect::<String>()), [""; 0]);
 }
 
 #[test]
-fn neighbours_are_one_prober() {
+fn clients_of_one_network_are_one_prober() {
     let log = probers("/unlisted.php").replace("10.0.2.7", "10.0.1.8");
     assert_eq!(proposed(&log), [""; 0]);
 }
 
 #[test]
-fn what_an_ordinary_client_got_is_not() {
+fn pages_that_a_normal_client_received_are_not_proposed() {
     for (status, is_proposed) in [(200, false), (304, false), (301, false), (404, true), (403, true)] {
         let log = probers("/unlisted.php") + &line(9, "/unlisted.php", status, "-");
         assert_eq!(proposed(&log).len(), usize::from(is_proposed), "{status}");
@@ -96,40 +96,40 @@ fn what_an_ordinary_client_got_is_not() {
 }
 
 #[test]
-fn what_search_engines_remember_is_not() {
+fn removed_pages_of_search_engines_are_not_proposed() {
     let crawlers: String = (10..12).map(|client| line(client, "/unlisted.php", 404, "-")).collect();
     assert_eq!(proposed(&(probers("/unlisted.php") + &crawlers)), [""; 0]);
 }
 
 #[test]
-fn a_page_behind_a_link_is_not_whoever_follows_it() {
+fn linked_pages_are_not_proposed() {
     let linked = |referer: &str| proposed(&(probers("/unlisted.php") + &line(0, "/unlisted.php", 200, referer)));
     assert_eq!(linked("https://example.org/menu"), [""; 0]);
     assert_eq!(linked("https://example.org/unlisted.php"), ["/unlisted.php"]);
 }
 
 #[test]
-fn what_many_clients_got_is_not_whoever_they_are() {
+fn pages_that_many_clients_received_are_not_proposed() {
     let log = |clients: usize| (0..clients).map(|n| prober(n, "/x") + &line(n, "/unlisted.php", 200, "-")).collect::<String>();
     assert!(proposed(&log(63)).contains(&"/unlisted.php".to_owned()));
     assert_eq!(proposed(&log(64)), ["/x"]);
 }
 
 #[test]
-fn a_client_that_probes_by_the_way_is_no_prober() {
+fn a_client_with_few_probes_among_many_requests_is_no_prober() {
     let pages = |client: usize| (0..20).map(|n| line(client, &format!("/page/{n}"), 200, "-")).collect::<String>();
     let log: String = (0..3).map(|client| prober(client, "/unlisted.php") + &pages(client)).collect();
     assert_eq!(proposed(&log), [""; 0]);
 }
 
 #[test]
-fn what_a_machine_made_up_is_counted() {
+fn machine_generated_paths_are_counted() {
     let (tally, texts) = (tally(&[probers("/x/1234567.php")], &[0]), text());
     assert_eq!(learned(&tally, &texts, 3, |learned| (learned.proposals.len(), learned.random)), (0, 1));
 }
 
 #[test]
-fn a_proposal_says_what_it_knows() {
+fn a_proposal_has_all_details() {
     let log = prober(2, "/Zero%2ephp") + &prober(1, "/zero.php?token=1") + &prober(0, "/zero.php") + &line(5, "/zero.php", 403, "-");
     let (tally, texts) = (tally(&[log], &[0]), text());
     learned(&tally, &texts, 3, |learned| {
@@ -163,7 +163,7 @@ fn any_line() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn who_counts_what_changes_nothing(
+    fn any_split_gives_the_same_proposals(
         lines in prop::collection::vec(any_line(), 0..600),
         cuts in prop::collection::vec(0_usize..600, 0..12),
         workers in prop::collection::vec(0_usize..4, 13),

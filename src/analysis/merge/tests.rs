@@ -115,10 +115,10 @@ fn merged(reports: &[String]) -> Scanned {
     for report in reports {
         merged.add(read(report.as_bytes(), rules()).unwrap()).unwrap();
     }
-    of_whole(merged.finish(|_| false).unwrap())
+    from_merged(merged.finish(|_| false).unwrap())
 }
 
-fn of_whole(whole: MergedReport) -> Scanned {
+fn from_merged(whole: MergedReport) -> Scanned {
     let MergedReport { tally, texts, inputs, allow, rules, .. } = whole;
     assert!(rules.is_none(), "all rules are known");
     Scanned { tally, texts, inputs, allow }
@@ -189,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_split_in_any_order_and_grouping_is_the_whole(pieces in pieces(), order in any::<u64>(), cut in any::<prop::sample::Index>()) {
+    fn any_split_order_and_grouping_merges_to_the_whole(pieces in pieces(), order in any::<u64>(), cut in any::<prop::sample::Index>()) {
         let whole = scan(&sorted(pieces.clone()));
         let mut parts: Vec<String> = pieces.iter().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
         let turn = order as usize % parts.len();
@@ -208,18 +208,18 @@ proptest! {
     }
 
     #[test]
-    fn a_part_of_this_run_is_as_if_it_were_written_and_read(pieces in pieces()) {
+    fn adding_a_report_equals_writing_and_reading_it(pieces in pieces()) {
         let parts: Vec<Scanned> = pieces.iter().map(|piece| scan(std::slice::from_ref(piece))).collect();
         let written: Vec<String> = parts.iter().map(json).collect();
-        let mut told = ReportMerger::new(rules());
+        let mut merger = ReportMerger::new(rules());
         for (number, part) in parts.iter().enumerate() {
             if number % 2 == 0 {
-                with_report(rules(), part, |report| told.add_report(report)).unwrap();
+                with_report(rules(), part, |report| merger.add_report(report)).unwrap();
             } else {
-                told.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
+                merger.add(read(written[number].as_bytes(), rules()).unwrap()).unwrap();
             }
         }
-        prop_assert_eq!(json(&of_whole(told.finish(|_| false).unwrap())), json(&merged(&written)));
+        prop_assert_eq!(json(&from_merged(merger.finish(|_| false).unwrap())), json(&merged(&written)));
     }
 }
 
@@ -240,7 +240,7 @@ proptest! {
     /// A path that holds a secret is sorted by what was logged, and by what was told later: rows that are alike in all else may change
     /// places.
     #[test]
-    fn paths_with_secrets_come_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
+    fn paths_with_secrets_merge_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
         let line = |(client, secret, answered): &(u8, u8, bool)| {
             let target = format!("/.git/reset-password/0123456789abcdef012{secret}/.git/config");
             get(&format!("192.0.2.{client}"), &target, if *answered { 200 } else { 404 }, 9)
@@ -251,9 +251,9 @@ proptest! {
         let whole = scan(&pieces);
         let parts: Vec<String> = pieces.iter().rev().map(|piece| json(&scan(std::slice::from_ref(piece)))).collect();
         let result = merged(&parts);
-        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is told");
+        prop_assert!(!json(&result).contains("0123456789abcdef"), "no secret is printed");
         prop_assert_eq!(rows(&json(&result)), rows(&json(&whole)));
-        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "told twice");
+        prop_assert_eq!(json(&merged(&[json(&result)])), json(&result), "written twice");
         for by in [By::Pair, By::Client, By::Path, By::Rule] {
             let [result, whole] = [&result, &whole].map(|scanned| rows(&printed(rules(), scanned, Format::Csv, by)));
             prop_assert_eq!(result, whole);
@@ -269,7 +269,7 @@ fn value(scanned: &Scanned) -> serde_json::Value {
 const PROBES: [&str; 6] = ["/.env", "/.git/config", "/phpinfo.php", "/backup.sql", "/.aws/credentials", "/.svn/entries"];
 
 #[test]
-fn what_only_all_parts_show_is_decided_anew() {
+fn decisions_are_made_again_for_the_whole() {
     let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
     let parts: Vec<String> = ["access.log", "access.log.1", "access.log.2"]
         .iter()
@@ -291,7 +291,7 @@ fn what_only_all_parts_show_is_decided_anew() {
 }
 
 #[test]
-fn logs_of_one_name_on_two_machines_stay_apart() {
+fn logs_of_one_name_on_two_hosts_stay_separate() {
     let probes: Vec<String> = PROBES.iter().map(|probe| get("192.0.2.1", probe, 200, 512)).collect();
     let on = |machine, lines| Piece { machine, ..Piece::new("access.log", lines) };
     let parts = [on(Some("web1"), &probes[..3]), on(Some("web2"), &probes[3..])].map(|piece| json(&scan(&[piece])));
@@ -331,7 +331,7 @@ paths = ["/key"]
 "#;
 
 #[test]
-fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
+fn unknown_rules_are_taken_from_the_report() {
     let file = std::path::Path::new("own.toml");
     let own = crate::rules::check(file, OWN).unwrap();
     let (_, last) = OWN.rsplit_once("\n\n").unwrap();
@@ -352,18 +352,18 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
     }];
     let texts = vec![SourceText::new(b"a.log".to_vec(), 7, Vec::new())];
     let scanned = Scanned { tally: tally.with_names(scratch.names), texts, inputs, allow: AllowList::default() };
-    let told = printed(&own, &scanned, Format::Json, By::Pair);
-    let as_told = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
+    let written = printed(&own, &scanned, Format::Json, By::Pair);
+    let report_by = |rules: &RuleSet, is_left_out: &dyn Fn(&Rule) -> bool| {
         let mut merged = ReportMerger::new(rules);
-        merged.add(read(told.as_bytes(), rules).unwrap()).unwrap();
+        merged.add(read(written.as_bytes(), rules).unwrap()).unwrap();
         let MergedReport { rules: more, tally, texts, inputs, allow, unknown_rules, .. } = merged.finish(is_left_out).unwrap();
         (printed(more.as_ref().unwrap_or(rules), &Scanned { tally, texts, inputs, allow }, Format::Json, By::Pair), unknown_rules)
     };
-    assert_eq!(as_told(&own, &|_| false), (told.clone(), vec![]));
-    let (by_fewer, unknown) = as_told(&fewer, &|_| false);
-    assert_eq!(by_fewer, told);
+    assert_eq!(report_by(&own, &|_| false), (written.clone(), vec![]));
+    let (by_fewer, unknown) = report_by(&fewer, &|_| false);
+    assert_eq!(by_fewer, written);
     assert_eq!(unknown, ["own/admin", "own/guess"]);
-    let (left, unknown) = as_told(&fewer, &|rule| rule.class == "panel");
+    let (left, unknown) = report_by(&fewer, &|rule| rule.class == "panel");
     assert_eq!(unknown, ["own/guess"]);
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
     assert_eq!(left["rules"].as_array().unwrap().len(), 1, "who asked for less is nobody to whom the other applies: {left}");
@@ -371,7 +371,7 @@ fn a_rule_that_nobody_knows_is_told_as_the_report_has_it() {
 }
 
 #[test]
-fn what_was_allowed_adds_up_by_entry() {
+fn allowed_requests_add_up_by_entry() {
     let with = |entries: &[(&str, usize, u64)]| {
         let mut scanned = scan(&[Piece::new("a.log", &[get("192.0.2.1", "/.env", 404, 9)])]);
         scanned.allow = AllowList::told(entries.iter().map(|(file, line, _)| ((*file).to_owned(), *line, "ours".to_owned())));
@@ -391,7 +391,7 @@ fn what_was_allowed_adds_up_by_entry() {
 }
 
 #[test]
-fn an_inputs_problems_are_each_told_once() {
+fn each_problem_of_an_input_is_listed_once() {
     let part = |path, problem: Option<&str>| {
         let mut scanned = scan(&[Piece::new(path, &[get("192.0.2.1", "/.env", 404, 9)])]);
         scanned.inputs[0].problem = problem.map(str::to_owned);

@@ -302,7 +302,7 @@ mod tests {
 
     /// Fails if a known site can grow without bound.
     #[test]
-    fn sites_that_grow_give_way_to_each_other() {
+    fn growing_sites_evict_each_other() {
         let mut answers = LiveAnswers::new(rules(), SiteHistory::default());
         let response = Response { method: MethodClass::Get, status: Some(404), bytes: Some(612), extra: 0 };
         // Each site may hold 1,024 answered and 1,024 refused paths: in total more than the limit of all sites.

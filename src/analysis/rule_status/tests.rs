@@ -34,7 +34,7 @@ paths = ["/c"]
 "#;
 
 #[test]
-fn requests_of_a_window_are_findings_where_they_are_enough() {
+fn enough_requests_within_a_window_are_findings() {
     // Three requests of the rule, and one besides.
     assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
     assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);

@@ -35,7 +35,7 @@ struct Known {
 
 proptest! {
     #[test]
-    fn remembers_what_a_list_does(acts in acts()) {
+    fn behaves_like_a_plain_list(acts in acts()) {
         let (mut seen, mut list) = (SeenHistory::new(7), Vec::<Known>::new());
         let (mut report_seq, mut now, mut highest) = (500_000_u32, 1_000_000_i64, 1_000_000_i64);
         seen.prune(now * HOUR, DAY);
@@ -80,7 +80,7 @@ proptest! {
 
     /// Of a budget of four, whatever comes.
     #[test]
-    fn the_longest_unseen_go_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
+    fn the_oldest_keys_are_dropped_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
         let (mut memory, mut list) = (SeenKeys::<4>::default(), Vec::<(u64, u32, u32)>::new());
         let mut hour = 0;
         for (key, passed) in looks {
@@ -105,7 +105,7 @@ proptest! {
 
     /// While the clock never shows more than `keep` after the first look, nothing is old enough, however it jumps.
     #[test]
-    fn a_clock_that_is_set_back_loses_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
+    fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
         let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
         for (run, day) in (0..).zip(&readings) {
             seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
@@ -143,7 +143,7 @@ fn few() -> SeenHistory {
 }
 
 #[test]
-fn what_is_new_stays_new_in_its_own_report() {
+fn a_new_key_stays_new_in_its_own_report() {
     let mut seen = SeenHistory::new(3);
     assert!(seen.is_empty());
     assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
@@ -154,7 +154,7 @@ fn what_is_new_stays_new_in_its_own_report() {
 }
 
 #[test]
-fn a_late_line_makes_it_news_of_the_earlier_period() {
+fn a_late_line_makes_a_key_new_in_the_earlier_period() {
     let (mut seen, day) = (SeenHistory::new(3), 497_000);
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
@@ -164,7 +164,7 @@ fn a_late_line_makes_it_news_of_the_earlier_period() {
 }
 
 #[test]
-fn what_was_not_seen_for_long_is_forgotten() {
+fn old_keys_are_dropped() {
     let mut seen = SeenHistory::new(3);
     let mut at = |day: i64, report_seq, key: &[u8]| {
         let is_new = seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
@@ -181,7 +181,7 @@ fn what_was_not_seen_for_long_is_forgotten() {
 }
 
 #[test]
-fn a_clock_that_jumps_ahead_makes_nothing_old() {
+fn a_clock_that_jumps_ahead_ages_nothing() {
     let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
     seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
     for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
@@ -191,7 +191,7 @@ fn a_clock_that_jumps_ahead_makes_nothing_old() {
 }
 
 #[test]
-fn a_full_memory_is_small_and_whole() {
+fn a_full_history_is_small_and_complete() {
     let (mut seen, mut now) = (SeenHistory::new(0x0123_4567_89ab_cdef), 1_793_577_600);
     let budgets = [
         (NoveltyKind::Answer, 8_000),
@@ -218,7 +218,7 @@ fn a_full_memory_is_small_and_whole() {
 }
 
 #[test]
-fn what_was_not_written_is_refused() {
+fn invalid_texts_are_rejected() {
     let one = "AAAAAAAAAAAAAABNAAAA";
     let other = "AAAAAAAAAAEAAABNAAAA";
     let reads = |text: &str| serde_json::from_str::<SeenKeys<9>>(&format!("\"{text}\"")).is_ok();

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_site_answered_is_known_by_the_site() {
+    fn responses_are_stored_by_site() {
         let mut history = SiteHistory::default();
         let site = SiteName::Host(b"a.example");
         history.record_answers(site, &answered("/.env", 512), &rules(), 10);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_or_too_much_is_dropped() {
+    fn old_and_excess_entries_are_dropped() {
         let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_paths_those_of_the_oldest_sites_are_dropped() {
+    fn the_oldest_sites_are_dropped_if_there_are_too_many_paths() {
         const OF_A_SITE: usize = 1_000;
         let mut evidence = SiteEvidence::default();
         for n in 0..OF_A_SITE {

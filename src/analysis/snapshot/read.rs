@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_no_report_holds() {
+    fn rejects_long_strings_and_deep_nesting() {
         for fine in ["", "{\"a\":[[[1]]]}", "\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"", "\"\\\"[[\"", "no json at ] all }"] {
             assert_eq!(read(fine).as_deref(), Ok(fine));
         }

@@ -68,12 +68,12 @@ fn builtin() -> &'static crate::rules::RuleSet {
     &SET
 }
 
-fn refusal(text: &str) -> String {
+fn rejection(text: &str) -> String {
     read(text.as_bytes(), builtin()).map(|_| ()).unwrap_err().to_string()
 }
 
 #[test]
-fn what_was_told_is_known_again() {
+fn a_snapshot_is_decoded() {
     let evidence = read(written(&lists()).as_bytes(), builtin()).unwrap();
     assert_eq!(evidence.unknown_rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["later/unheard-of"]);
     assert_eq!((evidence.tally.len(), evidence.without_time, evidence.inputs.len()), (1, 4, 1));
@@ -89,7 +89,7 @@ fn what_was_told_is_known_again() {
 }
 
 #[test]
-fn bounds_are_known_again() {
+fn error_bounds_are_decoded() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
     let errors: Vec<_> = tally.cells().map(|view| (view.is_other(), view.error())).collect();
     assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
@@ -103,7 +103,7 @@ fn bounds_are_known_again() {
 }
 
 #[test]
-fn bounds_that_make_no_sense_are_refused() {
+fn invalid_bounds_are_rejected() {
     let with = |name: &str, text: &str| {
         let mut lists = bounded_lists();
         lists.iter_mut().find(|(known, _)| *known == name).unwrap().1 = text.into();
@@ -128,13 +128,13 @@ fn bounds_that_make_no_sense_are_refused() {
         (written(&bounded_lists()).replacen("3,5,[[", "3,18446744073709551615,[[", 1), "more than any log"),
     ];
     for (text, said) in cases {
-        let error = refusal(&text);
+        let error = rejection(&text);
         assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
     }
 }
 
 #[test]
-fn what_is_no_report_is_told_from_what_is_damaged() {
+fn foreign_and_damaged_files_have_different_errors() {
     let cases = [
         (String::new(), "is no report"),
         ("not json".into(), "is no report"),
@@ -155,16 +155,16 @@ fn what_is_no_report_is_told_from_what_is_damaged() {
         (format!("{}x", written(&lists())), "is damaged"),
     ];
     for (text, said) in cases {
-        let error = refusal(&text);
+        let error = rejection(&text);
         assert!(error.contains(said), "{text}: {error}");
     }
     let mut turned = lists();
     turned.swap(3, 4);
-    assert!(refusal(&written(&turned)).contains("'paths' stands in the wrong place"));
+    assert!(rejection(&written(&turned)).contains("'paths' stands in the wrong place"));
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_rows_are_rejected() {
     let cell = |from: &str, to: &str| with("cells", &format!("[{}]", CELL.replacen(from, to, 1)));
     let cases = [
         (cell("[0,0,0", "[1,0,0"), "client 1"),
@@ -208,14 +208,14 @@ fn what_makes_no_sense_is_refused() {
         (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
     ];
     for (text, said) in cases {
-        let error = refusal(&text);
+        let error = rejection(&text);
         assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 }
 
 #[test]
-fn a_report_without_evidence_is_refused_and_empty_ones_are_not() {
+fn a_report_without_snapshot_is_rejected_and_an_empty_one_is_not() {
     let rules = fixture::rules();
     let mut out = Vec::new();
     render(&fixture::report(rules), &View { format: Format::Json, ..View::default() }, &mut out).unwrap();

@@ -61,17 +61,17 @@ fn sized_part(requests: &[Request], before: u64, size: impl Fn(u32, u8) -> u32) 
     Scanned { tally: all, texts: texts.into(), inputs, allow: AllowList::default() }
 }
 
-fn cut_back(scanned: Scanned) -> Scanned {
-    cut_back_to(SMALL, scanned)
+fn prune(scanned: Scanned) -> Scanned {
+    prune_to(SMALL, scanned)
 }
 
-fn cut_back_to(budget: Budget, scanned: Scanned) -> Scanned {
+fn prune_to(budget: Budget, scanned: Scanned) -> Scanned {
     let mut tally = Tally::with_budget(budget);
     tally.merge(scanned.tally);
     Scanned { tally, ..scanned }
 }
 
-fn told(scanned: &Scanned) -> String {
+fn pair_json(scanned: &Scanned) -> String {
     printed(two_rules(), scanned, Format::Json, By::Pair)
 }
 
@@ -80,7 +80,7 @@ fn sum(reports: &[String], budget: Budget) -> Scanned {
     for report in reports {
         merged.add(read(report.as_bytes(), two_rules()).unwrap()).unwrap();
     }
-    of_whole(merged.finish(|_| false).unwrap())
+    from_merged(merged.finish(|_| false).unwrap())
 }
 
 type Sums<K> = BTreeMap<K, u64>;
@@ -189,23 +189,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_let_go_bounds_hold_and_sums_are_exact(
+    fn after_any_eviction_bounds_hold_and_sums_are_exact(
         parts in prop::collection::vec(prop::collection::vec(request(), 0..120), 1..7),
         cut in any::<prop::sample::Index>(),
         parts_are_bounded in any::<bool>(),
     ) {
         let parts = one_after_another(&parts);
-        let exact: Vec<String> = parts.iter().map(told).collect();
+        let exact: Vec<String> = parts.iter().map(pair_json).collect();
         let truth = sum(&exact, Budget::STANDARD);
         prop_assert_eq!(truth.tally.error_bound(), None);
-        let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| told(&cut_back(part))).collect() } else { exact };
+        let reports: Vec<String> = if parts_are_bounded { parts.into_iter().map(|part| pair_json(&prune(part))).collect() } else { exact };
         let at = cut.index(reports.len() + 1);
         let groups: Vec<String> =
-            [&reports[..at], &reports[at..]].into_iter().filter(|group| !group.is_empty()).map(|group| told(&sum(group, SMALL))).collect();
+            [&reports[..at], &reports[at..]].into_iter().filter(|group| !group.is_empty()).map(|group| pair_json(&sum(group, SMALL))).collect();
         for result in [sum(&reports, SMALL), sum(&groups, SMALL)] {
             check_bounds(&truth.tally, &result.tally);
             prop_assert!(result.tally.len() <= SMALL.cells);
-            let (report, truly) = (told(&result), told(&truth));
+            let (report, truly) = (pair_json(&result), pair_json(&truth));
             prop_assert_eq!(exact_parts(&report), exact_parts(&truly));
             // Above the budget it may be exact as well, where nothing had to go.
             let is_exact = result.tally.error_bound().is_none();
@@ -223,9 +223,9 @@ proptest! {
             // Read again it is cut back again where it stood above what one that is not exact may hold.
             let again = sum(std::slice::from_ref(&report), SMALL);
             check_bounds(&truth.tally, &again.tally);
-            prop_assert_eq!(exact_parts(&told(&again)), exact_parts(&truly));
+            prop_assert_eq!(exact_parts(&pair_json(&again)), exact_parts(&truly));
             if is_whole {
-                prop_assert_eq!(told(&again), report);
+                prop_assert_eq!(pair_json(&again), report);
             }
             for by in [By::Pair, By::Client, By::Path, By::Rule] {
                 printed(two_rules(), &result, Format::Csv, by);
@@ -235,17 +235,17 @@ proptest! {
     }
 
     #[test]
-    fn a_part_of_this_run_keeps_its_bounds_as_if_it_were_written_and_read(
+    fn adding_a_report_keeps_the_bounds_of_the_written_one(
         parts in prop::collection::vec(prop::collection::vec(request(), 60..160), 2..4),
     ) {
-        let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(cut_back).collect();
+        let parts: Vec<Scanned> = one_after_another(&parts).into_iter().map(prune).collect();
         let mut merged = ReportMerger::with_budget(two_rules(), SMALL);
         for part in &parts {
             with_report(two_rules(), part, |report| merged.add_report(report)).unwrap();
         }
-        let result = of_whole(merged.finish(|_| false).unwrap());
-        let written: Vec<String> = parts.iter().map(told).collect();
-        prop_assert_eq!(told(&result), told(&sum(&written, SMALL)));
+        let result = from_merged(merged.finish(|_| false).unwrap());
+        let written: Vec<String> = parts.iter().map(pair_json).collect();
+        prop_assert_eq!(pair_json(&result), pair_json(&sum(&written, SMALL)));
     }
 }
 
@@ -253,7 +253,7 @@ proptest! {
 fn bounded_report() -> &'static (String, usize) {
     static REPORT: LazyLock<(String, usize)> = LazyLock::new(|| {
         let requests: Vec<Request> = (0..160).map(|n| (n % 50, n % 90, if n % 3 == 0 { 200 } else { 404 }, n % 2 == 0)).collect();
-        let report = told(&cut_back(part(&requests, 0)));
+        let report = pair_json(&prune(part(&requests, 0)));
         let at = report.find("\"evidence\"").unwrap();
         (report, at)
     });
@@ -288,9 +288,9 @@ proptest! {
 
 /// Inputs, rules and entries have other numbers when reports come together; so have those of what was let go.
 #[test]
-fn what_was_let_go_is_renumbered_too() {
+fn evicted_cells_are_renumbered_too() {
     let requests: Vec<Request> = (0..80).map(|n| (n % 50, n, 200, n % 2 == 0)).collect();
-    let bounded = cut_back(part(&requests, 0));
+    let bounded = prune(part(&requests, 0));
     assert!(bounded.tally.path_cells().count() > 0 && bounded.tally.cells().any(|view| view.is_other()));
     let other = {
         let mut other = part(&[(1, 1, 404, false)], 0);
@@ -298,7 +298,7 @@ fn what_was_let_go_is_renumbered_too() {
         other.texts[0] = SourceText::new(b"a.log".into(), 7, Vec::new()).on(Some("web1"));
         other
     };
-    let both = sum(&[told(&other), told(&bounded)], SMALL);
+    let both = sum(&[pair_json(&other), pair_json(&bounded)], SMALL);
     assert_eq!(both.inputs.iter().map(|input| &*input.path).collect::<Vec<_>>(), [&b"a.log"[..], b"access.log", b"access.log"]);
     let lines_of = |scanned: &Scanned, input: u32| -> (u64, u64) {
         let hits = |views: &mut dyn Iterator<Item = crate::tally::CellView<'_>>| {
@@ -328,16 +328,16 @@ fn rows(report: &str) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn what_a_pair_has_besides_its_cells_is_written_read_and_added_up() {
+fn the_overflow_of_a_pair_is_written_read_and_merged() {
     let [one, other] = [0, 300].map(of_many_sizes);
-    let truth = told(&sum(&[told(&one), told(&other)], Budget::STANDARD));
-    let bounded = [one, other].map(|part| told(&cut_back_to(OF_MANY_SIZES, part)));
+    let truth = pair_json(&sum(&[pair_json(&one), pair_json(&other)], Budget::STANDARD));
+    let bounded = [one, other].map(|part| pair_json(&prune_to(OF_MANY_SIZES, part)));
     let result = sum(&bounded, OF_MANY_SIZES);
     assert!(result.tally.overflow_cells().count() >= 3 && result.tally.error_bound().is_none());
-    let report = told(&result);
+    let report = pair_json(&result);
     assert_eq!(rows(&report), rows(&truth));
     assert_eq!(exact_parts(&report), exact_parts(&truth));
-    assert_eq!(told(&sum(std::slice::from_ref(&report), Budget::STANDARD)), report, "nothing is lost that was written");
+    assert_eq!(pair_json(&sum(std::slice::from_ref(&report), Budget::STANDARD)), report, "nothing is lost that was written");
     // The answers in the overflow are of no site, and uncertain.
     let value: serde_json::Value = serde_json::from_str(&report).unwrap();
     let pair = value["pairs"].as_array().unwrap().iter().find(|row| row["hits"] == 540).unwrap();
