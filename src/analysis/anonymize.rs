@@ -62,10 +62,10 @@ impl Privacy {
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let how = match self.anonymizer.as_ref()? {
-            Veil::Truncate => "of clients only the networks are redacted",
+            Veil::Truncate => "clients are shown as networks",
             Veil::Key(_) => "clients have pseudonyms",
         };
-        Some(format!("As --anonymize asks, {how}: this cannot be merged with other reports, and says of nobody that one could block it."))
+        Some(format!("With --anonymize, {how}. This report cannot be merged with others, and contains no block candidates."))
     }
 
     /// Calls `use_it` with the redacted report and its redacted new items.

@@ -129,7 +129,7 @@ impl BlockDecision {
             BlockVerdict::LeftOut => format!("over --max-block: {}; {}", self.stats.activity(), self.stats.cost()),
             BlockVerdict::NeverBlock(shelter) => shelter.to_string(),
             BlockVerdict::Unclear => format!("not clearly a prober: {}", self.stats.activity()),
-            BlockVerdict::Served => format!("got all it asked for, as a visitor may: {}", self.stats.activity()),
+            BlockVerdict::Served => format!("received every page it requested, as a visitor may: {}", self.stats.activity()),
             BlockVerdict::Hidden => "its address is hidden".to_owned(),
             BlockVerdict::Ordinary => format!("mostly ordinary: {}, but {}", self.stats.activity(), ordinary(self.stats.ordinary)),
         }

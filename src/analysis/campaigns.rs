@@ -280,8 +280,9 @@ mod list_tests {
 
     #[test]
     fn five_paths_and_three_networks_are_a_campaign() {
-        let of =
-            |paths: &[&'static str], clients: &[u32]| found(&clients.iter().flat_map(|client| requests(*client, paths)).collect::<Vec<_>>());
+        let of = |paths: &[&'static str], clients: &[u32]| {
+            found(&clients.iter().flat_map(|client| requests(*client, paths)).collect::<Vec<_>>())
+        };
         assert_eq!(of(&LIST[..5], &[1, 11, 21]), [(LIST[..5].iter().map(ToString::to_string).collect(), vec![1, 11, 21], 3)]);
         assert_eq!(of(&LIST[..5], &[1, 2, 21]), [], "neighbours are one");
         assert_eq!(of(&LIST[..4], &[1, 11, 21]), [], "four paths are too few");
@@ -305,8 +306,11 @@ mod list_tests {
     #[test]
     fn different_lists_are_not_joined() {
         let other = ["/a", "/v", "/w", "/x", "/y", "/z"];
-        let asked: Vec<_> =
-            [1, 11, 21].into_iter().flat_map(|c| requests(c, &LIST)).chain([31, 41, 51].into_iter().flat_map(|c| requests(c, &other))).collect();
+        let asked: Vec<_> = [1, 11, 21]
+            .into_iter()
+            .flat_map(|c| requests(c, &LIST))
+            .chain([31, 41, 51].into_iter().flat_map(|c| requests(c, &other)))
+            .collect();
         assert_eq!(found(&asked).into_iter().map(|one| one.1).collect::<Vec<_>>(), [[1, 11, 21], [31, 41, 51]]);
     }
 

@@ -22,16 +22,16 @@ use crate::tally::{Budget, ImportRemap, Tally, union_span};
 #[derive(Debug, Error)]
 pub enum MergeError {
     /// More rules than rule numbers.
-    #[error("the reports speak of more than {0} rules; merge fewer of them, or give --rules the files they came from")]
+    #[error("the reports have more than {0} rules; merge fewer of them, or pass their rule files with --rules")]
     TooManyRules(usize),
     /// More entries than entry numbers.
-    #[error("the reports speak of more than {0} entries of allow lists; merge fewer of them")]
+    #[error("the reports have more than {0} entries of allow lists; merge fewer of them")]
     TooManyEntries(usize),
     /// The rules are invalid.
     #[error(transparent)]
     Rules(#[from] RuleError),
     /// The reports group IPv6 clients differently.
-    #[error("the reports count IPv6 clients otherwise: one {0}, another {1}; write them again with the same --ipv6-prefix")]
+    #[error("the reports group IPv6 clients differently: one {0}, another {1}; write them again with the same --ipv6-prefix")]
     Prefixes(String, String),
     /// A report of this run has no snapshot.
     #[error(transparent)]

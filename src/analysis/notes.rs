@@ -16,7 +16,7 @@ pub fn accuracy_note(bound: &Approximation) -> String {
         String::new()
     };
     if [pairs, clients, requests, paths, rest_hits] == [0; 5] {
-        return format!("Approximate: more clients sent what only many requests make a finding than memory is spent on.{floods}");
+        return format!("Approximate: memory was limited, and too many clients sent requests that count toward floods.{floods}");
     }
     let most: Vec<_> = [("a client and a path", pairs), ("a client", clients), ("a path", paths)]
         .into_iter()
@@ -29,7 +29,7 @@ pub fn accuracy_note(bound: &Approximation) -> String {
         String::new()
     };
     format!(
-        "Approximate: there was more to tell apart than memory is spent on. Sums are exact; a row may be too low by up to this many hits: {}{requests}.{rest}{floods}",
+        "Approximate: memory was limited. Sums are exact; a row may lack up to this many hits: {}{requests}.{rest}{floods}",
         most.join(", ")
     )
 }
@@ -80,7 +80,7 @@ mod tests {
         let bound = Approximation { pairs: 1200, clients: 3, requests: 0, paths: 0, rest_hits: 1, uncounted: 0 };
         assert_eq!(
             accuracy_note(&bound),
-            "Approximate: there was more to tell apart than memory is spent on. Sums are exact; a row may be too low by up to this many hits: \
+            "Approximate: memory was limited. Sums are exact; a row may lack up to this many hits: \
              1,200 of a client and a path, 3 of a client, 0 of a path. 1 hit is in no row of a client and a path."
         );
         assert!(accuracy_note(&Approximation { requests: 4, rest_hits: 0, ..bound }).ends_with("0 of a path, and 4 requests of a client."));
@@ -90,7 +90,7 @@ mod tests {
         );
         assert_eq!(
             accuracy_note(&Approximation { uncounted: 1, ..Approximation::default() }),
-            "Approximate: more clients sent what only many requests make a finding than memory is spent on. 1 request is in no minute: a \
+            "Approximate: memory was limited, and too many clients sent requests that count toward floods. 1 request is in no minute: a \
              flood among them is missed."
         );
     }

@@ -115,7 +115,7 @@ fn one_attack_suffices_and_a_link_does_not() {
     assert_eq!(reason(&line(CLIENT, "/setup.cgi", 404, "x")), (true, "1 probe of 1 path; no ordinary request".into()));
     assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine comes back to what once was there");
     let served = reason(&lines(CLIENT, &["/a", "/b", "/c", "/hack.php"], 200));
-    assert_eq!(served, (false, "got all it asked for, as a visitor may: 4 probes of 4 paths".into()));
+    assert_eq!(served, (false, "received every page it requested, as a visitor may: 4 probes of 4 paths".into()));
     let keys: Vec<_> = (0..10).map(|n| format!("/k{n}")).collect();
     let keys: Vec<_> = keys.iter().map(String::as_str).collect();
     assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten keys that are there are no visit");

@@ -95,10 +95,10 @@ impl PathKind {
             Self::Dot => "Dot files",
             Self::Backup => "Archives and copies",
             Self::Php => "PHP pages",
-            Self::Admin => "Log-ins and administrations",
+            Self::Admin => "Login and administration pages",
             Self::Other => "Paths",
         };
-        format!("{what} that probers ask for (learned, {class})")
+        format!("{what} requested by probers (learned, {class})")
     }
 
     fn word(self) -> &'static str {

@@ -123,8 +123,7 @@ impl<'de, const MOST: usize> Deserialize<'de> for SeenKeys<MOST> {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                SeenKeys::decode(text)
-                    .ok_or_else(|| E::custom("what was seen is not as it was written: 20 characters a key in Base64, in order"))
+                SeenKeys::decode(text).ok_or_else(|| E::custom("the seen keys are invalid: 20 characters a key in Base64, in order"))
             }
         }
 

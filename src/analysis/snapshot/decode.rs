@@ -82,7 +82,7 @@ impl<'r> SnapshotDecoder<'r> {
                 let unknown = &mut self.evidence.unknown_rules;
                 let number = self.known.rules().len() + unknown.len();
                 if number >= MOST_RULES || unknown.iter().any(|rule| rule.id == *row.id) {
-                    return Err(format!("the rule '{}' is told twice, or one rule too many", row.id));
+                    return Err(format!("the rule '{}' occurs twice, or there are too many rules", row.id));
                 }
                 unknown.push(imported_rule(row)?);
                 Some(RuleId(number as u16))
@@ -140,7 +140,7 @@ impl<'r> SnapshotDecoder<'r> {
     pub(crate) fn host(&mut self, row: &str) -> Result<(), String> {
         let host = bytes(row)?;
         if self.hosts.is_empty() != host.is_empty() {
-            return Err("the first host, and no other, is none".into());
+            return Err("exactly the first host must be empty".into());
         }
         let number = self.evidence.tally.insert_host(&host);
         self.hosts.push(DecodedHost { number, shown: host.into() });
@@ -204,7 +204,7 @@ impl<'r> SnapshotDecoder<'r> {
     fn sample(&mut self, row: SampleRow<'_>, of: (u32, Option<u32>, Option<u32>, Option<u16>)) -> Result<Sample, String> {
         let (input, path, host, status) = of;
         if row.offset >= 1 << 62 || row.line >= 1 << 62 {
-            return Err("a line stands beyond the end of any log".into());
+            return Err("a line number or an offset is out of range".into());
         }
         let generation = self.generation(row.generation)?;
         let user_agent = row.user_agent.map(|agent| self.agent(agent)).transpose()?;
@@ -371,7 +371,7 @@ impl<'r> SnapshotDecoder<'r> {
 }
 
 fn at<'t, T>(list: &'t [T], place: u32, what: &str) -> Result<&'t T, String> {
-    list.get(place as usize).ok_or_else(|| format!("it speaks of {what} {place}, and has {}", list.len()))
+    list.get(place as usize).ok_or_else(|| format!("it refers to {what} {place} of {}", list.len()))
 }
 
 fn bytes(exact: &str) -> Result<Vec<u8>, String> {

@@ -93,7 +93,7 @@ pub enum SnapshotError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// It is no report.
-    #[error("is no report: {0}; name files that `probewatch scan -f json` or `probewatch report` wrote")]
+    #[error("is no report: {0}; give files written by `probewatch scan -f json` or `probewatch report`")]
     Foreign(String),
     /// A later version wrote it.
     #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; use the one that wrote it, or a newer one")]
@@ -102,10 +102,10 @@ pub enum SnapshotError {
     #[error("is a report of schema_version {0}, and this probewatch reads {READS_SCHEMA}; scan the logs again with it")]
     Older(u32),
     /// It was truncated.
-    #[error("holds no evidence, as it was cut by --top; write it again without --top")]
+    #[error("has no evidence because of --top; write it again without --top")]
     Cut,
     /// Its clients are hidden.
-    #[error("holds no evidence, as its clients are hidden; write it again without --anonymize, and hide them in the merged one")]
+    #[error("has no evidence because its clients are hidden; write it again without --anonymize, and anonymize the merged report")]
     Hidden,
     /// It is incomplete or was modified.
     #[error("is damaged: {0}; write it again, or leave it out")]

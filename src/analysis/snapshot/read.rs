@@ -43,7 +43,7 @@ pub fn read(input: impl Read, rules: &RuleSet) -> Result<ReportSnapshot, Snapsho
         }
         None if document.is_hidden => Err(SnapshotError::Hidden),
         None if document.is_cut => Err(SnapshotError::Cut),
-        None => Err(SnapshotError::Foreign("it has no evidence, and no word of it".into())),
+        None => Err(SnapshotError::Foreign("the key 'evidence' is missing".into())),
     }
 }
 
@@ -129,7 +129,7 @@ impl<'de> Visitor<'de> for &mut ReportDocument<'_> {
                 "anonymized" => self.is_hidden = map.next_value::<Option<String>>()?.is_some(),
                 "evidence" => {
                     let (true, true, Some(decoder)) = (self.is_ours, self.version.is_some(), self.decoder.take()) else {
-                        return Err(A::Error::custom("evidence stands twice, or before who wrote it"));
+                        return Err(A::Error::custom("'evidence' occurs twice, or before 'schema_version' or 'generated_by'"));
                     };
                     self.evidence = map.next_value_seed(SnapshotLists(decoder))?;
                     self.is_cut = self.evidence.is_none();
@@ -180,7 +180,7 @@ impl<'de> Visitor<'de> for SnapshotLists<'_> {
             // Rows refer to rows of earlier lists.
             match LISTS.iter().chain(&BOUNDS).position(|name| *name == key) {
                 Some(number) if number == told => told += 1,
-                Some(_) => return Err(A::Error::custom(format!("the list '{key}' stands in the wrong place"))),
+                Some(_) => return Err(A::Error::custom(format!("the list '{key}' is in the wrong place"))),
                 None => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
@@ -345,7 +345,7 @@ impl<R> LimitedReader<R> {
                 _ => {}
             }
         }
-        if self.depth > DEEPEST { Err("its lists lie too deep in each other") } else { Ok(()) }
+        if self.depth > DEEPEST { Err("its lists are nested too deeply") } else { Ok(()) }
     }
 }
 

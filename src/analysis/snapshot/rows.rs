@@ -266,7 +266,7 @@ impl Visitor<'_> for BackRefVisitor {
     type Value = BackRef<'static>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, or the number of one that was told before")
+        f.write_str("a text, or the number of an earlier one")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -274,6 +274,6 @@ impl Visitor<'_> for BackRefVisitor {
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-        u32::try_from(number).map(BackRef::Again).map_err(|_| E::custom("a number beyond all that were told"))
+        u32::try_from(number).map(BackRef::Again).map_err(|_| E::custom("a number that is out of range"))
     }
 }

@@ -92,7 +92,7 @@ fn a_snapshot_is_decoded() {
 fn error_bounds_are_decoded() {
     let tally = read(written(&bounded_lists()).as_bytes(), builtin()).unwrap().tally;
     let errors: Vec<_> = tally.cells().map(|view| (view.is_other(), view.error())).collect();
-    assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "what was let go is all there");
+    assert_eq!(errors, [(false, 5), (true, 0), (true, 0)], "evicted hits are complete");
     assert_eq!(tally.path_cells().map(|view| (tally.path(view.path), view.cell.hits)).collect::<Vec<_>>(), [(&b"/.env"[..], 3)]);
     let overflow: Vec<_> = tally.overflow_cells().map(|view| (view.client, view.path, view.status, view.bytes, view.cell.hits)).collect();
     assert_eq!(overflow, [(0, 0, Some(200), None, 2)]);
@@ -119,17 +119,17 @@ fn invalid_bounds_are_rejected() {
         (with("path_errors", "[[1,2]]"), "path 1"),
         (with("path_errors", "[[0,18446744073709551615]]"), "more than any log"),
         (without("path_errors"), "'path_errors' is missing"),
-        (without("client_errors"), "'path_errors' stands in the wrong place"),
-        (without("floor"), "'client_errors' stands in the wrong place"),
+        (without("client_errors"), "'path_errors' is in the wrong place"),
+        (without("floor"), "'client_errors' is in the wrong place"),
         (written(&bounded_lists()).replacen("[0,null,", "[4294967295,null,", 1), "client 4294967295"),
         (written(&bounded_lists()).replacen("[0,null,", "[-1,null,", 1), "is damaged"),
         (written(&bounded_lists()).replace("\"/.env?x\"", "null"), "without a target"),
         (written(&bounded_lists()).replacen("[null,null,0,200,0,1,", "[null,null,0,200,0,null,", 1), "without a host, a client and a path"),
         (written(&bounded_lists()).replacen("3,5,[[", "3,18446744073709551615,[[", 1), "more than any log"),
     ];
-    for (text, said) in cases {
+    for (text, expected) in cases {
         let error = rejection(&text);
-        assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
+        assert!(error.contains("is damaged") && error.contains(expected), "{text}: {error}");
     }
 }
 
@@ -154,13 +154,13 @@ fn foreign_and_damaged_files_have_different_errors() {
         (written(&lists()).replace("}\n", ""), "is damaged"),
         (format!("{}x", written(&lists())), "is damaged"),
     ];
-    for (text, said) in cases {
+    for (text, expected) in cases {
         let error = rejection(&text);
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(expected), "{text}: {error}");
     }
     let mut turned = lists();
     turned.swap(3, 4);
-    assert!(rejection(&written(&turned)).contains("'paths' stands in the wrong place"));
+    assert!(rejection(&written(&turned)).contains("'paths' is in the wrong place"));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn invalid_rows_are_rejected() {
         (cell("3,0,[[", "18446744073709551615,0,[["), "more than any log"),
         (cell("\"00000000000000ff\"", "\"xyz\""), "generation"),
         (cell("\"00000000000000ff\"", "7"), "generation 7"),
-        (cell("\"00000000000000ff\",0", "\"00000000000000ff\",18446744073709551615"), "beyond the end"),
+        (cell("\"00000000000000ff\",0", "\"00000000000000ff\",18446744073709551615"), "out of range"),
         (cell("\"curl\"", "0"), "user agent 0"),
         (cell("\"curl\"", "-1"), "is damaged"),
         (with("lists", "[[2]]"), "rule 2"),
@@ -207,9 +207,9 @@ fn invalid_rows_are_rejected() {
         (with("without_time", "99999999999999999999"), "is damaged"),
         (with("clients", &format!("[{}]", ["[\"192.0.2.1\",1000000000000000,0]"; 2].join(","))), "more than any log"),
     ];
-    for (text, said) in cases {
+    for (text, expected) in cases {
         let error = rejection(&text);
-        assert!(error.contains("is damaged") && error.contains(said), "{text}: {error}");
+        assert!(error.contains("is damaged") && error.contains(expected), "{text}: {error}");
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 }
