@@ -1,4 +1,4 @@
-//! Whatever was let go, and however parts were put together: no sum is wrong, and every bound holds.
+//! After any eviction and any merge, sums are exact and all bounds hold.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,23 @@ use crate::finding::{Findings, Hit, RuleId};
 use crate::names::Names;
 use crate::time::LogTime;
 
-/// What is asked: who, for what, the status, and whether a rule names it.
+/// A request: client, path, status, and whether it matches a rule.
 type Request = (u8, u8, u16, bool);
 
 const SMALL: Budget = Budget { cells: 40, clients: 24 };
-/// Room for a few pairs, clients and paths of as many cells as a prune keeps of one.
+/// Enough for a few pairs, clients and paths with as many cells as a prune keeps of one.
 const OF_MANY_INPUTS: Budget = Budget { cells: 400, clients: 40 };
 
 fn client(number: u8) -> String {
     format!("192.0.2.{number}")
 }
 
-/// The exact tally of some requests, as a worker has it.
+/// The exact tally of some requests.
 fn part(requests: &[Request], chunk: u64) -> Tally {
     part_of(0, requests, chunk)
 }
 
-/// The same of an input.
+/// The same for an input.
 fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
     let rules = names.rules.number(&[RuleId(0)][..], Box::from);
@@ -44,7 +44,7 @@ fn part_of(input: u32, requests: &[Request], chunk: u64) -> Tally {
     tally.with_names(names)
 }
 
-/// Puts parts together, in an order that `picks` says; each keeps to the budget.
+/// Merges parts in the order of `picks`; each keeps to the budget.
 fn merged(parts: impl IntoIterator<Item = Tally>, picks: &[prop::sample::Index], budget: Budget) -> Tally {
     let bounded = |part| {
         let mut tally = Tally::with_budget(budget);
@@ -119,7 +119,7 @@ fn counted(tally: &Tally) -> Counted {
     counted
 }
 
-/// No key is above the truth, and none below by more than its error, or the floor where it is not there.
+/// No count exceeds the true one, and none is lower by more than its error, or than the floor if the key is absent.
 fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u64, error: impl Fn(&K) -> Option<u64>) {
     for key in counted.keys() {
         assert!(truth.contains_key(key) || counted[key] == 0, "nobody asked: {key:?}");
@@ -132,7 +132,7 @@ fn check<K: Ord + std::fmt::Debug>(truth: &Sums<K>, counted: &Sums<K>, floor: u6
     }
 }
 
-/// No pair, client or path has more than so many `kinds` of cells.
+/// No pair, client or path has more than `kinds` cells.
 fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) {
     let (truth, counted, floor) = (truth(requests), counted(tally), tally.error_floor());
     assert_eq!(truth.statuses, counted.statuses, "sums of all hits are exact");
@@ -157,13 +157,13 @@ fn check_all(requests: &[Request], tally: &Tally, budget: Budget, kinds: usize) 
     assert!(floor.paths * room(budget.folded()) <= hits, "{} hits, floor {}", hits, floor.paths);
     let bound = tally.error_bound();
     assert_eq!(bound.is_none(), truth == counted, "{bound:?}");
-    // Of hits that have neither client, path nor host any more, there is one cell for each input and status.
+    // Hits without client, path and host share one cell per input and status.
     let cells = tally.cells().filter(|view| view.client != Names::REST).count();
     assert!(cells <= budget.cells && tally.client_counts().len() <= budget.clients * 2, "{cells} cells");
     assert!(tally.overflow_cells().count() <= budget.cells);
 }
 
-/// A few ask a lot, and many a little.
+/// A few clients send many requests, and many a few.
 fn request() -> impl Strategy<Value = Request> {
     let few_or_many = |few: u8, many: u8| prop_oneof![0..few, 0..many];
     (few_or_many(4, 60), few_or_many(3, 90), prop_oneof![Just(404_u16), Just(200)], prop::bool::weighted(0.8))
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let requests = parts.concat();
         let tally = merged((0..).zip(&parts).map(|(chunk, requests)| part(requests, chunk)), &picks, SMALL);
-        // Two statuses make two cells of a pair at most.
+        // With two statuses, a pair has at most two cells.
         check_all(&requests, &tally, SMALL, 2);
     }
 
@@ -210,11 +210,11 @@ proptest! {
     }
 }
 
-/// The tally of one request in each of so many inputs, with this status.
+/// The tally of one request in each of `inputs` inputs, with this status.
 fn of_inputs(inputs: u32, status: impl Fn(u32) -> u16) -> (Vec<Request>, Tally) {
     let requests: Vec<Request> = (0..inputs).map(|input| (1, 1, status(input), true)).collect();
     let mut parts: Vec<Tally> = (0..).zip(&requests).map(|(input, &request)| part_of(input, &[request], 0)).collect();
-    // Each prune looks at all inputs.
+    // Each prune examines all inputs.
     for part in (0..parts.len()).rev().filter(|part| part % 300 != 0) {
         let taken = parts.remove(part);
         parts[part - 1].merge(taken);
@@ -234,7 +234,7 @@ fn a_request_in_too_many_inputs_is_one_pair_with_all_hits() {
     assert_eq!(tally.overflow_cells().count(), 6, "two statuses of a pair, a client and a path");
 }
 
-/// What the overflow has no room for is an error, and is not lost.
+/// Hits beyond the capacity of the overflow become errors, and are not lost.
 #[test]
 fn a_pair_with_too_many_cells_is_within_its_error() {
     let (requests, tally) = of_inputs(3_000, |input| 400 + input as u16 % 60);
@@ -244,10 +244,10 @@ fn a_pair_with_too_many_cells_is_within_its_error() {
     assert!(tally.overflow_cells().count() <= 3 * MAX_CELLS_PER_KEY);
 }
 
-/// A hit in the order of samples: without a time, when, and where.
+/// A hit in the order of samples: without a time last, then by time and position.
 type Earliest = (bool, Option<i64>, u64, usize);
 
-/// A tally of hits by clients at times, each line with its number as text.
+/// A tally of hits by clients at times; the text of each line is its number.
 fn timed(hits: &[(u8, Option<i64>)], chunk: u64) -> Tally {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
     for (line, &(who, time)) in (0..).zip(hits) {
@@ -292,7 +292,7 @@ proptest! {
     }
 }
 
-/// One client that asks for ever new paths, and one path that ever new clients ask for: no pair of them is large.
+/// One client that requests ever new paths, and one path that ever new clients request: each pair is small.
 #[test]
 fn clients_and_paths_of_many_small_pairs_are_kept() {
     let rounds: Vec<Vec<Request>> = (0..20)
@@ -304,10 +304,11 @@ fn clients_and_paths_of_many_small_pairs_are_kept() {
     assert_eq!((counted.clients["192.0.2.255"], counted.paths["/255"]), (truth.clients["192.0.2.255"], truth.paths["/255"]));
 }
 
-/// An answer of a flood: its host, its path and its size.
+/// An answer in a flood: its host, path and size.
 type Answered = (String, String, Option<u64>);
 
-/// Whether one answer of 311 bytes survives a flood that fills the room twice, each answer of which was requested twice as often.
+/// Whether one answer of 311 bytes survives a flood of twice the capacity, in which each answer was requested twice as
+/// often.
 fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     let (mut names, mut findings, mut tally) = (Names::default(), Findings::default(), Tally::default());
     let rules = names.rules.number(&[RuleId(0)][..], Box::from);
@@ -329,7 +330,7 @@ fn survives(flood: impl Fn(u32) -> Answered) -> bool {
     tally.cells().any(|view| !view.is_other() && tally.path(view.path) == b"/real/.env")
 }
 
-/// Each flood is unlike itself in all respects but one, which is what makes its answers ordinary.
+/// The answers of each flood differ in all respects but one, by which they are similar.
 #[test]
 fn a_flood_of_answers_does_not_evict_the_only_different_one() {
     let size = |n: u32| Some(1_000 + u64::from(n % 50));
@@ -340,7 +341,7 @@ fn a_flood_of_answers_does_not_evict_the_only_different_one() {
     assert!(survives(|n| (format!("host{n}"), "/.env".into(), None)), "no sizes, a host for each path");
 }
 
-/// What answered is kept before what is as frequent and did not.
+/// Answers are kept before equally frequent refusals.
 #[test]
 fn answers_are_kept_before_refusals() {
     let requests: Vec<Request> = (0..200).map(|n| (n % 20, n, if n % 50 == 0 { 200 } else { 404 }, true)).collect();

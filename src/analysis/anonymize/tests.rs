@@ -1,4 +1,4 @@
-//! That nothing of a client is told, and nothing else changes.
+//! No output contains anything of a client, and nothing else changes.
 
 use crate::analysis::anonymize::*;
 use crate::analysis::fixture;
@@ -13,7 +13,7 @@ fn anonymizers() -> [Veil; 2] {
     [Veil::Truncate, Veil::keyed(&[7; 32]).unwrap()]
 }
 
-/// All that can be made of a report.
+/// Every output of a report.
 fn redacted(privacy: &Privacy) -> String {
     let report = fixture::report(fixture::rules());
     let found = find_new(&report, &mut SeenHistory::new(1), 1, 0);

@@ -1,4 +1,4 @@
-//! Whom one could block in small logs: who clearly probes, who must not be touched, and what it would cost.
+//! Block candidates in small logs: clear probers, protected addresses, and affected normal requests.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -59,7 +59,7 @@ fn lines(client: &str, paths: &[&str], status: u16) -> String {
     paths.iter().map(|path| line(client, path, status, "x")).collect()
 }
 
-/// The whole report of a log, judged.
+/// The complete report of a log, with its decisions.
 fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce(&Report<'_>) -> T) -> T {
     let (rules, scope, allow) = (rules(), Scope::default(), AllowList::default());
     let (mut scratch, mut tally) = (Scratch::default(), Tally::default());
@@ -79,7 +79,7 @@ fn judged<T>(log: &str, guard: &Guard<'_>, max: Option<usize>, then: impl FnOnce
     then(&report)
 }
 
-/// What was made of each client, by its text: whether it is a candidate, and why.
+/// The decision for each client, by its text: whether it is a candidate, and the reason.
 fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, bool, String)> {
     judged(log, guard, max, |report| {
         let each = report.clients.iter().zip(report.blocks.iter().flatten());
@@ -90,7 +90,7 @@ fn reasons(log: &str, guard: &Guard<'_>, max: Option<usize>) -> Vec<(String, boo
     })
 }
 
-/// What is made of one client alone.
+/// The decision for the only client.
 fn reason(log: &str) -> (bool, String) {
     let allow = AllowList::default();
     let (_, candidate, reason) = reasons(log, &Guard::new(&[], &[], &allow), None).remove(0);
@@ -104,7 +104,7 @@ fn three_failed_guesses_suffice_and_two_do_not() {
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b", "/c"], 404)), (true, "3 probes of 3 paths; no ordinary request".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a", "/b"], 404)), (false, "not clearly a prober: 2 probes of 2 paths".into()));
     assert_eq!(reason(&lines(CLIENT, &["/a"; 40], 404)), (false, "not clearly a prober: 40 probes of 1 path".into()), "noise");
-    assert!(reason(&lines(CLIENT, &["/.env"; 3], 404)).0, "three times in vain for a key");
+    assert!(reason(&lines(CLIENT, &["/.env"; 3], 404)).0, "three failed requests for a key");
     assert!(!reason(&lines(CLIENT, &["/.env"; 2], 404)).0);
     assert!(reason(&lines(CLIENT, &["/wp-login.php"; 10], 403)).0, "ten tries");
     assert!(!reason(&lines(CLIENT, &["/wp-login.php"; 9], 403)).0);
@@ -113,12 +113,12 @@ fn three_failed_guesses_suffice_and_two_do_not() {
 #[test]
 fn one_attack_suffices_and_a_link_does_not() {
     assert_eq!(reason(&line(CLIENT, "/setup.cgi", 404, "x")), (true, "1 probe of 1 path; no ordinary request".into()));
-    assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine comes back to what once was there");
+    assert!(!reason(&line(CLIENT, "/hack.php", 404, "Googlebot/2.1")).0, "a search engine revisits a removed page");
     let served = reason(&lines(CLIENT, &["/a", "/b", "/c", "/hack.php"], 200));
     assert_eq!(served, (false, "received every page it requested, as a visitor may: 4 probes of 4 paths".into()));
     let keys: Vec<_> = (0..10).map(|n| format!("/k{n}")).collect();
     let keys: Vec<_> = keys.iter().map(String::as_str).collect();
-    assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten keys that are there are no visit");
+    assert!(reason(&lines(CLIENT, &keys, 200)).0, "ten existing keys are no visit");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn protected_addresses_are_never_candidates() {
         assert_eq!((reasons[0].1, reasons[0].2.as_str()), (false, expected), "{client}");
     }
     let fake: String = ["/a", "/b", "/c"].iter().map(|path| line("203.0.113.99", path, 404, "Googlebot/2.1")).collect();
-    assert!(reasons(&fake, &guard, None)[0].1, "what a client calls itself grants nothing");
+    assert!(reasons(&fake, &guard, None)[0].1, "a user agent grants nothing");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_limit_keeps_the_worst_candidates() {
     judged(&log, &guard, Some(1), |report| assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2));
 }
 
-/// One path an address, as somebody does who has a whole /64; `visits` ordinary requests from yet others.
+/// One path per address, like an owner of a whole /64, and `visits` normal requests from other addresses.
 fn network_log(addresses: usize, visits: usize) -> String {
     let probe = |n: usize| line(&format!("2001:db8:1:2::{n:x}"), ["/a", "/b", "/c", "/d"][n % 4], 404, "x");
     let visit = |n: usize| line(&format!("2001:db8:1:2:ffff::{n:x}"), "/news", 200, "x");
@@ -212,7 +212,7 @@ fn a_64_is_judged_as_one() {
     });
     let costly = reasons(&network_log(5, 6), &guard, None);
     assert_eq!(costly[0].2, "mostly ordinary: 5 probes of 4 paths by 5 addresses of its /64, but 6 ordinary requests");
-    // Where somebody of the network must not be locked out, nobody is judged by what others of it did.
+    // If an address of the network is protected, the others are judged one by one.
     let own = ["2001:db8:1:2:ffff::1".parse().unwrap()];
     let apart = reasons(&network_log(5, 6), &Guard::new(&own, &[], &allow), None);
     assert_eq!(apart[0].2, "not clearly a prober: 1 probe of 1 path");
@@ -258,7 +258,8 @@ fn outputs_have_block_columns_if_requested() {
 }
 
 proptest! {
-    /// Whatever a log holds: no candidate is text or sheltered, none more than asked for, and the order of lines does not matter.
+    /// For any log: no candidate is a text or a protected address, there are at most as many as requested, and the
+    /// order of lines does not matter.
     #[test]
     fn candidates_are_public_addresses(
         asked in prop::collection::vec((0_usize..12, 0_usize..7, prop::sample::select(vec![200_u16, 301, 403, 404])), 1..60),

@@ -1,4 +1,4 @@
-//! Campaigns out of logs: the same however a log is cut, in whatever order its parts are merged, by any number of threads.
+//! Campaigns from logs: the same for any split, any order of merges and any number of threads.
 
 use std::sync::LazyLock;
 
@@ -24,8 +24,7 @@ fn line((network, client, path, status, minute): &Request) -> String {
     format!("{client} - - [02/Nov/2026:08:{minute:02}:00 +0000] \"GET {path} HTTP/1.1\" {status} {} \"-\" \"x\"\n", path.len())
 }
 
-/// What the campaigns of a log are, printed, when it is cut into runs of so many lines that are judged apart and merged in
-/// this order.
+/// The campaigns of a log, printed; the log is split into runs of `cut` lines, which are merged in this order.
 fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) -> String {
     let scope = Scope::default();
     let judge = Judge::new(&RULES, &scope);
@@ -57,7 +56,7 @@ fn campaigns_of(lines: &[String], cut: usize, reversed: bool, threads: usize) ->
     report.campaigns.iter().map(printed).collect()
 }
 
-/// A campaign in a paragraph.
+/// A campaign as a paragraph.
 fn printed(one: &Campaign<'_>) -> String {
     let Campaign { key, severity, clients, networks, paths, hits, answered, first_time, last_time, sample_paths, sample } = one;
     let times = [first_time, last_time].map(|time| time.unwrap().rfc3339());

@@ -1,4 +1,4 @@
-//! What differs, and in which order it is told.
+//! The differences and their order.
 
 use super::report_index::DiffSubject;
 use crate::analysis::diff::*;
@@ -81,14 +81,15 @@ fn a_former_answer_has_its_present_condition() {
     let mut meet = |path: &str, exposes: bool, fate: AnswerNow, status: u16, hits: u64| {
         new.add_outcome(answer(b"a.example", path.as_bytes()), (exposes, fate), Some(status), hits);
     };
-    // The commonest status, of equals the lowest; a hit of a rule that exposes nothing does not count beside others.
+    // The most frequent status, the lowest of several; a hit of a rule that exposes nothing does not count beside
+    // others.
     meet("/refused", false, AnswerNow::Ordinary, 200, 90);
     meet("/refused", true, AnswerNow::Refused, 404, 1);
     meet("/refused", true, AnswerNow::Refused, 403, 1);
     meet("/refused", false, AnswerNow::Unanswered, 500, 90);
     meet("/redirected", false, AnswerNow::Unanswered, 301, 1);
     meet("/app", true, AnswerNow::Ordinary, 200, 1);
-    // What matters most decides, in whatever order it is met.
+    // The most important condition decides, in any order.
     meet("/maybe", true, AnswerNow::Refused, 404, 9);
     meet("/maybe", true, AnswerNow::Uncertain, 200, 1);
     meet("/maybe", true, AnswerNow::Soft404, 200, 9);

@@ -1,4 +1,4 @@
-//! What is learnt of small logs, and that it does not depend on who counted what.
+//! Proposals from small logs; they do not depend on how the log is split.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::finding::Severity;
 use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::tally::LinePosition;
 
-/// A few rules, whatever those that come with the program learn to name.
+/// A few rules, independent of the built-in ones.
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     let rule = |id: &str, class: &str, path: &str| {
         format!("[[rule]]\nid = \"a/{id}\"\ntitle = \"x\"\nclass = \"{class}\"\nseverity = \"low\"\npaths = [\"{path}\"]\n")
@@ -21,21 +21,21 @@ static RULES: LazyLock<RuleSet> = LazyLock::new(|| {
     load(&RuleChoice { paths: vec![file.path().to_owned()], no_builtin: true, ..RuleChoice::default() }).expect("rules")
 });
 
-/// Three paths that rules name.
+/// Three paths that rules match.
 const PROBES: [&str; 3] = ["/.env", "/probe.php", "/shell.php"];
 
-/// A line, from a client of its own network.
+/// A line; each client is in a network of its own.
 fn line(client: usize, path: &str, status: u16, referer: &str) -> String {
     let time = format!("02/Nov/2026:08:{:02}:00 +0000", client % 60);
     format!("10.{}.{}.7 - - [{time}] \"GET {path} HTTP/1.1\" {status} 9 \"{referer}\" \"x\"\n", client / 256, client % 256)
 }
 
-/// A client that asks for three probes and for this.
+/// A client that sends three probes and this request.
 fn prober(client: usize, path: &str) -> String {
     PROBES.iter().chain([&path]).map(|path| line(client, path, 404, "-")).collect()
 }
 
-/// The tally of runs of lines, each judged by the worker it is given to, the first worker first.
+/// The tally of runs of lines, each scanned by the given worker, merged in the order of the workers.
 fn tally(runs: &[String], workers: &[usize]) -> Tally {
     let scope = Scope { unlisted: true, ..Scope::default() };
     let judge = Judge::new(&RULES, &scope);
@@ -56,14 +56,14 @@ fn text() -> [SourceText; 1] {
     [SourceText::new(b"a.log".to_vec(), 0, vec![(0, 0)])]
 }
 
-/// What is learnt, in the light of the whole.
+/// The proposals for the whole log.
 fn learned<T>(tally: &Tally, texts: &[SourceText], min_probers: usize, then: impl FnOnce(&Proposals<'_>) -> T) -> T {
     let allow = AllowList::default();
     let report_input = ReportInput { rules: &RULES, tally, texts, min_severity: Severity::Low, outcomes: &[], apps: &[], allow: &allow };
     then(&learn(&report_input, &LogAnalysis::new(&report_input), min_probers))
 }
 
-/// The paths that are proposed of a log.
+/// The proposed paths of a log.
 fn proposed(log: &str) -> Vec<String> {
     let (tally, texts) = (tally(&[log.to_owned()], &[0]), text());
     learned(&tally, &texts, 3, |learned| learned.proposals.iter().map(|proposal| proposal.path.to_owned()).collect())
@@ -142,7 +142,7 @@ fn a_proposal_has_all_details() {
     });
 }
 
-/// A line of a small site that is probed.
+/// A line of the log of a small site with probes.
 fn any_line() -> impl Strategy<Value = String> {
     let path = prop_oneof![
         Just("/api"),

@@ -1,4 +1,4 @@
-//! Any split comes to the same, whoever adds it up.
+//! Any split of the logs merges to the same report, in any order.
 
 mod bounded;
 mod floods;
@@ -17,13 +17,13 @@ use crate::render::{By, Format, View, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::{LinePosition, union_span};
 
-/// The rules that come with the program: they have conditions on clients, and apps.
+/// The built-in rules: they have client conditions and apps.
 fn rules() -> &'static RuleSet {
     static SET: LazyLock<RuleSet> = LazyLock::new(|| load(&RuleChoice::default()).unwrap());
     &SET
 }
 
-/// Some lines of a log, from a place in it on.
+/// Consecutive lines of a log.
 #[derive(Debug, Clone)]
 struct Piece {
     machine: Option<&'static str>,
@@ -44,7 +44,7 @@ impl Piece {
     }
 }
 
-/// What a scan of these would hand to a report; pieces of one log are one input.
+/// The input of a report on these pieces; pieces of one log are one input.
 struct Scanned {
     tally: Tally,
     texts: Vec<SourceText>,
@@ -109,7 +109,7 @@ fn json(scanned: &Scanned) -> String {
     printed(rules(), scanned, Format::Json, By::Pair)
 }
 
-/// Adds up reports in JSON.
+/// Merges reports in JSON.
 fn merged(reports: &[String]) -> Scanned {
     let mut merged = ReportMerger::new(rules());
     for report in reports {
@@ -124,7 +124,7 @@ fn from_merged(whole: MergedReport) -> Scanned {
     Scanned { tally, texts, inputs, allow }
 }
 
-/// A line of a log in which something may be found.
+/// A log line that may match.
 fn line() -> impl Strategy<Value = String> {
     let target = prop::sample::select(vec![
         "/",
@@ -163,7 +163,7 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines in pieces: of several logs on several machines, and of one log cut in several.
+/// Logs in pieces: several logs of several hosts, and one log in several pieces.
 fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     let logs = [(None, "a.log"), (None, "a.log.1"), (None, "b.log"), (Some("web1"), "a.log"), (Some("web2"), "a.log")];
     let one = (prop::sample::select(logs.to_vec()), prop::collection::vec(line(), 0..25));
@@ -179,7 +179,7 @@ fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     })
 }
 
-/// The inputs in the order in which reports are added up.
+/// The inputs in the order of a merged report.
 fn sorted(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.machine, piece.path));
     pieces
@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-/// The lines of a report in order, without what stands between rows.
+/// The rows of a report, sorted, without separators.
 fn rows(text: &str) -> Vec<String> {
     let mut rows: Vec<String> = text.lines().map(|line| line.trim_end_matches(',').to_owned()).collect();
     rows.sort();
@@ -237,8 +237,8 @@ fn get(client: &str, target: &str, status: u16, bytes: u32) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// A path that holds a secret is sorted by what was logged, and by what was told later: rows that are alike in all else may change
-    /// places.
+    /// Paths with a secret are sorted by the logged text first and by the redacted text after a merge, so rows that are
+    /// equal in all else may swap.
     #[test]
     fn paths_with_secrets_merge_to_the_same_rows(lines in prop::collection::vec((0_u8..3, 0_u8..4, prop::bool::ANY), 1..40), cut in any::<prop::sample::Index>()) {
         let line = |(client, secret, answered): &(u8, u8, bool)| {
@@ -280,10 +280,10 @@ fn decisions_are_made_again_for_the_whole() {
         let part: serde_json::Value = serde_json::from_str(part).unwrap();
         assert_eq!((&part["totals"]["answered"], &part["totals"]["uncertain"]), (&0.into(), &2.into()));
     }
-    // A log and what it was rotated to are one site.
+    // A log and its rotated siblings are one site.
     let apart = value(&merged(&parts));
     assert_eq!((&apart["totals"]["answered"], &apart["totals"]["soft_404"]), (&0.into(), &6.into()));
-    // Read bit by bit, one log is one site.
+    // A log that is read in parts is one site.
     let one: Vec<String> = probes.chunks(2).map(|lines| json(&scan(&[Piece::new("access.log", lines)]))).collect();
     let one = value(&merged(&one));
     assert_eq!((&one["totals"]["answered"], &one["totals"]["soft_404"]), (&0.into(), &6.into()));
@@ -298,7 +298,7 @@ fn logs_of_one_name_on_two_hosts_stay_separate() {
     let both = value(&merged(&parts));
     assert_eq!((&both["totals"]["soft_404"], both["inputs"].as_array().unwrap().len()), (&6.into(), 2));
     assert_eq!((&both["inputs"][0]["log_host"], &both["inputs"][1]["log_host"]), (&"web1".into(), &"web2".into()));
-    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "where the most severe of its probes is");
+    assert_eq!(both["clients"][0]["sample"]["log_host"], "web2", "the host of its most severe probe");
     let unnamed = [on(None, &probes[..3]), on(None, &probes[3..])].map(|piece| json(&scan(&[piece])));
     let one = value(&merged(&unnamed));
     assert_eq!((&one["totals"]["soft_404"], one["inputs"].as_array().unwrap().len()), (&6.into(), 1));
@@ -366,7 +366,11 @@ fn unknown_rules_are_taken_from_the_report() {
     let (left, unknown) = report_by(&fewer, &|rule| rule.class == "panel");
     assert_eq!(unknown, ["own/guess"]);
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
-    assert_eq!(left["rules"].as_array().unwrap().len(), 1, "who asked for less is nobody to whom the other applies: {left}");
+    assert_eq!(
+        left["rules"].as_array().unwrap().len(),
+        1,
+        "without the panel rule the client requests too few paths for the other: {left}"
+    );
     assert_eq!((&left["totals"]["hits"], &left["clients"][0]["other_requests"]), (&1.into(), &3.into()));
 }
 

@@ -1,4 +1,4 @@
-//! What is new on the night of the fixture, and what of a log may stand in it.
+//! The new items of the fixture, and safe output for any log.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn everything_in_the_first_report_is_new() {
     assert!(first.is_sorted_by_key(|one| one.kind));
     let rows = report.answered.len() + report.rules.len() + report.paths.len() + report.clients.len() + report.campaigns.len();
     assert_eq!(first.len(), rows);
-    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "made anew under the same report_seq");
+    assert_eq!(csv(&find_new(&report, &mut seen, 1, 0)), csv(&first), "built again with the same report_seq");
     assert_eq!(csv(&find_new(&report, &mut seen, 2, 0)), "kind,key,severity,hits,first_time,sample_target,source,line\n");
 }
 

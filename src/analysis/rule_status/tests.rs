@@ -1,4 +1,4 @@
-//! What becomes of requests that are a finding only where they are many.
+//! Rules that need many requests.
 
 use std::path::Path;
 
@@ -35,12 +35,12 @@ paths = ["/c"]
 
 #[test]
 fn enough_requests_within_a_window_are_findings() {
-    // Three requests of the rule, and one besides.
+    // Three requests match the rule, and one does not.
     assert_eq!(reported(RULES), [("/a", vec!["t/flood"]), ("/b", vec!["t/flood"]), ("/c", vec!["t/flood", "t/key"])]);
     assert_eq!(reported(&RULES.replace("count = 3", "count = 4")), [("/c", vec!["t/key"])]);
 }
 
-/// The paths of hits that are reported, and the rules of each.
+/// The paths of reported hits and their rules.
 fn reported(text: &str) -> Vec<(&'static str, Vec<&'static str>)> {
     let rules = crate::rules::check(Path::new("t.toml"), text).unwrap();
     let asked = Asked { windows: true, ..Asked::default() };

@@ -1,4 +1,4 @@
-//! The memory against one that keeps everything in a list, and what a state file may hold of it.
+//! Compares the history with a plain list, and checks what a state file may contain.
 
 use proptest::prelude::*;
 
@@ -8,12 +8,12 @@ use crate::analysis::seen::*;
 const HOUR: i64 = 3_600;
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// What a run does to the memory.
+/// An action of a run.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Looks at a key of a kind, under the run's report_seq or one that is lower by so much.
+    /// Records a key of a kind, in the report of the run or in one before it.
     Look(usize, u8, u32),
-    /// Ends the run, with a clock that went on so many hours, and keeps what was seen in so many.
+    /// Ends the run after this many hours, and keeps the keys of this many.
     Prune(i64, u64),
 }
 
@@ -24,12 +24,12 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(prop_oneof![6 => look, 1 => prune], 0..120)
 }
 
-/// A key as the slow memory knows it.
+/// A key in the plain list.
 struct Known {
     kind: usize,
     key: u8,
     first: u32,
-    /// Hours that counted since it was last seen.
+    /// The counted hours since it was last seen.
     age: u64,
 }
 
@@ -78,13 +78,13 @@ proptest! {
         }
     }
 
-    /// Of a budget of four, whatever comes.
+    /// A budget of four keys, with any actions.
     #[test]
     fn the_oldest_keys_are_dropped_first(looks in prop::collection::vec((0..12_u64, 1..4_u32), 0..40)) {
         let (mut memory, mut list) = (SeenKeys::<4>::default(), Vec::<(u64, u32, u32)>::new());
         let mut hour = 0;
         for (key, passed) in looks {
-            // Several in one hour; then what is known for longest stays.
+            // Of several in one hour, those known longest stay.
             hour += passed / 3;
             let known = list.iter().position(|(of, ..)| *of == key).map(|at| list.remove(at));
             let first = known.map_or(hour, |(_, first, _)| first);
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// While the clock never shows more than `keep` after the first look, nothing is old enough, however it jumps.
+    /// While the clock never exceeds `keep` after the first use, no key is old enough, however it jumps.
     #[test]
     fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
         let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// Some of each kind.
+/// Some keys of each kind.
 fn few() -> SeenHistory {
     let mut seen = SeenHistory::new(u64::MAX);
     for kind in NoveltyKind::ALL {
@@ -147,9 +147,9 @@ fn a_new_key_stays_new_in_its_own_report() {
     let mut seen = SeenHistory::new(3);
     assert!(seen.is_empty());
     assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
-    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is made anew");
+    assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR), "a report that is built again");
     assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
-    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another thing");
+    assert!(seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR), "another kind is another key");
     assert!(!seen.is_empty());
 }
 
@@ -159,7 +159,7 @@ fn a_late_line_makes_a_key_new_in_the_earlier_period() {
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
     assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
     assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
-    // Marks of runs are low: whoever turns from periods back to runs is not told everything again.
+    // Numbers of runs are low: after a change from periods back to runs, known keys are not new again.
     assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
 }
 
@@ -206,7 +206,7 @@ fn a_full_history_is_small_and_complete() {
             assert!(seen.check_and_record(kind, &key.to_be_bytes(), 1_000_000 + key, now));
         }
     }
-    // Written without an end of the run.
+    // Written before the end of the run.
     let text = serde_json::to_string(&seen).unwrap();
     assert!(text.len() < 3_000_000, "{}", text.len());
     assert!(text.len() > 20 * 136_000);

@@ -283,7 +283,7 @@ impl<'r> SnapshotDecoder<'r> {
         let host = at(&self.hosts, host.unwrap_or(0), "host")?.number;
         let clients: Option<Vec<u32>> =
             clients.as_ref().map(|places| places.iter().map(|&place| at(&self.clients, place, "client").copied()).collect()).transpose()?;
-        // Three of those that there are stand for enough of them.
+        // Without a list there were enough clients; any three represent them.
         let any: [u32; Few::ENOUGH] = match (&clients, self.clients.first_chunk()) {
             (None, None) => return Err("more clients saw an app than there are".into()),
             (_, first) => first.copied().unwrap_or_default(),

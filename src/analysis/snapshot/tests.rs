@@ -1,4 +1,4 @@
-//! Reports that may come from anywhere are read, or refused with a word that says why.
+//! Untrusted reports are decoded, or rejected with a reason.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::render::{Format, View, render};
 use crate::rules::{RuleChoice, load};
 use crate::tally::Budget;
 
-/// A document around this evidence.
+/// A document with this snapshot.
 fn document(evidence: &str) -> String {
     format!("{{\"schema_version\": 4, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n")
 }
@@ -38,7 +38,7 @@ fn lists() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The same of a tally that let go of something.
+/// The same for a tally that is not exact.
 fn bounded_lists() -> Vec<(&'static str, String)> {
     let rest = |cell: &str, client: &str, path: &str| cell.replacen("[0,0", &format!("[{client},{path}"), 1).replacen("\"curl\"", "0", 1);
     let overflow = CELL.replacen("200,0,1,true,true,0,512,0,3", "200,0,null,true,false,0,null,0,2", 1).replacen("\"curl\"", "0", 1);
@@ -237,7 +237,7 @@ proptest! {
         let end = (at + length).min(text.len());
         let damaged = [&text[..at], put.as_bytes(), &text[end..]].concat();
         if let Ok(evidence) = read(&*damaged, builtin()) {
-            // What is read can be told: numbers fit, and times can be printed.
+            // What was decoded can be encoded: numbers are in range, and times can be printed.
             let mut merged = Tally::with_budget(Budget { cells: 20, clients: 1 });
             merged.merge(evidence.tally.clone());
             let mut small = Tally::with_budget(Budget { cells: 1, clients: 1 });

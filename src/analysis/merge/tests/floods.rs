@@ -1,4 +1,4 @@
-//! Requests that are a finding only where they are many: counts by minute add up, in any split.
+//! Rules that need many requests: the counts per minute add up for any split.
 
 use crate::analysis::merge::tests::*;
 use crate::tally::Budget;
@@ -7,7 +7,7 @@ fn login(client: &str, minute: u32, second: u32, path: &str) -> String {
     format!("{client} - - [02/Nov/2026:08:{minute:02}:{second:02} +0100] \"POST {path} HTTP/1.1\" 200 512 \"-\" \"x\"\n")
 }
 
-/// Who sent how many, as a report says.
+/// Client, requests and minutes of each flood in the report.
 fn flood_rows(scanned: &Scanned) -> Vec<(String, u64, u64)> {
     with_report(rules(), scanned, |report| {
         let row = |flood: &crate::analysis::model::FloodRow<'_>| (flood.client.unwrap().to_string(), flood.requests, flood.minutes);
@@ -15,13 +15,13 @@ fn flood_rows(scanned: &Scanned) -> Vec<(String, u64, u64)> {
     })
 }
 
-/// Bursts of log-ins: who, in which minute, for what, how many.
+/// Bursts of logins: client, minute, path, and number.
 fn logins() -> impl Strategy<Value = Vec<String>> {
     let path = prop::sample::select(&["/wp-login.php", "/xmlrpc.php", "/login"][..]);
     let burst = (0_u8..4, 0_u32..7, path, 1_usize..13);
     prop::collection::vec(burst, 1..14).prop_map(|bursts| {
         let lines = |(client, minute, path, count): (u8, u32, &'static str, usize)| {
-            // One client is named by nobody.
+            // One client has no name.
             let client = if client == 0 { "-".to_owned() } else { format!("192.0.2.{client}") };
             (0..count).map(move |n| login(&client, minute, n as u32, path))
         };
@@ -29,7 +29,7 @@ fn logins() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-/// The floods that the rule speaks of, counted the slow way.
+/// The floods of the rule, counted directly.
 fn expected(lines: &[String]) -> Vec<String> {
     let at =
         |line: &String| line.split(":08:").nth(1).and_then(|rest| rest.get(..2)).and_then(|minute| minute.parse::<u32>().ok()).unwrap();
@@ -90,7 +90,7 @@ fn two_halves_of_an_hour_are_a_flood_together() {
 
 #[test]
 fn floods_are_kept_above_the_budget() {
-    // Many who log in once, and one who tries.
+    // Many clients that log in once, and one that tries passwords.
     let others = (0..600_u32).map(|n| login(&format!("198.51.{}.{}", n / 200, n % 200), n % 50, 3, "/login"));
     let flood = (0..40).map(|n| login("192.0.2.1", 7, n, "/wp-login.php"));
     let lines: Vec<String> = others.chain(flood).collect();
